@@ -1,0 +1,98 @@
+# rushlight's commands. `make demo` and `make test` need only Python 3.11 or newer, make and a C
+# compiler (without one the core is interpreted). `make help` lists the rest.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+# Everything that the compiled modules may depend on.
+SOURCES := $(shell find src/rushlight -name '*.py' 2>/dev/null)
+# What every build in place writes last, so the stamp of one (`pip install -e .` is one too).
+BUILT := src/rushlight/_build.json
+JOBS ?= 2
+# One thread a process: the tests run in JOBS processes, the benches compare single threads.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help demo test test-pure build pure bench lint format types references stubs wheel clean
+
+help: ## list these commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(BUILT) ## install into a virtual environment and run examples/demo.py
+	@$(BIN)/rushlight run examples/demo.py
+
+test: $(VENV)/.dev $(BUILT) ## run the tests, compiled where there is a C compiler
+	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+
+test-pure: $(VENV)/.dev ## run the same tests on an uncompiled install
+	@rm -rf build/pure build/lib
+	RUSHLIGHT_PURE=1 $(PIP) install --no-deps --no-build-isolation --target build/pure .
+	PYTHONPATH=$(CURDIR)/build/pure RUSHLIGHT_EXPECT=pure $(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+
+build: $(BUILT) ## compile what was edited, in place
+
+pure: $(VENV)/.dev ## remove the compiled modules: the sources are what runs
+	RUSHLIGHT_PURE=1 $(BIN)/python setup.py -q build_ext --inplace
+	@rm -f $(BUILT)
+
+bench: $(VENV)/.torch $(BUILT) ## time rushlight against PyTorch and NumPy
+	$(BIN)/python -m bench
+
+lint: $(VENV)/.dev ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.dev ## let ruff format the tree
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+references: $(VENV)/.torch $(BUILT) ## make the tests' stored results anew from PyTorch
+	for script in tests/reference/make_*.py; do $(BIN)/python $$script || exit 1; done
+
+stubs: $(BUILT) ## write the stubs of the methods that the op table attaches
+	$(BIN)/python tools/make_stubs.py
+
+wheel: $(VENV)/.dev ## build a wheel, and look at its size
+	@rm -rf build/lib* dist
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python tools/check_wheel.py dist/*.whl
+
+clean: ## remove what was built; the virtual environment stays
+	rm -rf build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f src/rushlight__mypyc.* $(BUILT)
+	find src/rushlight -name '*.so' -delete
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+# The stamps below say how far the environment has come.
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rushlight wants Python 3.11 or newer; say which with `make PYTHON=...`")'
+	@echo "Setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
+	@echo "Installing rushlight (this compiles its core)"
+	@$(PIP) install -e .
+	@$(BIN)/python -m rushlight info
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	@echo "Installing the tools for development"
+	@$(PIP) install $$($(BIN)/python tools/requirements.py dev)
+	@touch $@
+
+# PyTorch is what results are compared with: this version, no other.
+$(VENV)/.torch: $(VENV)/.dev
+	$(PIP) install torch==2.13.0
+	@touch $@
+
+$(BUILT): $(SOURCES) | $(VENV)/.installed
+	@if [ ! -e $@ ] || [ -n "$$(find $(SOURCES) -newer $@)" ]; then \
+	  $(MAKE) -s --no-print-directory $(VENV)/.dev && $(BIN)/python setup.py -q build_ext --inplace; \
+	fi
+	@touch $@

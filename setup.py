@@ -1,0 +1,156 @@
+"""Build rushlight: metadata is in pyproject.toml; this file compiles the hot modules with mypyc.
+
+Compiled are the files of `COMPILED`, into one shared library (calls between them are direct) and
+one small loader a module. Without a working C compiler, or with RUSHLIGHT_PURE=1, the same sources
+are installed to be interpreted. RUSHLIGHT_PURE=0 makes a missing compiler an error.
+
+`python setup.py build_ext --inplace` recompiles a checkout (`make build`): the extension modules
+land beside their sources, with `_build.json`, which records what they were compiled from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from glob import glob
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+# What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted.
+COMPILED = ["src/rushlight/core/*.py", "src/rushlight/ops/arithmetic.py"]
+
+RECORD = "rushlight/_build.json"
+
+
+def sources() -> list[str]:
+    """The files that COMPILED names, as mypyc wants them: relative to this file's folder."""
+    found = {path for pattern in COMPILED for path in glob(pattern)}
+    return sorted(path for path in found if os.path.basename(path) != "__init__.py")
+
+
+def why_pure() -> str:
+    """The reason not to compile; empty where there is none."""
+    wish = os.environ.get("RUSHLIGHT_PURE", "")
+    if wish == "1":
+        return "RUSHLIGHT_PURE=1"
+    trouble = compiler_trouble()
+    if trouble and wish == "0":
+        raise SystemExit(f"rushlight: RUSHLIGHT_PURE=0 asks for compiled modules, but {trouble}")
+    return trouble
+
+
+def compiler_trouble() -> str:
+    """Compile a line of C against Python's headers; what went wrong, or an empty string."""
+    from distutils.ccompiler import new_compiler  # setuptools brings it where Python no longer does
+    from distutils.sysconfig import customize_compiler, get_python_inc
+
+    with tempfile.TemporaryDirectory() as folder:
+        probe = os.path.join(folder, "probe.c")
+        with open(probe, "w", encoding="ascii") as file:
+            file.write(
+                "#include <Python.h>\nint rushlight_probe(void) { return PY_MAJOR_VERSION; }\n"
+            )
+        stderr = os.dup(2)
+        with open(os.path.join(folder, "errors"), "w+b") as errors:
+            os.dup2(errors.fileno(), 2)  # the compiler's complaint becomes part of our one line
+            try:
+                compiler = new_compiler()
+                customize_compiler(compiler)
+                compiler.compile([probe], output_dir=folder, include_dirs=[get_python_inc()])
+            except Exception as error:  # whatever stops it, there is no compiler to be had
+                errors.seek(0)
+                said = errors.read().decode(errors="replace").strip().splitlines()
+                return f"no working C compiler ({said[0] if said else error})"
+            finally:
+                os.dup2(stderr, 2)
+                os.close(stderr)
+    return ""
+
+
+def extensions() -> list[Extension]:
+    from mypyc.build import mypycify
+
+    made = mypycify(
+        sources(),
+        opt_level="3",
+        debug_level="0",
+        group_name="rushlight",
+        strip_asserts=False,
+    )
+    if sys.platform.startswith("linux"):
+        for extension in made:
+            extension.extra_link_args.append("-Wl,-s")  # no symbol table: a third of the size
+    return made
+
+
+def digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def write_record(root: str) -> None:
+    """Say under `root` which modules were compiled from which text, or why none was."""
+    modules = {
+        path.removeprefix("src/").removesuffix(".py").replace("/", "."): digest(path)
+        for path in (sources() if not PURE else ())
+    }
+    target = os.path.join(root, RECORD)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "w", encoding="utf-8") as file:
+        json.dump({"compiled": modules, "pure_because": PURE}, file, indent=1)
+        file.write("\n")
+
+
+def settle_checkout(keep: set[str]) -> None:
+    """Leave in src/ the extension modules `keep` and no other: Python prefers any it finds."""
+    for pattern in ("src/rushlight__mypyc.*", "src/rushlight/**/*.so", "src/rushlight/**/*.pyd"):
+        for path in glob(pattern, recursive=True):
+            if os.path.abspath(path) not in keep:
+                os.remove(path)
+    write_record("src")
+
+
+class BuildExt(build_ext):
+    """Compile; in a checkout also record what was compiled, and remove what no longer belongs."""
+
+    def run(self) -> None:
+        super().run()
+        if self.inplace:
+            keep = {
+                os.path.abspath(self.get_ext_fullpath(ext.name)) for ext in self.extensions or ()
+            }
+            settle_checkout(keep)
+
+
+class BuildPy(build_py):
+    """Copy the sources, then put the record beside them."""
+
+    def run(self) -> None:
+        super().run()
+        # An editable install leaves the sources in place, and build_ext records what it put there.
+        if not self.editable_mode:
+            write_record(self.build_lib)
+        elif PURE:
+            settle_checkout(set())
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        outputs: list[str] = super().get_outputs(include_bytecode)
+        return outputs if self.editable_mode else [*outputs, os.path.join(self.build_lib, RECORD)]
+
+
+BUILDS = {"build", "build_ext", "build_py", "bdist_wheel", "editable_wheel", "develop", "install"}
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
+# An sdist, or a question about the metadata, needs no compiler.
+PURE = why_pure() if BUILDS.intersection(sys.argv) else "nothing is being built"
+if PURE and BUILDS.intersection(sys.argv):
+    print(f"rushlight: the core stays interpreted, and is slower for it: {PURE}", file=sys.stderr)
+
+setup(
+    ext_modules=[] if PURE else extensions(),
+    cmdclass={"build_ext": BuildExt, "build_py": BuildPy},
+)
