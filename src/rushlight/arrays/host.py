@@ -1,0 +1,212 @@
+"""Where raw arrays live: which device an array is on, and how it gets to another.
+
+CuPy is imported only when a CUDA array is asked for or met.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from rushlight.arrays.device import CPU, device
+
+__all__ = [
+    "ByteBounds", "Sampler", "address", "asarray", "check_same_device", "device_of", "from_host", "is_array",
+    "is_scalar", "make_array", "move", "number_of", "scalar_array", "to_host",
+]  # fmt: skip
+
+_NO_CUPY: Final = (
+    "Torch not compiled with CUDA enabled\n"
+    "rushlight computes on NVIDIA GPUs through CuPy, which is not installed.\n"
+    "Install it with `pip install rushlight[cuda12]` or `pip install rushlight[cuda13]`, by the "
+    "version of CUDA that `nvidia-smi` shows."
+)
+
+
+def cupy() -> Any:
+    """The CuPy module; the error says what to install."""
+    try:
+        import cupy as module
+    except ImportError:
+        raise AssertionError(_NO_CUPY) from None
+    from rushlight.arrays import cuda
+
+    cuda.prepare(module)
+    return module
+
+
+def asarray(value: Any, dtype: Any = None) -> Any:
+    """A NumPy array from Python or NumPy values."""
+    return np.asarray(value, dtype)
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is a raw NumPy array."""
+    return isinstance(x, np.ndarray)
+
+
+def is_scalar(x: Any) -> bool:
+    """Whether `x` is one of NumPy's scalars."""
+    return isinstance(x, np.generic)
+
+
+def number_of(x: Any) -> Any:
+    """A NumPy scalar as the Python number it stands for."""
+    return x.item()
+
+
+def scalar_array(value: Any, dtype: Any) -> Any:
+    """A 0-d host array."""
+    return np.asarray(value, dtype)
+
+
+def make_array(shape: tuple[int, ...], dtype: Any, where: device) -> Any:
+    """An array whose values do not matter, on a device."""
+    if where.type == "cpu":
+        return np.empty(shape, dtype)
+    require(where)
+    module = cupy()
+    with module.cuda.Device(where.index or 0):
+        return module.empty(shape, dtype)
+
+
+def require(where: device) -> None:
+    """Refuse a device that rushlight does not compute on."""
+    if where.type not in ("cpu", "cuda"):
+        raise NotImplementedError(
+            f"Could not run on the device {str(where)!r}: rushlight computes on 'cpu' and 'cuda'."
+        )
+
+
+def device_of(array: Any) -> device:
+    """The device a raw array is on."""
+    if isinstance(array, np.ndarray):
+        return CPU
+    where = getattr(array, "device", None)
+    if where is not None and hasattr(where, "id"):
+        return device("cuda", where.id)
+    return CPU
+
+
+def move(array: Any, where: device) -> Any:
+    """The array on another device (itself if it is there)."""
+    here = device_of(array)
+    if here.type == where.type and (where.index is None or here.index == where.index):
+        return array
+    require(where)
+    if where.type == "cpu":
+        return array.get()
+    module = cupy()
+    with module.cuda.Device(where.index or 0):
+        return module.asarray(array)
+
+
+def to_host(array: Any) -> Any:
+    """The array as NumPy's, copied only if it is elsewhere."""
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def from_host(array: Any, like: Any) -> Any:
+    """A NumPy array on the device of `like`."""
+    if isinstance(like, np.ndarray):
+        return array
+    return move(array, device_of(like))
+
+
+def check_same_device(arrays: list[Any]) -> None:
+    """PyTorch's error for operands on two devices; 0-d arrays on the CPU go with any."""
+    found: list[device] = []
+    for a in arrays:
+        where = device_of(a)
+        if a.ndim == 0 and where.type == "cpu":
+            continue
+        if where not in found:
+            found.append(where)
+    if len(found) > 1:
+        first, second = found[0], found[1]
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{first} and {second}!"
+        )
+
+
+def address(array: Any) -> int:
+    """The address of the first element."""
+    if isinstance(array, np.ndarray):
+        return int(array.ctypes.data)
+    return int(array.data.ptr)
+
+
+def root_of(array: Any) -> Any:
+    """The array that owns the memory behind a view."""
+    root = array
+    while isinstance(root.base, type(root)):
+        root = root.base
+    return root
+
+
+class ByteBounds:
+    """The memory behind an array: where it starts, how long it is, and where the array begins."""
+
+    def __init__(self, array: Any) -> None:
+        root = root_of(array)
+        self.root = root
+        if isinstance(root, np.ndarray):
+            low, high = np.lib.array_utils.byte_bounds(root)
+        else:
+            low = address(root)
+            high = low + root.nbytes
+        self.start: int = int(low)
+        self.nbytes: int = int(high - low) if root.size else 0
+        self.offset: int = (address(array) - int(low)) if array.size and root.size else 0
+
+
+def module_loaded(name: str) -> bool:
+    """Whether a module was imported already (never imports it)."""
+    return name in sys.modules
+
+
+class Sampler:
+    """Random raw arrays for tests: float64 unless said otherwise, away from kinks and poles."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = np.random.default_rng(seed)
+
+    def real(self, *shape: int) -> Any:
+        """Both signs, magnitudes between 0.1 and 2, no two alike."""
+        size = self.random.uniform(0.1, 2.0, shape)
+        return np.asarray(size * self.random.choice([-1.0, 1.0], shape))
+
+    def positive(self, *shape: int) -> Any:
+        """Between 0.2 and 3."""
+        return np.asarray(self.random.uniform(0.2, 3.0, shape))
+
+    def above_one(self, *shape: int) -> Any:
+        """Between 1.2 and 4."""
+        return np.asarray(self.random.uniform(1.2, 4.0, shape))
+
+    def unit(self, *shape: int) -> Any:
+        """Between -0.9 and 0.9."""
+        return np.asarray(self.random.uniform(-0.9, 0.9, shape))
+
+    def probability(self, *shape: int) -> Any:
+        """Between 0.05 and 0.95."""
+        return np.asarray(self.random.uniform(0.05, 0.95, shape))
+
+    def complex(self, *shape: int) -> Any:
+        """complex128, both parts of both signs."""
+        return np.asarray(self.real(*shape) + 1j * self.real(*shape))
+
+    def ints(self, low: int, high: int, *shape: int) -> Any:
+        """int64 in [low, high)."""
+        return np.asarray(self.random.integers(low, high, shape))
+
+    def mask(self, *shape: int) -> Any:
+        """bool, half of them true."""
+        return np.asarray(self.random.random(shape) < 0.5)
+
+    def permutation(self, n: int) -> Any:
+        """0 … n-1 in random order."""
+        return np.asarray(self.random.permutation(n))
