@@ -1,0 +1,180 @@
+"""Families of ops: state what is particular, the rest follows.
+
+    Elementwise   give `forward` and `partials`: vjp, jvp, broadcasting and dtypes follow
+    Linear        give `forward` and `adjoint`: jvp is the op itself
+    ViewOp        a Linear op whose result shares memory
+    Reduce        a Linear or other op over `dims`
+    Bilinear      linear in each of two inputs: give `forward`, `left` and `right`
+
+Rules are plain maths over the words of `arrays.vocabulary`; the same letters everywhere: x input,
+y output, g cotangent, t tangent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mypy_extensions import mypyc_attr
+
+from rushlight.arrays.vocabulary import conjugate
+from rushlight.core.graph import Node, Op, TensorBase
+from rushlight.errors import broadcast_mismatch
+
+__all__ = ["Arithmetic", "Bilinear", "Elementwise", "Linear", "Reduce", "ViewOp", "conj", "is_complex"]
+
+
+def is_complex(x: Any) -> bool:
+    """Whether an array or tensor holds complex numbers."""
+    if isinstance(x, TensorBase):
+        x = x.array
+    if isinstance(x, (int, float)):
+        return False
+    if isinstance(x, complex):
+        return True
+    kind: str = x.dtype.kind
+    return kind == "c"
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; real values as they are, at no cost."""
+    return conjugate(x) if x is not None and is_complex(x) else x
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Elementwise(Op):
+    """One output element from the elements at the same place of each (broadcast) input.
+
+    `partials(*saved)` gives, for each input, the derivative of the output by it (None: zero).
+    `promotion` says how the dtype comes about: "default"; "float" (integers become the default
+    float); "bool" (compare in the common dtype, answer in bool); "int" (integers and bool only).
+    """
+
+    promotion: ClassVar[str] = "default"
+    scalar: ClassVar[str] = ""  # the expression of one element, for kernels: "tanh({0})"
+    domain: ClassVar[str] = "real"  # where samples are drawn: a method of `ops.samples.Draw`
+    complex_too: ClassVar[bool] = False  # takes complex inputs
+
+    def check(self, common: Any) -> None:
+        """Refuse a dtype the op does not take (`common` is the operands' promoted dtype)."""
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        rule: Any = self
+        ps = rule.partials(*saved)
+        outs: list[Any] = []
+        for i in range(len(node.nexts)):
+            p = ps[i] if node.nexts[i] is not None else None
+            outs.append(None if p is None else g * conj(p))
+        return outs
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        saved = [xs[s] if s >= 0 else y for s in self.plan.sources]
+        total: Any = None
+        ps = rule.partials(*saved)
+        for i in range(len(ts)):
+            if ts[i] is not None and ps[i] is not None:
+                term = ts[i] * ps[i]
+                total = term if total is None else total + term
+        if total is None:
+            return y * 0
+        if total.shape != y.shape:
+            total = total + y * 0
+        return total
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        shapes = [x.shape for x in xs if hasattr(x, "shape")]
+        if isinstance(error, ValueError):
+            for other in shapes[1:]:
+                text = broadcast_mismatch(shapes[0], other)
+                if "must match" in text:
+                    return RuntimeError(text)
+        return error
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Arithmetic(Elementwise):
+    """An element-wise op of two operands whose calls are compiled: the hottest ops alone."""
+
+    inputs = ("self", "other")
+    complex_too = True
+
+    def forward(self, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        """The vjp, with the saved operands (None where they were not kept)."""
+        raise NotImplementedError
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        return self.pull(node, g, *saved) if saved else self.pull(node, g, None, None)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Linear(Op):
+    """Linear in its one tensor: `adjoint(g, shape)` is the transposed map, to an input of `shape`."""
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        rule: Any = self
+        shapes = node.shapes
+        assert shapes is not None
+        return (rule.adjoint(g, shapes[0]),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        return rule.forward(ts[0])
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ViewOp(Linear):
+    """A linear op whose result shares its input's memory (`forward` returns a view)."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Reduce(Op):
+    """An op over the axes `dims` (negative ints, None: all), kept as size 1 if `keepdim`."""
+
+    params = ("dims", "keepdim")
+
+    def __init__(self, dims: tuple[int, ...] | None, keepdim: bool) -> None:
+        super().__init__()
+        self.dims = dims
+        self.keepdim = keepdim
+
+    def expanded(self, y: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of `y` with the reduced axes back as size 1, for an input of `shape`."""
+        if self.dims is None:
+            return (1,) * len(shape)
+        out = list(shape)
+        for d in self.dims:
+            if out:
+                out[d] = 1
+        return tuple(out)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Bilinear(Op):
+    """Linear in each of two inputs: `left(g, b, shape)` and `right(g, a, shape)` are the adjoints
+    for the first and the second; conjugation is done here."""
+
+    inputs = ("self", "other")
+    saves = ("self", "other")
+    reads = {0: ("other",), 1: ("self",)}
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        rule: Any = self
+        shapes = node.shapes
+        assert shapes is not None
+        return (
+            rule.left(g, conj(b), shapes[0]) if node.nexts[0] is not None else None,
+            rule.right(g, conj(a), shapes[1]) if node.nexts[1] is not None else None,
+        )
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        a, b = xs
+        ta, tb = ts
+        if tb is None:
+            return rule.forward(ta, b)
+        if ta is None:
+            return rule.forward(a, tb)
+        return rule.forward(ta, b) + rule.forward(a, tb)

@@ -1,0 +1,360 @@
+"""The data: storage, tensor base, view, op, node. What happens to them stands in other files.
+
+    tensor --node--> Node --nexts--> Node ... --nexts--> leaf tensor
+      |               | op, saved arrays
+      | array, memory
+
+Note [Edges to leaves]
+    An edge that ends at a leaf is the leaf tensor itself. The `AccumulateGrad` node that users
+    see is made when someone looks (`next_functions`), and takes the leaf's place in the edge.
+    So a training step makes none, and the graph keeps its leaves alive, as in PyTorch.
+
+Note [No cycles]
+    A node keeps raw arrays and edges, never the tensors it made: its own output is kept as an
+    array. All memory goes the moment the last reference goes, with the collector off.
+
+Note [Kept versions]
+    A node keeps the storages behind its saved arrays, and `stamp`, the sum of their versions
+    when they were saved. Versions only grow, so one comparison of sums finds any later write.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any, ClassVar, Final, cast
+
+from mypy_extensions import i64, mypyc_attr
+
+from rushlight.core.modes import COMPILED, next_number
+from rushlight.core.where import Where, caller
+
+__all__ = [
+    "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Storage", "TensorBase", "View",
+    "edge_of", "factory", "plan_for", "wrap", "wrap_as",
+]  # fmt: skip
+
+
+@mypyc_attr(acyclic=True, free_list_len=1)
+class Storage:
+    """The memory behind one or more tensors: how often it was written, and where last."""
+
+    def __init__(self) -> None:
+        self.version: i64 = 0
+        self.inference: bool = False
+        self.when: i64 = 0  # the number of the last write, in one count with the nodes'
+        self.code: CodeType | None = None
+        self.offset: int = 0
+
+    def written(self) -> None:
+        """Count an in-place write, and remember the user's line that did it."""
+        self.version += 1
+        self.when = next_number()
+        frame = caller()
+        if frame is not None:
+            self.code = frame.f_code
+            self.offset = frame.f_lasti
+
+
+class Hooks:
+    """What is attached to a node beside its work: hooks by kind, and the user's metadata."""
+
+    def __init__(self) -> None:
+        self.tensor_pre: dict[int, Any] | None = None  # output index -> hooks of that tensor
+        self.retain: dict[int, Any] | None = None  # output index -> tensor that keeps its grad
+        self.pre: Any = None
+        self.post: Any = None
+        self.metadata: dict[Any, Any] | None = None
+
+
+class Extra:
+    """What few tensors have: hooks, a kept gradient, a name, a visible AccumulateGrad."""
+
+    def __init__(self) -> None:
+        self.hooks: Any = None
+        self.post_accumulate: Any = None
+        self.retains: bool = False
+        self.accumulate: Any = None  # weak reference to the AccumulateGrad that was shown
+        self.name: str | None = None
+        self.no_view_grad: str = ""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class TensorBase:
+    """An array with its place in the graph. `rushlight.Tensor` adds everything users call."""
+
+    array: Any
+    memory: Storage
+    node: Node | None = None
+    index: i64 = 0  # which output of `node` this is
+    leaf: bool = False  # a leaf that asks for gradients
+    held: Any = None  # the accumulated gradient (`.grad`)
+    as_view: View | None = None
+    extra: Extra | None = None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Op:
+    """One operation: its parameters are attributes, its rules are methods.
+
+    Class attributes
+        name      the op's name in the table
+        inputs    names of its tensor arguments, as PyTorch's formulas call them
+        outputs   names of its results
+        saves     which of those a rule reads; they are kept for the backward pass
+        reads     {input position: names its gradient reads}, where that is not all of `saves`
+        node      name of its node (`MulBackward0`)
+
+    Rules, written once as plain maths over arrays, tensors or recorded arrays
+        forward(*xs) -> y
+        vjp(node, g, *saved) -> one gradient an input, or None
+        jvp(ts, xs, y) -> tangent of y
+    """
+
+    name: ClassVar[str] = ""
+    inputs: ClassVar[tuple[str, ...]] = ("self",)
+    outputs: ClassVar[tuple[str, ...]] = ("result",)
+    saves: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {}
+    node: ClassVar[str] = ""
+    doc: ClassVar[str] = ""
+    params: ClassVar[tuple[str, ...]] = ()
+    differentiable: ClassVar[bool] = True
+    variadic: ClassVar[bool] = False  # any number of tensors, all standing in `inputs[0]`
+
+    def __init__(self) -> None:
+        self.plan: Plan = plan_for(type(self))
+
+    def forward(self, *xs: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}.forward")
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        raise NotImplementedError(f"derivative for {self.name} is not implemented")
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        raise NotImplementedError(f"forward derivative for {self.name} is not implemented")
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        """The exception to raise when `forward` failed with `error` on the raw inputs `xs`."""
+        return error
+
+    def parameters(self) -> tuple[Any, ...]:
+        """The values of `params`: two ops of one class with equal parameters are equal."""
+        return tuple(getattr(self, p) for p in self.params)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and isinstance(other, Op)
+            and self.parameters() == other.parameters()
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self.parameters())))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{p}={getattr(self, p)!r}" for p in self.params)
+        return f"{type(self).__name__}({inside})"
+
+
+class Plan:
+    """What recording needs to know about an op class, worked out once.
+
+    `sources[j]` says where saved value j comes from: an input's position, or -1-k for output k.
+    `readers[j]` has bit i set if the gradient of input i reads it (all bits: every gradient).
+    """
+
+    def __init__(self, cls: Any, node_class: Any) -> None:
+        self.node_class: Any = node_class
+        self.new: Any = node_class.__new__
+        sources: list[int] = []
+        readers: list[int] = []
+        inputs: tuple[str, ...] = cls.inputs
+        outputs: tuple[str, ...] = cls.outputs
+        for name in cls.saves:
+            if name in inputs:
+                sources.append(inputs.index(name))
+            else:
+                sources.append(-1 - outputs.index(name))
+            mask = 0
+            for position, names in cls.reads.items():
+                if name in names:
+                    mask |= 1 << position
+            readers.append(mask if cls.reads else -1)
+        self.sources: tuple[int, ...] = tuple(sources)
+        self.readers: tuple[int, ...] = tuple(readers)
+        self.saves: bool = bool(sources)
+        # two inputs, both of them saved and in order: recorded without a loop
+        self.pair: bool = self.sources == (0, 1) and len(inputs) == 2
+        self.first: i64 = readers[0] if self.pair else 0
+        self.second: i64 = readers[1] if self.pair else 0
+        self.names: tuple[str, ...] = cls.saves
+        self.variadic: bool = cls.variadic
+        self.outputs: i64 = len(outputs)
+        self.differentiable: bool = cls.differentiable
+
+
+class View:
+    """How a tensor looks into another: the root it shares memory with, and the way there."""
+
+    def __init__(self, base: TensorBase, ops: tuple[Op, ...], how: str, version: i64) -> None:
+        self.base = base
+        self.ops = ops
+        self.how = how  # "", "no_grad", "multi-output" or "custom"
+        self.version = version
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Node:
+    """One application of an op, recorded. `nexts` are its edges; see Note [Edges to leaves]."""
+
+    op: Any = None
+    nexts: tuple[Any, ...] = ()
+    nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
+    wants: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
+    saved: tuple[Any, ...] = ()
+    first: Storage | None = None  # the storages behind the saved arrays: two fields, then a tuple
+    second: Storage | None = None
+    others: tuple[Storage, ...] = ()
+    stamp: i64 = 0
+    shapes: tuple[Any, ...] | None = None  # of the inputs, where a rule or `fit` needs them
+    dtypes: tuple[Any, ...] | None = None
+    outs: list[Any] | None = None  # (shape, dtype) of each output, for ops with several
+    plain: bool = False  # real numbers of one dtype and shape throughout: nothing to fit
+    number: i64 = 0
+    code: CodeType | None = None
+    offset: int = 0
+    hooks: Hooks | None = None
+    freed: Where | None = None
+
+    def keep(self, kept: list[Storage]) -> None:
+        """Watch these storages, as they are now, for writes."""
+        n = len(kept)
+        self.first = kept[0] if n > 0 else None
+        self.second = kept[1] if n > 1 else None
+        self.others = tuple(kept[2:]) if n > 2 else ()
+        self.stamp = self.versions()
+
+    def kept(self) -> list[Storage]:
+        """The storages behind the saved arrays, in order."""
+        found: list[Storage] = []
+        if self.first is not None:
+            found.append(self.first)
+        if self.second is not None:
+            found.append(self.second)
+        found.extend(self.others)
+        return found
+
+    def versions(self) -> i64:
+        """The sum of the versions of what is kept."""
+        total: i64 = 0
+        if self.first is not None:
+            total = self.first.version
+            if self.second is not None:
+                total += self.second.version
+                if self.others:
+                    for storage in self.others:
+                        total += storage.version
+        return total
+
+    def needs(self, i: i64) -> bool:
+        """Whether the gradient of input `i` is wanted: a rule need not compute the others."""
+        return self.nexts[i] is not None
+
+
+class Factory:
+    """The public tensor class, filled in by `rushlight.tensor`."""
+
+    def __init__(self) -> None:
+        self.cls: Any = TensorBase
+        self.new: Any = TensorBase.__new__
+
+
+factory: Final = Factory()
+_plans: Final[dict[Any, Plan]] = {}
+
+
+def plan_for(cls: Any) -> Plan:
+    """The plan of an op class; the first call also makes the class of its nodes."""
+    plan = _plans.get(cls)
+    if plan is None:
+        title = cls.node or "".join(w.capitalize() for w in cls.name.split("_")) + "Backward0"
+        saves: tuple[str, ...] = cls.saves
+        members: dict[str, Any] = dict(node_base.members)
+        if COMPILED:  # interpreted classes have it already, and a dict
+            members["__slots__"] = ("__weakref__",)
+        for position, saved in enumerate(saves):
+            members["_saved_" + saved] = _saved_property(position)
+        for param in cls.params:
+            members.setdefault("_saved_" + param, _param_property(param))
+        plan = Plan(cls, type(title, (node_base.cls,), members))
+        _plans[cls] = plan
+    return plan
+
+
+class NodeBase:
+    """What node classes are made of, filled in by `core.node`.
+
+    `__call__` must be among the members, not a method of the compiled class: mypyc would give the
+    subclass another memory layout than its base.
+    """
+
+    def __init__(self) -> None:
+        self.cls: Any = Node
+        self.members: dict[str, Any] = {"__module__": "builtins"}  # PyTorch shows no module
+
+
+node_base: Final = NodeBase()
+
+
+def _saved_property(position: int) -> property:
+    def read(self: Any) -> Any:
+        return self._saved(position)
+
+    return property(read)
+
+
+def _param_property(name: str) -> property:
+    def read(self: Any) -> Any:
+        return getattr(self.op, name)
+
+    return property(read)
+
+
+def wrap(array: Any) -> TensorBase:
+    """A new tensor around a raw array that nothing else refers to."""
+    t = cast(TensorBase, factory.new(factory.cls))
+    t.array = array
+    t.memory = Storage()
+    return t
+
+
+def wrap_as(array: Any, storage: Storage) -> TensorBase:
+    """A tensor around a raw array whose memory already has a storage."""
+    t = cast(TensorBase, factory.new(factory.cls))
+    t.array = array
+    t.memory = storage
+    return t
+
+
+def edge_of(t: TensorBase) -> Any:
+    """Where the gradient of `t` goes: its node, itself if it is a leaf that asks, or None.
+
+    For a view whose base may have been written, ask `views.edge_of_view` instead.
+    """
+    if t.node is not None:
+        return t.node
+    if t.leaf:
+        return t
+    return None
+
+
+def begin_node(plan: Plan, op: Any) -> Node:
+    """An empty node that knows its number and the user's line."""
+    node = cast(Node, plan.new(plan.node_class))
+    node.op = op
+    node.number = next_number()
+    frame = caller()
+    if frame is not None:
+        node.code = frame.f_code
+        node.offset = frame.f_lasti
+    return node

@@ -1,0 +1,190 @@
+"""Writing in place: the checks, the write, the version, and the history it leaves.
+
+`write(op, target, *others)` computes `op(target, *others)` and puts the result into `target`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mypy_extensions import i64
+
+from rushlight.arrays.vocabulary import copy, overwrite
+from rushlight.core.graph import Node, Plan, TensorBase, View
+from rushlight.core.modes import current
+from rushlight.core.node import make_copy_slices, retain_on
+from rushlight.core.record import node_for, normal, recording, remember_all
+from rushlight.core.views import order_of
+
+__all__ = ["check_writable", "rebase", "settle", "write", "write_raw"]
+
+
+def check_writable(target: TensorBase, overlap: bool) -> None:
+    """Refuse a write that autograd could not account for, before anything is touched."""
+    if target.memory.inference:
+        mode = current()
+        if mode is None or not mode.inference:
+            raise RuntimeError(
+                "Inplace update to inference tensor outside InferenceMode is not allowed. You can "
+                "make a clone to get a normal tensor before doing inplace update. See "
+                "https://github.com/pytorch/rfcs/pull/17 for more details."
+            )
+    view = target.as_view
+    if recording():
+        if view is not None:
+            base = view.base
+            if view.how != "" and (base.leaf or base.node is not None or target.leaf):
+                raise_on_write(target, view)
+            if base.leaf or (target.leaf and target.node is None):
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place "
+                    "operation."
+                )
+        elif target.leaf and target.node is None:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+    if overlap and overlaps(target.array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def raise_on_write(target: TensorBase, view: View) -> None:
+    """A view of a kind that must not be written: say which kind, in PyTorch's words."""
+    number = target.index
+    name = "None" if target.node is None else type(target.node).__name__
+    start = f"Output {number} of {name} is a view and is being modified inplace. "
+    if view.how == "no_grad":
+        if target.node is None:
+            raise RuntimeError(
+                "A view was created in no_grad mode and is being modified inplace with grad mode "
+                "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+                "You can clarify your code by moving both the view and the inplace either both "
+                "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+                "outside (if you want the inplace to be tracked)."
+            )
+    if view.how == "multi-output":
+        raise RuntimeError(
+            start + "This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
+        )
+    raise RuntimeError(
+        start + "This view was created inside a custom Function (or because an input was returned "
+        "as-is) and the autograd logic to handle view+inplace would override the custom backward "
+        "associated with the custom Function, leading to incorrect gradients. This behavior is "
+        "forbidden. You can fix this by cloning the output of the custom Function."
+    )
+
+
+def overlaps(array: Any) -> bool:
+    """Whether two elements surely share memory: an axis longer than 1 with stride 0."""
+    strides: tuple[int, ...] = array.strides
+    if 0 not in strides:
+        return False
+    shape: tuple[int, ...] = array.shape
+    if 0 in shape:
+        return False
+    for d in range(len(strides)):
+        if strides[d] == 0 and shape[d] > 1:
+            return True
+    return False
+
+
+def write(op: Any, target: TensorBase, *others: Any) -> Any:
+    """target = op(target, *others), in place. Raw operands are used as they are: callers that
+    promote dtypes pass an op that computes in the right one."""
+    check_writable(target, True)
+    raws = tuple(
+        [target.array, *[x.array if isinstance(x, TensorBase) else x for x in others]]
+    )
+    try:
+        y = normal(op.forward(*raws))
+    except Exception as error:
+        raise op.explain(error, raws) from None
+    return write_raw(op, target, (target, *others), raws, y)
+
+
+def write_raw(
+    op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
+) -> Any:
+    """Put the computed `y` into `target`, whose op, inputs and raw inputs are given."""
+    array = target.array
+    if y.shape != array.shape:
+        raise RuntimeError(
+            f"output with shape {list(array.shape)} doesn't match the broadcast shape "
+            f"{list(y.shape)}"
+        )
+    plan: Plan = op.plan
+    node = node_for(op, xs, raws)
+    if node is not None and plan.saves:
+        # the rules read the old value of what is now overwritten: keep a copy, if at all
+        before = raws
+        for j in range(len(plan.sources)):
+            reader: i64 = plan.readers[j]
+            if plan.sources[j] == 0 and reader & node.wants != 0:
+                before = (copy(array), *raws[1:])
+        # Without the tensor itself: its copy has no version to watch. A second mention of it is
+        # watched, so `x.mul_(x)` fails in backward, as in PyTorch.
+        remember_all(node, plan, (None, *xs[1:]), before, [target])
+    if y is not array:
+        overwrite(array, y)
+    settle(target, node, plan)
+    return target
+
+
+def settle(target: TensorBase, node: Node | None, plan: Plan | None) -> None:
+    """Raise the version and give the written tensor its new history."""
+    target.memory.written()
+    if node is None:
+        return
+    if plan is not None and node.saved:
+        # a kept result has the version after the write
+        stamp: i64 = 0
+        for j in range(len(plan.sources)):
+            source: i64 = plan.sources[j]
+            if source < 0 and node.saved[j] is not None:
+                stamp += 1
+        node.stamp += stamp
+    view = target.as_view
+    if view is not None:
+        rebase(target, view, node)
+        return
+    old = target.node
+    target.node = node
+    target.index = 0
+    target.leaf = False
+    if target.extra is not None and target.extra.retains:
+        _carry_retained(target, old, node)
+
+
+def _carry_retained(target: TensorBase, old: Node | None, node: Node) -> None:
+    """`retain_grad` follows the tensor to its new value; hooks stay on the old one."""
+    if old is not None and old.hooks is not None and old.hooks.retain is not None:
+        old.hooks.retain.clear()
+    retain_on(target, node)
+
+
+def rebase(target: TensorBase, view: View, fn: Node) -> None:
+    """The in-place op of `fn` wrote the view `target`: its base gets a new history."""
+    base = view.base
+    node: Node = make_copy_slices(fn, view.ops, order_of(base.array))
+    first: Any = None
+    nr = 0
+    if base.node is not None:
+        first = base.node
+        nr = base.index
+    elif base.leaf:
+        first = base
+    nrs = fn.nrs
+    node.nexts = (first, *fn.nexts[1:])
+    if nr != 0 or nrs is not None:
+        rest: tuple[int, ...] = tuple([0] * (len(fn.nexts) - 1)) if nrs is None else nrs[1:]
+        node.nrs = (nr, *rest)
+    node.wants = 1
+    node.shapes = (base.array.shape,)
+    base.node = node
+    base.index = 0
+    base.leaf = False

@@ -1,0 +1,429 @@
+"""Nodes as users meet them, and how one node turns gradients of its outputs into those of its
+inputs. Which nodes run, and when, is the engine's matter.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from mypy_extensions import i64, mypyc_attr
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Arithmetic
+from rushlight.core.graph import (
+    Extra,
+    Hooks,
+    Node,
+    Op,
+    Plan,
+    Storage,
+    TensorBase,
+    factory,
+    node_base,
+    wrap,
+    wrap_as,
+)
+from rushlight.core.hooks import RemovableHandle, register
+from rushlight.core.modes import next_number
+from rushlight.core.views import look, put
+from rushlight.core.where import Where
+from rushlight.errors import sentence
+
+__all__ = [
+    "AccumulateGrad", "CopySlices", "GraphNode", "accumulate_of", "backward_of",
+    "describe_freed", "fit", "free_saved",
+    "make_copy_slices", "retain_on", "unpack",
+]  # fmt: skip
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class GraphNode(Node):
+    """A recorded op: `t.grad_fn`. Follow `next_functions` to walk the graph."""
+
+    def name(self) -> str:
+        """The node's name, such as 'MulBackward0'."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The edges: for each input, the node its gradient goes to and which of its outputs."""
+        self.nexts = tuple(
+            [accumulate_of(t) if isinstance(t, TensorBase) else t for t in self.nexts]
+        )
+        nrs = self.nrs
+        if nrs is None:
+            return tuple([(t, 0) for t in self.nexts])
+        return tuple(zip(self.nexts, nrs, strict=True))
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict of your own, which lives as long as the node."""
+        hooks = hooks_of(self)
+        if hooks.metadata is None:
+            hooks.metadata = {}
+        return hooks.metadata
+
+    @property
+    def where(self) -> Where:
+        """The line of your program that made this node."""
+        return Where(self.code, self.offset)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node ran in a backward pass."""
+        hooks = hooks_of(self)
+        if hooks.post is None:
+            hooks.post = {}
+        return register(hooks.post, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before this node runs in a backward pass."""
+        hooks = hooks_of(self)
+        if hooks.pre is None:
+            hooks.pre = {}
+        return register(hooks.pre, hook)
+
+    def _register_hook_dict(self, hooks: dict[int, Any]) -> None:
+        hooks_of(self).post = hooks
+
+    def _sequence_nr(self) -> int:
+        return self.number
+
+    def _saved(self, position: int) -> Any:
+        """Saved value number `position` as a tensor, with the history it had."""
+        check_saved(self)
+        return unpack(self, position)
+
+    def run(self, g: Any, tensors: bool) -> Any:
+        """The rule, for nodes that are not of the op table."""
+        raise NotImplementedError
+
+    def release(self, where: Where) -> None:
+        """Let go of saved values, for nodes that are not of the op table."""
+
+
+class AccumulateGradBase(GraphNode):
+    """The end of a path: adds the gradient to `variable.grad`."""
+
+    variable: TensorBase
+
+    def run(self, g: Any, tensors: bool) -> Any:
+        accumulate(self.variable, g if isinstance(g, TensorBase) else wrap(g), tensors)
+        return ()
+
+
+class CopySlicesBase(GraphNode):
+    """The history of a base that was written through a view; see Note [Rebased history].
+
+    `fn` is the node of the in-place op, as applied to the region alone.
+    """
+
+    fn: Node
+    ops: tuple[Op, ...]
+    order: tuple[int, ...] | None
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
+    def run(self, g: Any, tensors: bool) -> Any:
+        if self.freed is not None:
+            raise RuntimeError(describe_freed(self))
+        if g is None:
+            return [None] * len(self.nexts)
+        part = list(backward_of(self.fn, look(g, self.ops), tensors))
+        first = put(g, self.ops, self.order, part[0]) if self.nexts[0] is not None else None
+        return [first, *part[1:]]
+
+    def release(self, where: Where) -> None:
+        self.freed = where
+        free_saved(self.fn, where)
+
+
+def free_saved(node: Node, where: Where) -> None:
+    """Let go of what a node keeps; `where` is the call that no longer needs it."""
+    op: Any = node.op
+    if op is None:
+        cast(GraphNode, node).release(where)
+        return
+    plan: Plan = op.plan
+    if plan.saves:
+        node.freed = where
+        node.saved = ()
+        node.first = None
+        node.second = None
+        node.others = ()
+        node.stamp = 0
+
+
+def call_node(node: Any, *grads: Any) -> Any:
+    """Run a node's rule on gradients of its outputs: `t.grad_fn(g)`."""
+    g: Any = grads[0] if node.outs is None else list(grads)
+    outs = tuple(backward_of(node, g, True))
+    return outs[0] if len(outs) == 1 else outs
+
+
+def _call(self: Any, *grads: Any) -> Any:
+    return call_node(self, *grads)
+
+
+node_base.members["__call__"] = _call
+
+
+def _visible(base: Any, title: str) -> Any:
+    """An interpreted class over a compiled one: weak references and PyTorch's name."""
+    return type(title, (base,), dict(node_base.members))
+
+
+AccumulateGrad: Final[Any] = _visible(AccumulateGradBase, "AccumulateGrad")
+CopySlices: Final[Any] = _visible(CopySlicesBase, "CopySlices")
+node_base.cls = GraphNode
+
+
+def make_copy_slices(fn: Node, ops: tuple[Op, ...], order: tuple[int, ...] | None) -> Node:
+    """A CopySlices around the node of an in-place op; the caller sets its edges."""
+    node = cast(CopySlicesBase, CopySlices())
+    node.fn = fn
+    node.ops = ops
+    node.order = order
+    node.number = next_number()
+    node.code = fn.code
+    node.offset = fn.offset
+    return node
+
+
+def hooks_of(node: Node) -> Hooks:
+    """The node's hooks, made on first use."""
+    if node.hooks is None:
+        node.hooks = Hooks()
+    return node.hooks
+
+
+def extra_of(t: TensorBase) -> Extra:
+    """The tensor's extras, made on first use."""
+    if t.extra is None:
+        t.extra = Extra()
+    return t.extra
+
+
+def accumulate_of(leaf: TensorBase) -> Any:
+    """The AccumulateGrad node of a leaf: one object for as long as anyone holds it."""
+    extra = extra_of(leaf)
+    node: Any = None if extra.accumulate is None else extra.accumulate()
+    if node is None:
+        node = AccumulateGrad()
+        node.variable = leaf
+        extra.accumulate = weakref.ref(node)
+    return node
+
+
+def retain_on(t: TensorBase, node: Node) -> None:
+    """Let `node` store the gradient of its output `t` in `t.grad` when it runs."""
+    hooks = hooks_of(node)
+    if hooks.retain is None:
+        hooks.retain = {}
+    hooks.retain[int(t.index)] = weakref.ref(t)
+
+
+# --- saved values ---------------------------------------------------------------------------------
+def unpack(node: Node, position: int) -> Any:
+    """A saved value as a tensor: a leaf itself, or the array with the edge it came by."""
+    value = node.saved[position]
+    plan: Plan = node.op.plan
+    if value is None or isinstance(value, (int, float, complex)):
+        return value
+    source: i64 = position if plan.variadic else plan.sources[position]
+    if source < 0:
+        t = wrap_as(value, storage_of(node, position))
+        t.node = node
+        t.index = -1 - source
+        return t
+    target = node.nexts[source]
+    if isinstance(target, AccumulateGradBase):
+        target = target.variable
+    if isinstance(target, TensorBase):
+        if target.array is value:
+            return target
+        return wrap(value)
+    t = wrap_as(value, storage_of(node, position))
+    if target is not None:
+        t.node = target
+        t.index = 0 if node.nrs is None else node.nrs[source]
+    return t
+
+
+def storage_of(node: Node, position: int) -> Storage:
+    """The storage kept for saved value `position` (values that were numbers have none)."""
+    at = 0
+    for j in range(position):
+        value = node.saved[j]
+        if value is not None and not isinstance(value, (int, float, complex)):
+            at += 1
+    kept = node.kept()
+    return kept[at] if at < len(kept) else Storage()
+
+
+def check_saved(node: Node) -> None:
+    """Raise if the saved values were freed, or written since they were saved."""
+    if node.freed is not None:
+        raise RuntimeError(describe_freed(node))
+    stamp = node.versions()
+    if stamp != node.stamp:
+        raise RuntimeError(describe_overwritten(node, stamp))
+
+
+def describe_freed(node: Node) -> str:
+    """Whose saved values are gone, and which call freed them."""
+    return sentence(
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). Saved intermediate values of the graph are freed "
+        "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+        "backward through the graph a second time or if you need to access saved tensors after "
+        "calling backward.",
+        f"{type(node).__name__} was made at {Where(node.code, node.offset)}\n"
+        f"its values were freed by {node.freed}",
+        "Pass `retain_graph=True` to that first call, or run the forward line again.",
+    )
+
+
+def describe_overwritten(node: Node, stamp: i64) -> str:
+    """Which saved value was overwritten, where it was saved and where it was written."""
+    op: Any = node.op
+    culprit: Storage | None = None
+    position = 0
+    for j in range(len(node.saved)):
+        value = node.saved[j]
+        if value is None or isinstance(value, (int, float, complex)):
+            continue
+        storage = storage_of(node, j)
+        if storage.when > node.number:
+            culprit, position = storage, j
+            break
+    if culprit is None:
+        culprit = node.kept()[0]
+    value = node.saved[position]
+    plan: Plan = op.plan
+    source: i64 = position if plan.variadic else plan.sources[position]
+    maker = ""
+    if source < 0:
+        maker = f", which is output {-1 - source} of {type(node).__name__},"
+    else:
+        target = node.nexts[source]
+        if isinstance(target, Node) and not isinstance(target, AccumulateGradBase):
+            nr = 0 if node.nrs is None else node.nrs[source]
+            maker = f", which is output {nr} of {type(target).__name__},"
+    version = culprit.version
+    kind = factory.cls.type(wrap(value))
+    written = Where(culprit.code, culprit.offset)
+    return sentence(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{kind} {list(value.shape)}]{maker} is at version {version}; expected version "
+        f"{version - (stamp - node.stamp)} instead.",
+        f"saved for {type(node).__name__} at {Where(node.code, node.offset)}\n"
+        f"overwritten at {written}",
+        "Write the second line out of place (`x = x + 1`, not `x += 1`), or give the first one a "
+        "copy: `x.clone()`.",
+    )
+
+
+# --- running one node -----------------------------------------------------------------------------
+def backward_of(node: Node, g: Any, tensors: bool) -> Any:
+    """Gradients of a node's inputs from `g`, the gradient of its output (a list if it has several).
+
+    With `tensors` everything is a tensor and is recorded; otherwise all are raw arrays.
+    """
+    op: Any = node.op
+    if op is None:
+        return cast(GraphNode, node).run(g, tensors)
+    outs_meta = node.outs
+    if outs_meta is not None:
+        g = materialise(g, outs_meta)
+        if g is None:
+            return [None] * len(node.nexts)
+    elif g is None:
+        return [None] * len(node.nexts)
+    saved = node.saved
+    plan: Plan = op.plan
+    if plan.saves:
+        if node.freed is not None:
+            check_saved(node)
+        if node.versions() != node.stamp:
+            check_saved(node)
+        if tensors:
+            saved = tuple([unpack(node, j) for j in range(len(saved))])
+    n = len(saved)
+    if isinstance(op, Arithmetic):
+        if n == 2:
+            return op.pull(node, g, saved[0], saved[1])
+        return op.pull(node, g, None, None)
+    if n == 0:
+        return op.vjp(node, g)
+    if n == 1:
+        return op.vjp(node, g, saved[0])
+    if n == 2:
+        return op.vjp(node, g, saved[0], saved[1])
+    return op.vjp(node, g, *saved)
+
+
+def materialise(gs: Any, metas: list[Any]) -> Any:
+    """Zeros for the outputs that no gradient reached; None if none did."""
+    like: Any = None
+    missing = False
+    for g in gs:
+        if g is None:
+            missing = True
+        elif like is None:
+            like = g
+    if not missing:
+        return gs
+    if like is None:
+        return None
+    filled: list[Any] = []
+    for i in range(len(metas)):
+        g = gs[i]
+        if g is None:
+            shape, dtype = metas[i]
+            g = v.full(like, shape, 0, dtype)
+        filled.append(g)
+    return filled
+
+
+def fit(g: Any, shape: Any, dtype: Any) -> Any:
+    """A gradient in the shape and dtype of the input it is for: sum what was broadcast."""
+    if shape is not None:
+        have: tuple[int, ...] = g.shape
+        if have != shape:
+            lead = len(have) - len(shape)
+            axes = list(range(lead))
+            for d in range(len(shape)):
+                if shape[d] == 1 and have[lead + d] != 1:
+                    axes.append(lead + d)
+            if axes:
+                g = v.total(g, tuple(axes), True)
+            if lead or g.shape != shape:
+                g = v.reshape(g, shape)
+    if dtype is not None:
+        raw = g.array if isinstance(g, TensorBase) else g
+        if raw.dtype is not dtype and raw.dtype != dtype:
+            g = v.cast(g, dtype)
+    return g
+
+
+# --- leaves ---------------------------------------------------------------------------------------
+def accumulate(leaf: TensorBase, g: TensorBase, tensors: bool) -> None:
+    """leaf.grad += g: in place if it can be, so that others who hold `.grad` see it."""
+    old = leaf.held
+    if old is None:
+        leaf.held = g
+    elif tensors:
+        leaf.held = old + g
+    else:
+        cast(TensorBase, old).array = _add_into(cast(TensorBase, old).array, g.array)
+        cast(TensorBase, old).memory.written()
+
+
+def _add_into(old: Any, g: Any) -> Any:
+    if old.flags.writeable:
+        old += g
+        return old
+    return old + g

@@ -1,0 +1,82 @@
+"""Python's arithmetic operators on tensors: the hottest calls, so they stand in compiled code.
+
+Which op an operator means is not known here: the op table fills `table`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mypy_extensions import mypyc_attr
+
+from rushlight.core.graph import Op, TensorBase
+from rushlight.core.record import pair, slots, unary, with_number
+
+__all__ = ["Operators", "OperatorTable", "table"]
+
+
+class OperatorTable:
+    """The op objects behind the operators, and who turns foreign operands away."""
+
+    def __init__(self) -> None:
+        self.add: Op = Op()
+        self.sub: Op = self.add
+        self.mul: Op = self.add
+        self.div: Op = self.add
+        self.neg: Op = self.add
+        self.accepts: Any = None  # accepts(x): may x stand beside a tensor?
+
+
+table: Final = OperatorTable()
+
+
+def _both(op: Op, a: TensorBase, b: Any) -> Any:
+    """`op` with the tensor on the left."""
+    if isinstance(b, TensorBase):
+        return pair(op, a, b)
+    if type(b) is float or type(b) is int:
+        return with_number(op, a, b, False)
+    if isinstance(b, bool) or table.accepts(b):
+        return slots.elementwise(op, (a, b))
+    return NotImplemented
+
+
+def _swapped(op: Op, a: TensorBase, b: Any) -> Any:
+    """`op` with the tensor on the right: the left operand is no tensor."""
+    if type(b) is float or type(b) is int:
+        return with_number(op, a, b, True)
+    if isinstance(b, bool) or table.accepts(b):
+        return slots.elementwise(op, (b, a))
+    return NotImplemented
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Operators(TensorBase):
+    """The operators of arithmetic."""
+
+    def __add__(self, other: Any) -> Any:
+        return _both(table.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _both(table.add, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return _both(table.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _swapped(table.sub, self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        return _both(table.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _both(table.mul, self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _both(table.div, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _swapped(table.div, self, other)
+
+    def __neg__(self) -> Any:
+        return unary(table.neg, self)

@@ -1,0 +1,364 @@
+"""Running an op on tensors: compute on the raw arrays, then record a node if someone wants it.
+
+`unary`, `binary` and `apply` make new tensors; writing in place stands in `inplace`, looking into
+a tensor in `views`. The public functions in `ops` call these and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import numpy as np
+from mypy_extensions import i64
+
+from rushlight.core.families import Arithmetic
+from rushlight.core.graph import Node, Op, Plan, Storage, TensorBase, begin_node, wrap
+from rushlight.core.modes import grad_enabled, inference_enabled, state
+
+__all__ = ["apply", "binary", "normal", "recording", "remember", "unary"]
+
+_ndarray: Final = np.ndarray
+_generic: Final = np.generic
+_asarray: Final = np.asarray
+_F32: Final = np.dtype(np.float32)
+_F64: Final = np.dtype(np.float64)
+_LAST_BIT: Final[i64] = 1 << 62
+_DIFFERENTIABLE: Final = "fcV"  # kinds of dtype that carry gradients (V: ml_dtypes' floats)
+
+
+class Slots:
+    """Filled by higher layers: `elementwise` resolves dtypes and devices off the fast path,
+    `edge_of_view` gives the edge of a view whose base may have changed, `transform` takes over
+    while transforms are live."""
+
+    def __init__(self) -> None:
+        self.elementwise: Any = None
+        self.edge_of_view: Any = None
+
+
+slots: Final = Slots()
+
+
+def normal(y: Any) -> Any:
+    """A raw result as an array: NumPy turns 0-d results into scalars."""
+    if isinstance(y, _generic):
+        return _asarray(y)
+    return y
+
+
+def recording() -> bool:
+    """Whether ops that run now may be recorded."""
+    return state.active == 0 or grad_enabled()
+
+
+def edge(t: TensorBase) -> Any:
+    """Where the gradient of an input goes."""
+    if t.as_view is not None:
+        return slots.edge_of_view(t)
+    if t.node is not None:
+        return t.node
+    return t
+
+
+def finish(t: TensorBase) -> TensorBase:
+    """Mark a result that was made inside `inference_mode`."""
+    if state.active != 0 and inference_enabled():
+        t.memory.inference = True
+    return t
+
+
+def unary(op: Any, a: TensorBase) -> Any:
+    """`op` of one tensor, element by element."""
+    x = a.array
+    dtype = x.dtype
+    if not (dtype is _F32 or dtype is _F64) or state.active != 0:
+        return slots.elementwise(op, (a,))
+    y = op.forward(x)
+    if type(y) is not _ndarray:
+        y = normal(y)
+    t = wrap(y)
+    if a.node is not None or a.leaf:
+        plan: Plan = op.plan
+        if plan.differentiable:
+            node = begin_node(plan, op)
+            target = edge(a)
+            node.nexts = (target,)
+            node.wants = 1
+            if a.index != 0:
+                node.nrs = (a.index,)
+            if plan.saves:
+                remember(node, plan, (a,), (x,), t, y)
+            t.node = node
+    return t
+
+
+def binary(op: Any, a: Any, b: Any) -> Any:
+    """`op` of two operands, element by element; either may be a Python number."""
+    if isinstance(a, TensorBase):
+        if isinstance(b, TensorBase):
+            return pair(op, a, b)
+        if type(b) is float or type(b) is int:
+            return with_number(op, a, b, False)
+    elif isinstance(b, TensorBase) and (type(a) is float or type(a) is int):
+        return with_number(op, b, a, True)
+    return slots.elementwise(op, (a, b))
+
+
+def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
+    """An element-wise op of two tensors: the hottest path there is."""
+    xa = a.array
+    xb = b.array
+    dtype = xa.dtype
+    if (
+        not (dtype is _F32 or dtype is _F64)
+        or xb.dtype is not dtype
+        or state.active != 0
+        or type(xa) is not type(xb)
+    ):
+        return slots.elementwise(op, (a, b))
+    plain = isinstance(op, Arithmetic)
+    try:
+        y = cast(Arithmetic, op).forward(xa, xb) if plain else cast(Any, op).forward(xa, xb)
+    except Exception as error:
+        raise op.explain(error, (xa, xb)) from None
+    if type(y) is not _ndarray:
+        y = normal(y)
+    t = wrap(y)
+    wants: i64 = 0
+    if a.node is not None or a.leaf:
+        wants = 1
+    if b.node is not None or b.leaf:
+        wants += 2
+    if wants == 0:
+        return t
+    plan = op.plan
+    if not plan.differentiable:
+        return t
+    node = begin_node(plan, op)
+    node.wants = wants
+    ta: Any = None
+    tb: Any = None
+    uneven = False
+    if wants & 1 != 0:
+        ta = edge(a)
+        uneven = a.index != 0
+    if wants & 2 != 0:
+        tb = edge(b)
+        uneven = uneven or b.index != 0
+    node.nexts = (ta, tb)
+    if uneven:
+        node.nrs = (a.index if wants & 1 != 0 else 0, b.index if wants & 2 != 0 else 0)
+    sa = xa.shape
+    sb = xb.shape
+    if sa != sb:
+        node.shapes = (sa, sb)
+    else:
+        node.plain = plain
+    if plan.pair:
+        first = plan.first & wants != 0
+        second = plan.second & wants != 0
+        sta = a.memory
+        stb = b.memory
+        if (first and sta.inference) or (second and stb.inference):
+            refuse_inference()
+        if not first:
+            node.first = stb
+            node.stamp = stb.version
+            node.saved = (None, xb)
+        elif not second:
+            node.first = sta
+            node.stamp = sta.version
+            node.saved = (xa, None)
+        else:
+            node.first = sta
+            node.second = stb
+            node.stamp = sta.version + stb.version
+            node.saved = (xa, xb)
+    elif plan.saves:
+        remember(node, plan, (a, b), (xa, xb), t, y)
+    t.node = node
+    return t
+
+
+def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
+    """An element-wise op of a tensor and a Python number (`swapped`: number first)."""
+    x = a.array
+    dtype = x.dtype
+    left: Any = number if swapped else a
+    right: Any = a if swapped else number
+    if not (dtype is _F32 or dtype is _F64) or state.active != 0:
+        return slots.elementwise(op, (left, right))
+    xa = number if swapped else x
+    xb = x if swapped else number
+    plain = isinstance(op, Arithmetic)
+    y = cast(Arithmetic, op).forward(xa, xb) if plain else cast(Any, op).forward(xa, xb)
+    if type(y) is not _ndarray:
+        y = normal(y)
+    t = wrap(y)
+    plan = op.plan
+    if (a.node is None and not a.leaf) or not plan.differentiable:
+        return t
+    node = begin_node(plan, op)
+    node.wants = 2 if swapped else 1
+    target = edge(a)
+    node.nexts = (None, target) if swapped else (target, None)
+    if a.index != 0:
+        node.nrs = (0, a.index) if swapped else (a.index, 0)
+    node.plain = plain
+    if plan.saves:
+        remember(node, plan, (left, right), (xa, xb), t, y)
+    t.node = node
+    return t
+
+
+def remember(
+    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], t: TensorBase, y: Any
+) -> None:
+    """Keep what the rules of the wanted gradients read; see Note [Kept versions]."""
+    sources = plan.sources
+    readers = plan.readers
+    wants = node.wants
+    values: list[Any] = []
+    kept: list[Storage] = []
+    for j in range(len(sources)):
+        reader: i64 = readers[j]
+        if reader & wants == 0:
+            values.append(None)
+            continue
+        source: i64 = sources[j]
+        if source >= 0:
+            x = xs[source]
+            values.append(raws[source])
+            if isinstance(x, TensorBase):
+                _keep(x.memory, kept)
+        else:
+            values.append(y)
+            kept.append(t.memory)
+    node.saved = tuple(values)
+    node.keep(kept)
+
+
+def _keep(storage: Storage, kept: list[Storage]) -> None:
+    if storage.inference:
+        refuse_inference()
+    kept.append(storage)
+
+
+def refuse_inference() -> None:
+    raise RuntimeError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+        "inference mode in computation tracked by autograd. To work around this, you can make "
+        "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+        "instead of `torch.inference_mode()`."
+    )
+
+
+def apply(op: Any, *xs: Any) -> Any:
+    """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
+    raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+    try:
+        y = op.forward(*raws)
+    except Exception as error:
+        raise op.explain(error, raws) from None
+    return keep_record(op, xs, raws, y)
+
+
+def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
+    """Wrap what `op.forward(*raws)` gave as tensors and, if wanted, record the node."""
+    plan: Plan = op.plan
+    if isinstance(y, tuple):
+        results = [finish(wrap(normal(part))) for part in y]
+    else:
+        results = [finish(wrap(normal(y)))]
+    node = node_for(op, xs, raws)
+    if node is not None:
+        if plan.saves:
+            remember_all(node, plan, xs, raws, results)
+        index: i64 = 0
+        for t in results:
+            if t.array.dtype.kind in _DIFFERENTIABLE:
+                t.node = node
+                t.index = index
+            index += 1
+        if len(results) > 1:
+            node.outs = [(t.array.shape, t.array.dtype) for t in results]
+    if isinstance(y, tuple):
+        return tuple(results)
+    return results[0]
+
+
+def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None:
+    """A node with its edges, shapes and dtypes, or None if no input asks for a gradient."""
+    plan: Plan = op.plan
+    if not plan.differentiable:
+        return None
+    wants: i64 = 0
+    bit: i64 = 1
+    for x in xs:
+        if isinstance(x, TensorBase) and (x.node is not None or x.leaf):
+            wants |= bit
+        if bit < _LAST_BIT:
+            bit <<= 1
+    if wants == 0 or (state.active != 0 and not grad_enabled()):
+        return None
+    node = begin_node(plan, op)
+    node.wants = wants
+    nexts: list[Any] = []
+    nrs: list[int] = []
+    shapes: list[Any] = []
+    dtypes: list[Any] = []
+    uneven = False
+    for x in xs:
+        if isinstance(x, TensorBase):
+            if x.node is not None or x.leaf:
+                nexts.append(edge(x))
+                if x.index != 0:
+                    uneven = True
+                nrs.append(x.index)
+            else:
+                nexts.append(None)
+                nrs.append(0)
+            shapes.append(x.array.shape)
+            dtypes.append(x.array.dtype)
+        else:
+            nexts.append(None)
+            nrs.append(0)
+            shapes.append(None)
+            dtypes.append(None)
+    node.nexts = tuple(nexts)
+    if uneven:
+        node.nrs = tuple(nrs)
+    node.shapes = tuple(shapes)
+    node.dtypes = tuple(dtypes)
+    return node
+
+
+def remember_all(
+    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase]
+) -> None:
+    """`remember` for any number of inputs and outputs.
+
+    A variadic op saves all its inputs or none: then `saved` holds the inputs in order.
+    """
+    if plan.variadic:
+        node.saved = raws
+        node.keep([x.memory for x in xs if isinstance(x, TensorBase)])
+        return
+    values: list[Any] = []
+    kept: list[Storage] = []
+    for j in range(len(plan.sources)):
+        reader: i64 = plan.readers[j]
+        if reader & node.wants == 0:
+            values.append(None)
+            continue
+        source: i64 = plan.sources[j]
+        if source >= 0:
+            values.append(raws[source])
+            x = xs[source]
+        else:
+            x = results[-1 - source]
+            values.append(x.array)
+        if isinstance(x, TensorBase):
+            _keep(x.memory, kept)
+    node.saved = tuple(values)
+    node.keep(kept)

@@ -1,0 +1,95 @@
+"""Which line of the user's program made a node, raised a version or called backward.
+
+Note [Where]
+    Reading the caller's code object and instruction offset costs some tens of nanoseconds, and
+    keeps no frame alive. File, line and source text are worked out only when someone asks.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType, FrameType
+from typing import Final
+
+__all__ = ["Where", "caller", "here", "line_of"]
+
+_frame: Final = sys._getframe
+
+
+class Where:
+    """A place in the user's program: the code object and the offset of the instruction."""
+
+    def __init__(self, code: CodeType | None, offset: int) -> None:
+        self.code = code
+        self.offset = offset
+
+    @property
+    def file(self) -> str:
+        """Path of the source file, as Python knows it ('' if unknown)."""
+        return "" if self.code is None else self.code.co_filename
+
+    @property
+    def line(self) -> int:
+        """Line number in that file (0 if unknown)."""
+        return 0 if self.code is None else line_of(self.code, self.offset)
+
+    @property
+    def function(self) -> str:
+        """Name of the function the line stands in ('<module>' at the top level)."""
+        return "" if self.code is None else self.code.co_qualname
+
+    @property
+    def source(self) -> str:
+        """The line's text, stripped ('' where the source cannot be read)."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "an unknown line"
+        name = self.file if self.file.startswith("<") else os.path.basename(self.file)
+        text = self.source
+        return f"{name}:{self.line}" + (f"     {text}" if text else "")
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def line_of(code: CodeType, offset: int) -> int:
+    """The source line of the instruction at `offset` of `code`."""
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+class Known:
+    """The code that was found to be the user's last time: loops ask for it again and again."""
+
+    def __init__(self) -> None:
+        self.code: CodeType | None = None
+
+
+_known: Final = Known()
+
+
+def caller() -> FrameType | None:
+    """The innermost frame that is not rushlight's own."""
+    frame: FrameType | None = _frame()
+    while frame is not None:
+        code = frame.f_code
+        if code is _known.code:
+            return frame
+        name = frame.f_globals.get("__name__")
+        if not isinstance(name, str) or not name.startswith("rushlight."):
+            _known.code = code
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def here() -> Where:
+    """The user's line that is running now."""
+    frame = caller()
+    return Where(None, 0) if frame is None else Where(frame.f_code, frame.f_lasti)
