@@ -1,0 +1,242 @@
+"""Switching recording on and off: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
+
+Each is a context manager and a decorator. The current mode belongs to the running thread or task;
+see Note [Modes are per context] in `core.modes`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Generator
+from typing import Any, Self, TypeVar, cast
+
+from rushlight.core.modes import Mode, current, enter, grad_enabled, inference_enabled, leave
+
+__all__ = [
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+    "set_grad_enabled",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ModeContext:
+    """A mode as context manager and as decorator of functions, generators, coroutines, classes."""
+
+    def __init__(self) -> None:
+        self._entered: list[Mode] = []
+
+    def _settings(self) -> tuple[bool, bool]:
+        """(grad, inference) while this is in force."""
+        raise NotImplementedError
+
+    def clone(self) -> Self:
+        """A fresh one with the same settings: each decorated call enters its own."""
+        return type(self)()
+
+    def __enter__(self) -> Any:
+        grad, inference = self._settings()
+        self._entered.append(enter(grad, inference))
+        return None
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        leave(self._entered.pop())
+
+    def __call__(self, fn: F) -> F:
+        if inspect.isclass(fn):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            fn.__init__ = self(fn.__init__)  # type: ignore[misc]
+            return fn
+        if inspect.isgeneratorfunction(fn):
+            return cast(F, self._wrap_generator(fn))
+        if inspect.iscoroutinefunction(fn):
+            return cast(F, self._wrap_coroutine(fn))
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return fn(*args, **kwargs)
+
+        return cast(F, call)
+
+    def _wrap_coroutine(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return await fn(*args, **kwargs)
+
+        return call
+
+    def _wrap_generator(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Enter the mode for each step of the generator, and leave it while it is suspended."""
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            steps = fn(*args, **kwargs)
+            send: Callable[[], Any] = lambda: next(steps)  # noqa: E731
+            while True:
+                try:
+                    with self.clone():
+                        value = send()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    received = yield value
+                except GeneratorExit:
+                    with self.clone():
+                        steps.close()
+                    raise
+                except BaseException:
+                    trouble = sys.exc_info()[1]
+                    assert trouble is not None
+                    send = functools.partial(steps.throw, trouble)
+                else:
+                    send = functools.partial(steps.send, received)
+
+        return call
+
+
+class no_grad(ModeContext):  # noqa: N801
+    """Record nothing: results do not require grad, whatever their inputs do.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __new__(cls, fn: Any = None) -> Any:
+        return _plain_decorator(cls, fn)
+
+    def __init__(self, fn: Any = None) -> None:
+        super().__init__()
+
+    def _settings(self) -> tuple[bool, bool]:
+        return False, inference_enabled()
+
+
+class enable_grad(ModeContext):  # noqa: N801
+    """Record again, inside `no_grad`.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     with torch.enable_grad():
+    ...         y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    def __new__(cls, fn: Any = None) -> Any:
+        return _plain_decorator(cls, fn)
+
+    def __init__(self, fn: Any = None) -> None:
+        super().__init__()
+
+    def _settings(self) -> tuple[bool, bool]:
+        return True, inference_enabled()
+
+
+def _plain_decorator(cls: Any, fn: Any) -> Any:
+    """`@no_grad` without parentheses decorates at once."""
+    made = object.__new__(cls)
+    if fn is None:
+        return made
+    made.__init__()
+    return made(fn)
+
+
+class set_grad_enabled(ModeContext):  # noqa: N801
+    """Set recording on or off: at once as a function, for a block as a context manager.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = mode
+        self.prev = grad_enabled()
+        self._at_once: Mode | None = enter(bool(mode), inference_enabled())
+
+    def _settings(self) -> tuple[bool, bool]:
+        return bool(self.mode), inference_enabled()
+
+    def __enter__(self) -> Any:
+        if self._at_once is not None:  # already in force since __init__
+            self._entered.append(self._at_once)
+            self._at_once = None
+            return None
+        return super().__enter__()
+
+    def __call__(self, fn: F) -> F:
+        if self._at_once is not None:  # used as a decorator: the call itself sets nothing
+            leave(self._at_once)
+            self._at_once = None
+        return super().__call__(fn)
+
+    def clone(self) -> Self:
+        return type(self)(self.mode)
+
+    def __str__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
+
+
+class inference_mode(ModeContext):  # noqa: N801
+    """Like `no_grad`, and further: results keep no record of views and versions at all.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        made = object.__new__(cls)
+        if isinstance(mode, bool):
+            return made
+        made.__init__()
+        return made(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def _settings(self) -> tuple[bool, bool]:
+        if self.mode:
+            return False, True
+        mode = current()
+        return (True if mode is None or mode.inference else mode.grad), False
+
+    def clone(self) -> Self:
+        return type(self)(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations on tensors that require grad are recorded now."""
+    return grad_enabled()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this code runs inside `inference_mode`."""
+    return inference_enabled()
