@@ -17,8 +17,8 @@ import numpy as np
 from rushlight import dtypes
 
 __all__ = [
-    "arange", "bytes_of", "checked_ndarray", "fill_number", "fits", "from_buffer", "from_data",
-    "from_dlpack", "over", "row_strides", "writable",
+    "arange", "bytes_of", "checked_ndarray", "closed_range", "fill_number", "fits", "from_buffer", "from_data",
+    "from_dlpack", "over", "row_strides", "spaced", "writable",
 ]  # fmt: skip
 
 _NUMBERS: Final = frozenset((bool, int, float, complex))
@@ -298,6 +298,37 @@ def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     # PyTorch accumulates in double for double and for float alike, then rounds once
     values = np.arange(count, dtype=np.float64) * float(step) + float(start)
     return values.astype(inside, copy=False).astype(dtype, copy=False)
+
+
+def closed_range(start: Any, end: Any, step: Any, dtype: Any) -> Any:
+    """start, start + step, … up to `end` itself."""
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = math.floor((end - start) / step) + 1
+    return (np.arange(count) * step + start).astype(dtype)
+
+
+def spaced(start: Any, end: Any, count: int, dtype: Any, base: Any) -> Any:
+    """Evenly spaced numbers, or `base` to their power: counted from both ends, as PyTorch does."""
+    kind = dtype.kind
+    if kind in "iu":
+        start, end = int(start), int(end)
+    inside = np.dtype(np.complex128 if kind == "c" else np.float64)
+    first, last = np.asarray(start, inside), np.asarray(end, inside)
+    step = (last - first) / max(count - 1, 1)
+    place = np.arange(count)
+    values = np.where(
+        place < count // 2, first + step * place, last - step * (count - 1 - place)
+    )
+    if count == 1:
+        values = np.full(1, first)
+    if base is not None:
+        values = np.power(np.asarray(base, inside), values)
+    if kind in "iu":
+        values = np.trunc(values)
+    return values.astype(dtype)
 
 
 def _shown(x: Any) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rushlight.arrays.host import move
 from rushlight.arrays.kinds import word
 
 
@@ -35,7 +36,7 @@ __all__ = [
     "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "trunc", "anything", "argmax",
     "argmin", "bincount", "as_complex", "as_pairs", "bits", "broadcast", "cast", "complex_of", "concat", "constant",
     "contiguous", "copy", "cumprod", "cumsum", "diagonal", "empty", "empty_as", "everything",
-    "flip", "frexp", "full", "gather", "imag", "iota", "laid_out", "largest", "narrow_matmul", "nonzero", "overwrite",
+    "flip", "frexp", "full", "gather", "imag", "iota", "laid_out", "largest", "moved", "narrow_matmul", "nonzero", "overwrite",
     "pad", "permute", "pick", "place", "place_add", "polygamma", "product", "real", "reduce_along", "reshape", "restrided", "roll",
     "running", "scatter", "scatter_add", "searchsorted", "smallest", "sort", "special", "store", "store_add", "store_along", "strided",
     "swap", "tile", "total", "triangle", "ungather", "unique", "unpick", "unstrided", "where", "window", "windows", "Array", "SLOT",
@@ -197,9 +198,22 @@ def cast(x: Array, dtype: Any) -> Array:
     imaginary part, as a gradient of a real input must."""
     if x.dtype == dtype:
         return x
-    if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+    kind = np.dtype(dtype).kind
+    if x.dtype.kind == "c" and kind not in "cb":
         x = x.real
+    if kind in "iu" and x.dtype.kind == "f" and type(x) is np.ndarray:
+        with np.errstate(invalid="ignore"):  # NaN and infinity become some integer, as in PyTorch
+            return x.astype(dtype)
+    if kind in "fV" and type(x) is np.ndarray:
+        with np.errstate(over="ignore"):  # too large for a narrow float: infinity
+            return x.astype(dtype)
     return x.astype(dtype)
+
+
+@word
+def moved(x: Array, where: Any) -> Array:
+    """The array on another device (itself if it is there)."""
+    return move(x, where)
 
 
 @word

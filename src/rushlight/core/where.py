@@ -13,7 +13,7 @@ import sys
 from types import CodeType, FrameType
 from typing import Final
 
-__all__ = ["Where", "caller", "here", "line_of"]
+__all__ = ["Where", "caller", "here", "known", "line_of"]
 
 _frame: Final = sys._getframe
 
@@ -71,7 +71,7 @@ class Known:
         self.code: CodeType | None = None
 
 
-_known: Final = Known()
+known: Final = Known()
 
 
 def caller() -> FrameType | None:
@@ -79,11 +79,11 @@ def caller() -> FrameType | None:
     frame: FrameType | None = _frame()
     while frame is not None:
         code = frame.f_code
-        if code is _known.code:
+        if code is known.code:
             return frame
         name = frame.f_globals.get("__name__")
         if not isinstance(name, str) or not name.startswith("rushlight."):
-            _known.code = code
+            known.code = code
             return frame
         frame = frame.f_back
     return None
