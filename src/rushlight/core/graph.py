@@ -31,7 +31,7 @@ from rushlight.core.where import Where, caller, known
 
 __all__ = [
     "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Storage", "TensorBase", "View",
-    "edge_of", "factory", "plan_for", "wrap", "wrap_as",
+    "asks", "factory", "plan_for", "wrap", "wrap_as",
 ]  # fmt: skip
 
 
@@ -343,16 +343,12 @@ def wrap_as(array: Any, storage: Storage) -> TensorBase:
     return t
 
 
-def edge_of(t: TensorBase) -> Any:
-    """Where the gradient of `t` goes: its node, itself if it is a leaf that asks, or None.
-
-    For a view whose base may have been written, ask `views.edge_of_view` instead.
-    """
-    if t.node is not None:
-        return t.node
-    if t.leaf:
-        return t
-    return None
+def asks(t: TensorBase) -> bool:
+    """Whether a gradient is wanted for `t`; a view asks if its base does."""
+    if t.node is not None or t.leaf:
+        return True
+    view = t.as_view
+    return view is not None and (view.base.node is not None or view.base.leaf)
 
 
 def begin_node(plan: Plan, op: Any) -> Node:

@@ -9,41 +9,38 @@ from typing import Any
 
 from mypy_extensions import i64
 
+from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, overwrite
-from rushlight.core.graph import Node, Plan, TensorBase, View
+from rushlight.core.graph import Node, Plan, TensorBase, View, asks
 from rushlight.core.modes import current
 from rushlight.core.node import make_copy_slices, retain_on
 from rushlight.core.record import node_for, normal, recording, remember_all
-from rushlight.core.views import order_of
+from rushlight.core.views import order_of, raise_forbidden
 
-__all__ = ["check_writable", "rebase", "settle", "write", "write_raw"]
+__all__ = ["check_partial_overlap", "check_writable", "rebase", "settle", "write", "write_raw"]
 
 
-def check_writable(target: TensorBase, overlap: bool) -> None:
-    """Refuse a write that autograd could not account for, before anything is touched."""
+def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = ()) -> None:
+    """Refuse a write that autograd could not account for, before anything is touched.
+
+    `others` are the other operands: the write is recorded if one of them asks for a gradient.
+    """
     if target.memory.inference:
         mode = current()
         if mode is None or not mode.inference:
             raise RuntimeError(
-                "Inplace update to inference tensor outside InferenceMode is not allowed. You can "
-                "make a clone to get a normal tensor before doing inplace update. See "
-                "https://github.com/pytorch/rfcs/pull/17 for more details."
+                "Inplace update to inference tensor outside InferenceMode is not allowed."
+                "You can make a clone to get a normal tensor before doing inplace update."
+                "See https://github.com/pytorch/rfcs/pull/17 for more details."
             )
-    view = target.as_view
     if recording():
-        if view is not None:
-            base = view.base
-            if view.how != "" and (base.leaf or base.node is not None or target.leaf):
-                raise_on_write(target, view)
-            if base.leaf or (target.leaf and target.node is None):
-                raise RuntimeError(
-                    "a view of a leaf Variable that requires grad is being used in an in-place "
-                    "operation."
-                )
-        elif target.leaf and target.node is None:
-            raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
-            )
+        asked = asks(target)
+        if not asked:
+            for x in others:
+                if isinstance(x, TensorBase) and asks(x):
+                    asked = True
+        if asked:
+            check_history(target)
     if overlap and overlaps(target.array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
@@ -51,32 +48,40 @@ def check_writable(target: TensorBase, overlap: bool) -> None:
         )
 
 
-def raise_on_write(target: TensorBase, view: View) -> None:
-    """A view of a kind that must not be written: say which kind, in PyTorch's words."""
-    number = target.index
-    name = "None" if target.node is None else type(target.node).__name__
-    start = f"Output {number} of {name} is a view and is being modified inplace. "
-    if view.how == "no_grad":
-        if target.node is None:
+def check_history(target: TensorBase) -> None:
+    """Refuse a recorded write to a leaf, or to a view that cannot be rebased."""
+    view = target.as_view
+    if view is None:
+        if target.leaf and target.node is None:
             raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode "
-                "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-                "You can clarify your code by moving both the view and the inplace either both "
-                "inside the no_grad block (if you don't want the inplace to be tracked) or both "
-                "outside (if you want the inplace to be tracked)."
+                "a leaf Variable that requires grad is being used in an in-place operation."
             )
-    if view.how == "multi-output":
+        return
+    if view.how != "":
+        raise_forbidden(target, view, True)
+    base = view.base
+    if (base.leaf and base.node is None) or (target.leaf and target.node is None):
         raise RuntimeError(
-            start + "This view is the output of a function that returns multiple views. Such "
-            "functions do not allow the output views to be modified inplace. You should replace "
-            "the inplace operation by an out-of-place one."
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
-    raise RuntimeError(
-        start + "This view was created inside a custom Function (or because an input was returned "
-        "as-is) and the autograd logic to handle view+inplace would override the custom backward "
-        "associated with the custom Function, leading to incorrect gradients. This behavior is "
-        "forbidden. You can fix this by cloning the output of the custom Function."
-    )
+
+
+def check_partial_overlap(target: TensorBase, others: tuple[Any, ...]) -> None:
+    """Refuse an operand that shares part of the written memory: its values would change midway."""
+    for x in others:
+        if isinstance(x, TensorBase) and x.memory is target.memory and x is not target:
+            a, b = target.array, x.array
+            if not (a.flags.forc and b.flags.forc) or a.size == 0 or b.size == 0:
+                continue
+            start, other = address(a), address(b)
+            if start == other and a.strides == b.strides and a.shape == b.shape:
+                continue
+            if start < other + b.nbytes and other < start + a.nbytes:
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to "
+                    "tensor refer to a single memory location. Please clone() the tensor before "
+                    "performing the operation."
+                )
 
 
 def overlaps(array: Any) -> bool:
@@ -96,7 +101,7 @@ def overlaps(array: Any) -> bool:
 def write(op: Any, target: TensorBase, *others: Any) -> Any:
     """target = op(target, *others), in place. Raw operands are used as they are: callers that
     promote dtypes pass an op that computes in the right one."""
-    check_writable(target, True)
+    check_writable(target, True, others)
     raws = tuple(
         [target.array, *[x.array if isinstance(x, TensorBase) else x for x in others]]
     )
@@ -184,7 +189,6 @@ def rebase(target: TensorBase, view: View, fn: Node) -> None:
         rest: tuple[int, ...] = tuple([0] * (len(fn.nexts) - 1)) if nrs is None else nrs[1:]
         node.nrs = (nr, *rest)
     node.wants = 1
-    node.shapes = (base.array.shape,)
     base.node = node
     base.index = 0
     base.leaf = False

@@ -38,13 +38,18 @@ __all__ = [
 ]  # fmt: skip
 
 
+# PyTorch wrote these nodes by hand, and their names show it
+_OUTSIDE_THE_TABLE: Final = ("AccumulateGrad", "CopyBackwards", "CopySlices")
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GraphNode(Node):
     """A recorded op: `t.grad_fn`. Follow `next_functions` to walk the graph."""
 
     def name(self) -> str:
         """The node's name, such as 'MulBackward0'."""
-        return type(self).__name__
+        title = type(self).__name__
+        return f"torch::autograd::{title}" if title in _OUTSIDE_THE_TABLE else title
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -123,15 +128,17 @@ class CopySlicesBase(GraphNode):
     ops: tuple[Op, ...]
     order: tuple[int, ...] | None
 
-    def name(self) -> str:
-        return "torch::autograd::CopySlices"
-
     def run(self, g: Any, tensors: bool) -> Any:
         if self.freed is not None:
             raise RuntimeError(describe_freed(self))
         if g is None:
             return [None] * len(self.nexts)
-        part = list(backward_of(self.fn, look(g, self.ops), tensors))
+        fn = self.fn
+        part = list(backward_of(fn, look(g, self.ops), tensors))
+        for i in range(len(part)):
+            if part[i] is not None:
+                shape = None if fn.shapes is None else fn.shapes[i]
+                part[i] = fit(part[i], shape, None if fn.dtypes is None else fn.dtypes[i])
         first = put(g, self.ops, self.order, part[0]) if self.nexts[0] is not None else None
         return [first, *part[1:]]
 
@@ -186,6 +193,7 @@ def make_copy_slices(fn: Node, ops: tuple[Op, ...], order: tuple[int, ...] | Non
     node.fn = fn
     node.ops = ops
     node.order = order
+    node.plain = True  # it fits its gradients itself
     node.number = next_number()
     node.code = fn.code
     node.offset = fn.offset

@@ -12,7 +12,7 @@ import numpy as np
 from mypy_extensions import i64
 
 from rushlight.core.families import Arithmetic
-from rushlight.core.graph import Node, Op, Plan, Storage, TensorBase, begin_node, wrap
+from rushlight.core.graph import Node, Op, Plan, Storage, TensorBase, asks, begin_node, wrap
 from rushlight.core.modes import grad_enabled, inference_enabled, state
 
 __all__ = ["apply", "binary", "normal", "recording", "remember", "unary"]
@@ -77,7 +77,7 @@ def unary(op: Any, a: TensorBase) -> Any:
     if type(y) is not _ndarray:
         y = normal(y)
     t = wrap(y)
-    if a.node is not None or a.leaf:
+    if asks(a):
         plan: Plan = op.plan
         if plan.differentiable:
             node = begin_node(plan, op)
@@ -125,9 +125,9 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         y = normal(y)
     t = wrap(y)
     wants: i64 = 0
-    if a.node is not None or a.leaf:
+    if asks(a):
         wants = 1
-    if b.node is not None or b.leaf:
+    if asks(b):
         wants += 2
     if wants == 0:
         return t
@@ -196,7 +196,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         y = normal(y)
     t = wrap(y)
     plan = op.plan
-    if (a.node is None and not a.leaf) or not plan.differentiable:
+    if not asks(a) or not plan.differentiable:
         return t
     node = begin_node(plan, op)
     node.wants = 2 if swapped else 1
@@ -295,7 +295,7 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
     wants: i64 = 0
     bit: i64 = 1
     for x in xs:
-        if isinstance(x, TensorBase) and (x.node is not None or x.leaf):
+        if isinstance(x, TensorBase) and asks(x):
             wants |= bit
         if bit < _LAST_BIT:
             bit <<= 1
@@ -310,7 +310,7 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
     uneven = False
     for x in xs:
         if isinstance(x, TensorBase):
-            if x.node is not None or x.leaf:
+            if asks(x):
                 nexts.append(edge(x))
                 if x.index != 0:
                     uneven = True

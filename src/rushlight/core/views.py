@@ -20,7 +20,7 @@ from typing import Any
 from mypy_extensions import i64
 
 from rushlight.arrays.vocabulary import laid_out, overwrite
-from rushlight.core.graph import Node, Op, Plan, TensorBase, View, begin_node, plan_for, wrap_as
+from rushlight.core.graph import Node, Op, Plan, TensorBase, View, asks, begin_node, plan_for, wrap_as
 from rushlight.core.modes import current, state
 from rushlight.core.record import apply, slots
 
@@ -44,7 +44,7 @@ def look_at(op: Any, x: TensorBase) -> Any:
         raise op.explain(error, (raw,)) from None
     t = wrap_as(y, x.memory)
     _attach(op, x, t, "")
-    if x.node is not None or x.leaf:
+    if asks(x):
         _record(op, (t,), x, None)
     return t
 
@@ -57,7 +57,7 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
         t = wrap_as(part.forward(x.array), x.memory)
         _attach(part, x, t, "multi-output")
         results.append(t)
-    if results and (x.node is not None or x.leaf):
+    if results and asks(x):
         _record(op, tuple(results), x, [(t.array.shape, t.array.dtype) for t in results])
     return tuple(results)
 
@@ -74,7 +74,7 @@ def _attach(op: Any, x: TensorBase, t: TensorBase, how: str) -> None:
     if old is None:
         t.as_view = View(x, (op,), how, x.memory.version)
     else:
-        t.as_view = View(old.base, (*old.ops, op), old.how or how, x.memory.version)
+        t.as_view = View(old.base, (*old.ops, op), how or old.how, x.memory.version)
 
 
 def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] | None) -> None:
@@ -83,7 +83,7 @@ def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] 
         if mode is not None and not mode.grad:
             for t in ts:
                 # PyTorch: such a view requires grad and is a leaf, yet its edge leads nowhere.
-                t.leaf = x.leaf or x.node is not None
+                t.leaf = True
             return
     plan: Plan = op.plan
     node = begin_node(plan, op)
@@ -144,30 +144,36 @@ def shapes_along(x: Any, ops: tuple[Op, ...]) -> tuple[Any, ...]:
     return tuple(shapes)
 
 
-def raise_forbidden(t: TensorBase, view: View) -> None:
-    """Views whose history cannot be renewed may not be used once their base was written."""
-    number = 0 if t.node is None else t.index
-    name = "AsStridedBackward0" if t.node is None else type(t.node).__name__
+def raise_forbidden(t: TensorBase, view: View, written: bool = False) -> None:
+    """A view whose history cannot be renewed was written, or used after its base was written."""
+    what = (
+        "is being modified inplace"
+        if written
+        else "its base or another view of its base has been modified inplace"
+    )
+    start = ""
+    if t.node is not None:
+        maker = type(t.node).__name__
+        cut = maker.rfind("Backward")
+        start = f"Output {t.index} of {maker[:cut] if cut > 0 else maker} is a view"
+    if view.how == "no_grad" or not start:
+        start = start + " of a view which was created" if start else "A view was created"
+        raise RuntimeError(
+            f"{start} in no_grad mode and {what} with grad mode enabled. Given that this use case "
+            "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+            "both the view and the inplace either both inside the no_grad block (if you don't want "
+            "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+        )
     if view.how == "multi-output":
         raise RuntimeError(
-            f"Output {number} of {name} is a view and its base or another view of its base has "
-            "been modified inplace. This view is the output of a function that returns multiple "
+            f"{start} and {what}. This view is the output of a function that returns multiple "
             "views. Such functions do not allow the output views to be modified inplace. You "
             "should replace the inplace operation by an out-of-place one."
         )
-    if view.how == "no_grad":
-        raise RuntimeError(
-            "A view was created in no_grad mode and its base or another view of its base has been "
-            "modified inplace with grad mode enabled. Given that this use case is ambiguous and "
-            "error-prone, it is forbidden. You can clarify your code by moving both the view and "
-            "the inplace either both inside the no_grad block (if you don't want the inplace to be "
-            "tracked) or both outside (if you want the inplace to be tracked)."
-        )
     raise RuntimeError(
-        f"Output {number} of {name} is a view and its base or another view of its base has been "
-        "modified inplace. This view was created inside a custom Function (or because an input was "
-        "returned as-is) and the autograd logic to handle view+inplace would override the custom "
-        "backward associated with the custom Function, leading to incorrect gradients. This "
+        f"{start} and {what}. This view was created inside a custom Function (or because an input "
+        "was returned as-is) and the autograd logic to handle view+inplace would override the "
+        "custom backward associated with the custom Function, leading to incorrect gradients. This "
         "behavior is forbidden. You can fix this by cloning the output of the custom Function."
     )
 

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to PyTorch, JAX and NumPy, taken in one process run, alternating."""

@@ -1,0 +1,315 @@
+"""Custom functions: both context styles, saving, several outputs, errors, double backward."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import weakref
+from typing import Any
+
+import pytest
+
+import rushlight as torch
+from rushlight.autograd import Function
+from rushlight.autograd.function import once_differentiable
+
+
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, constant: float) -> Any:
+        ctx.constant = constant
+        return tensor * constant
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        return grad_output * ctx.constant, None
+
+
+class Square(Function):
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        (x,) = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+def test_context_style() -> None:
+    a = torch.ones(2, 2, requires_grad=True)
+    b = MulConstant.apply(a, 5)
+    assert b.grad_fn.name() == "MulConstantBackward"
+    assert repr(b).endswith("grad_fn=<MulConstantBackward>)")
+    b.backward(torch.ones_like(a))
+    assert a.grad.tolist() == [[5, 5], [5, 5]]
+    assert b.grad_fn.next_functions[0][0].variable is a
+    assert b.grad_fn.constant == 5
+
+
+def test_setup_context_style_and_double_backward() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    y = Square.apply(x)
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert g.item() == 6
+    (gg,) = torch.autograd.grad(g, x)
+    assert gg.item() == 2
+
+
+def test_needs_input_grad() -> None:
+    seen: list[tuple[bool, ...]] = []
+
+    class F(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any, c: Any) -> Any:
+            return a + b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen.append(ctx.needs_input_grad)
+            return g, g, None
+
+    F.apply(torch.ones(1, requires_grad=True), torch.ones(1), 3).backward()
+    assert seen == [(True, False, False)]
+
+
+def test_several_outputs_and_undefined_gradients() -> None:
+    class Split(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, materialize: bool) -> Any:
+            ctx.set_materialize_grads(materialize)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, a: Any, b: Any) -> Any:
+            got.append((None if a is None else a.tolist(), None if b is None else b.tolist()))
+            total = 0
+            if a is not None:
+                total = total + a * 2
+            if b is not None:
+                total = total + b * 3
+            return total, None
+
+    got: list[Any] = []
+    x = torch.ones(2, requires_grad=True)
+    a, b = Split.apply(x, True)
+    assert (a.output_nr, b.output_nr) == (0, 1)
+    b.sum().backward()
+    a, b = Split.apply(x, False)
+    a.sum().backward()
+    assert got == [([0, 0], [1, 1]), ([1, 1], None)]
+    assert x.grad.tolist() == [5, 5]
+
+
+def test_non_differentiable_outputs() -> None:
+    class Sort(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            values, index = x.sort()
+            ctx.mark_non_differentiable(index)
+            ctx.save_for_backward(index)
+            return values, index
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, _: Any) -> Any:
+            (index,) = ctx.saved_tensors
+            out = torch.zeros_like(g)
+            out[index] = g
+            return out
+
+    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    values, index = Sort.apply(x)
+    assert not index.requires_grad and index.is_leaf
+    (values * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad.tolist() == [100, 1, 10]
+
+
+def test_mark_dirty() -> None:
+    class Double(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    leaf = torch.ones(2, requires_grad=True)
+    x = leaf * 1
+    y = Double.apply(x)
+    assert y is x and x._version == 1 and x.grad_fn.name() == "DoubleBackward"
+    y.sum().backward()
+    assert leaf.grad.tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad"):
+        Double.apply(torch.ones(2, requires_grad=True))
+
+
+def test_an_input_returned_as_it_is() -> None:
+    class Same(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 7
+
+    x = torch.ones(2, requires_grad=True)
+    y = Same.apply(x)
+    assert y is not x and y.grad_fn.name() == "SameBackward" and x.is_leaf
+    y.sum().backward()
+    assert x.grad.tolist() == [7, 7]
+
+
+def test_wrong_number_of_gradients() -> None:
+    class F(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return a + b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return answer(g)
+
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    answer = lambda g: g  # noqa: E731
+    with pytest.raises(
+        RuntimeError,
+        match=r"^function FBackward returned an incorrect number of gradients \(expected 2, got 1\)",
+    ):
+        F.apply(a, b).sum().backward()
+    answer = lambda g: (g, torch.ones(5))  # noqa: E731
+    with pytest.raises(
+        RuntimeError,
+        match=r"^Function FBackward returned an invalid gradient at index 1 - got \[5\] but expected shape compatible with \[2\]",
+    ):
+        F.apply(a, b).sum().backward()
+    answer = lambda g: (g, g, None, None)  # noqa: E731
+    F.apply(a, b).sum().backward()
+    assert a.grad.tolist() == [1, 1]
+
+
+def test_a_gradient_for_a_number() -> None:
+    class F(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return a * b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g, g
+
+    with pytest.raises(
+        RuntimeError,
+        match="^function FBackward returned a gradient different from None at position 2, but the corresponding forward input was not a Variable",
+    ):
+        F.apply(torch.ones(2, requires_grad=True), 3).sum().backward()
+
+
+def test_legacy_functions_are_refused() -> None:
+    class Old(Function):
+        def forward(self, x: Any) -> Any:
+            return x
+
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        f = Old()
+    with pytest.raises(RuntimeError, match="^Legacy autograd function with non-static forward method is deprecated"):
+        f(torch.ones(1))
+
+
+def test_missing_methods() -> None:
+    class Nothing(Function):
+        pass
+
+    class Half(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+    with pytest.raises(NotImplementedError, match="^You must implement the forward function"):
+        Nothing.apply(torch.ones(1))
+    with pytest.raises(NotImplementedError, match="^You must implement either the backward or vjp method"):
+        Half.apply(torch.ones(1, requires_grad=True)).backward()
+
+
+def test_once_differentiable() -> None:
+    class F(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = torch.tensor(3.0, requires_grad=True)
+    F.apply(x).backward()
+    assert x.grad.item() == 6
+    (g,) = torch.autograd.grad(F.apply(x) * x, x, create_graph=True)
+    with pytest.raises(RuntimeError, match="^trying to differentiate twice a function that was marked with @once_differentiable"):
+        g.backward()
+
+
+def test_saved_values_are_checked_and_freed() -> None:
+    x = torch.ones(2, requires_grad=True)
+    h = x * 1
+    y = Square.apply(h)
+    h.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as e:
+        y.sum().backward()
+    assert "saved for SquareBackward" in str(e.value) and "overwritten at test_function.py" in str(e.value)
+    y = Square.apply(x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="^Trying to backward through the graph a second time"):
+        y.backward()
+
+
+def test_no_cycles() -> None:
+    class Exp(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (y,) = ctx.saved_tensors
+            return g * y
+
+    gc.collect()
+    gc.disable()
+    try:
+        x = torch.zeros(2, requires_grad=True)
+        y = Exp.apply(x)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        (gg,) = torch.autograd.grad(g.sum(), x)
+        assert gg.tolist() == [1, 1]
+        refs = [weakref.ref(y), weakref.ref(y.grad_fn)]
+        del y, g, gg
+        assert [r() for r in refs] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_contexts_are_not_pickled() -> None:
+    y = Square.apply(torch.ones(1, requires_grad=True))
+    with pytest.raises(TypeError, match="cannot pickle"):
+        pickle.dumps(y.grad_fn)
+
+
+def test_without_anything_to_record() -> None:
+    y = Square.apply(torch.ones(2))
+    assert not y.requires_grad
+    with torch.no_grad():
+        assert not Square.apply(torch.ones(2, requires_grad=True)).requires_grad
