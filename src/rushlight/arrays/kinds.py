@@ -8,6 +8,7 @@ a kind that was registered here (a tensor, a CuPy or a recorded array), that kin
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -51,8 +52,33 @@ def _kind_of(cls: type) -> Kind | None:
 
 
 def word(fn: F) -> F:
-    """Make a function over NumPy arrays a word of the vocabulary. Arguments are positional."""
+    """Make a function over NumPy arrays a word of the vocabulary. Arguments are positional.
+
+    The parameters annotated as arrays decide who answers; most words have one, the first.
+    """
     name = fn.__name__
+    arrays = ["Array" in str(p.annotation) for p in inspect.signature(fn).parameters.values()]
+    single = arrays == [True] + [False] * (len(arrays) - 1) and "list" not in str(
+        next(iter(inspect.signature(fn).parameters.values())).annotation
+    )
+    call = _one(name, fn) if single else _many(name, fn)
+    words[name] = call
+    return call  # type: ignore[return-value]  # same signature, positional
+
+
+def _one(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    kinds = _kinds
+
+    @functools.wraps(fn)
+    def call(x: Any, *args: Any) -> Any:
+        cls = type(x)
+        kind = kinds[cls] if cls in kinds else _kind_of(cls)
+        return fn(x, *args) if kind is None else kind.answer(name, fn, (x, *args))
+
+    return call
+
+
+def _many(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     kinds = _kinds
 
     @functools.wraps(fn)
@@ -71,5 +97,4 @@ def word(fn: F) -> F:
                 best = kind
         return fn(*args) if best is None else best.answer(name, fn, args)
 
-    words[name] = call
-    return call  # type: ignore[return-value]  # same signature, positional
+    return call

@@ -10,18 +10,19 @@ import math
 import operator
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from rushlight import dtypes
 
 __all__ = [
-    "arange", "bytes_of", "checked_ndarray", "closed_range", "fill_number", "fits", "from_buffer", "from_data",
-    "from_dlpack", "over", "row_strides", "spaced", "writable",
+    "Mismatch", "arange", "bytes_of", "checked_ndarray", "closed_range", "compare", "fill_number",
+    "fits", "from_buffer",
+    "from_data", "from_dlpack", "over", "row_strides", "spaced", "writable",
 ]  # fmt: skip
 
-_NUMBERS: Final = frozenset((bool, int, float, complex))
+_NUMBERS: Final = (bool, int, float, complex)
 _SEQUENCES: Final = frozenset((list, tuple))
 _DEEPEST: Final = 128
 
@@ -45,7 +46,7 @@ def from_data(data: Any, dtype: Any, unwrap: Unwrap) -> Any:
     level: list[Any] = [data]
     while True:
         kinds = set(map(type, level))
-        if kinds <= _NUMBERS:
+        if kinds.issubset(_NUMBERS):
             break
         if not kinds <= _SEQUENCES:
             return _from_anything(data, dtype, unwrap)
@@ -196,17 +197,16 @@ def _scalar(x: Any, dtype: Any, unwrap: Unwrap) -> Any:
                 raise TypeError(
                     "only integer tensors of a single element can be converted to an index"
                 )
-            raise RuntimeError(
-                f"a Tensor with {raw.size} elements cannot be converted to Scalar"
-            )
+            raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
         return raw.item()
     if isinstance(x, np.generic):
         return x.item()
     if type(x) in _NUMBERS:
         return x
-    for number in (complex, float, bool, int):
+    for number in _NUMBERS:  # subclasses of Python's numbers
         if isinstance(x, number):
-            return number(x)
+            made: Any = number
+            return made(x)
     if dtype.kind == "b":
         return bool(x)
     if dtype.kind in "iu":
@@ -218,7 +218,7 @@ def _scalar(x: Any, dtype: Any, unwrap: Unwrap) -> Any:
     return float(x)
 
 
-# --- NumPy's arrays and buffers ---------------------------------------------------------------------
+# --- NumPy's arrays and buffers -------------------------------------------------------------------
 def checked_ndarray(array: Any) -> Any:
     """A NumPy array as a tensor may share it, or PyTorch's error."""
     dtypes.of(array.dtype)
@@ -274,7 +274,7 @@ def from_buffer(buffer: Any, dtype: dtypes.dtype, count: int, offset: int) -> An
     return raw.view(dtype.numpy)
 
 
-# --- ranges -----------------------------------------------------------------------------------------
+# --- ranges ---------------------------------------------------------------------------------------
 def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     """start, start + step, … before `end`, with PyTorch's length and rounding."""
     integral = dtype.kind in "iu" and not any(isinstance(x, float) for x in (start, end, step))
@@ -319,9 +319,7 @@ def spaced(start: Any, end: Any, count: int, dtype: Any, base: Any) -> Any:
     first, last = np.asarray(start, inside), np.asarray(end, inside)
     step = (last - first) / max(count - 1, 1)
     place = np.arange(count)
-    values = np.where(
-        place < count // 2, first + step * place, last - step * (count - 1 - place)
-    )
+    values = np.where(place < count // 2, first + step * place, last - step * (count - 1 - place))
     if count == 1:
         values = np.full(1, first)
     if base is not None:
@@ -369,7 +367,7 @@ def _overflow(dtype: Any) -> str:
     return f"value cannot be converted to type {name} without overflow"
 
 
-# --- memory -----------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of a row-major array, as PyTorch counts them: size 0 counts as 1."""
     strides = [1] * len(shape)
@@ -430,3 +428,67 @@ def from_dlpack(source: Any) -> Any:
         raise
     except RuntimeError as error:
         raise BufferError(str(error)) from None
+
+
+# --- comparing ------------------------------------------------------------------------------------
+class Mismatch(NamedTuple):
+    """Where and how much two arrays differ."""
+
+    shape: tuple[int, ...]
+    wrong: int
+    total: int
+    absolute: Any
+    absolute_at: tuple[int, ...]
+    relative: Any
+    relative_at: tuple[int, ...]
+    actual: Any
+    expected: Any
+
+
+def compare(
+    actual: Any, expected: Any, rtol: float, atol: float, equal_nan: bool
+) -> Mismatch | None:
+    """None if all elements are within tolerance of the expected ones, else what differs most."""
+    exact = actual.dtype.kind in "biu" and expected.dtype.kind in "biu"
+    if exact:
+        inside: Any = np.int64
+    elif "c" in actual.dtype.kind + expected.dtype.kind:
+        inside = np.complex128
+    else:
+        inside = np.float64
+    a, e = actual.astype(inside), expected.astype(inside)
+    with np.errstate(all="ignore"):
+        difference = np.abs(a - e)
+        size = np.abs(e)
+        same = (a == e) | (np.isfinite(difference) & (difference <= atol + rtol * size))
+        if equal_nan:
+            same |= np.isnan(a) & np.isnan(e)
+        if same.all():
+            return None
+        # matching elements do not count, even where they are infinite
+        difference = np.where(same, 0, difference)
+        relative = np.where(same, 0, difference / size)
+    shown = np.dtype(np.float32) if exact else _real_dtype(actual.dtype, expected.dtype)
+    worst, farthest = _greatest(difference), _greatest(relative)
+    gap = difference[worst]
+    return Mismatch(
+        actual.shape,
+        int((~same).sum()),
+        int(actual.size),
+        int(gap) if exact else float(gap.astype(shown)),
+        worst,
+        float(relative[farthest].astype(shown)),
+        farthest,
+        actual.item() if actual.size == 1 else None,
+        expected.item() if expected.size == 1 else None,
+    )
+
+
+def _real_dtype(a: Any, b: Any) -> Any:
+    """The dtype in which PyTorch would tell the difference of two."""
+    return dtypes.promote_types(dtypes.of(a), dtypes.of(b)).to_real().numpy
+
+
+def _greatest(x: Any) -> tuple[int, ...]:
+    """Where the largest element is; NaN counts as larger than any number."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(x)), x.shape))

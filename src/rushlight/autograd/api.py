@@ -297,8 +297,10 @@ def _backward(
     >>> x.grad
     tensor([ 2., 40.])
     """
-    if inputs is None and type(create_graph) is bool and not create_graph:
-        # the usual call, without the detours
+    if inputs is None and create_graph is False:
+        # the usual calls, without the detours
+        if gradient is None and engine.backward_scalar(self, bool(retain_graph)):
+            return
         grads = first_gradients((self,), (gradient,), False)
         edge, nr = root_of(self, 0)
         g = grads[0]

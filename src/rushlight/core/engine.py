@@ -19,12 +19,15 @@ from heapq import heappop, heappush, heapreplace
 from threading import Lock
 from typing import Any, Final
 
+import numpy as np
 from mypy_extensions import i64
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.vocabulary import add
 from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.modes import enter, leave, state
 from rushlight.core.node import AccumulateGradBase, accumulate, backward_of, fit, free_saved
+from rushlight.core.quiet import again
 from rushlight.core.record import normal
 from rushlight.core.where import Where, here
 from rushlight.errors import advise
@@ -34,6 +37,11 @@ __all__ = ["Run", "Target", "backward"]
 _leaf_lock: Final = Lock()
 _threads: Final = _thread._count
 _NOTHING: Final = object()
+_ndarray: Final = np.ndarray
+_F32: Final = np.dtype(np.float32)
+_F64: Final = np.dtype(np.float64)
+_ONE32: Final = np.ones((), np.float32)
+_ONE64: Final = np.ones((), np.float64)
 
 
 class LeafHooks:
@@ -149,14 +157,31 @@ class Run:
             return g
         if self.tensors:
             return old + g
-        if id(old) in self.owned:
-            old += g
-            return old
-        total = normal(old + g)
+        state.busy = True
+        try:
+            if id(old) in self.owned:
+                old += g
+                state.busy = False
+                return old
+            total = normal(old + g)
+        except RuntimeWarning:  # see Note [Busy]; what was added in place is added
+            state.busy = False
+            if id(old) in self.owned:
+                return old
+            total = normal(again(add, old, g))
+        state.busy = False
         if total.ndim:
-            self.owned.add(id(total))
             # kept alive by `pending` or `leaves` until it is delivered, so the id stays true
+            self.owned.add(id(total))
         return total
+
+    def disown(self, g: Any) -> None:
+        """A sum that is handed to a rule may be passed on by it: it is nobody's to add into."""
+        if isinstance(g, list):
+            for x in g:
+                self.owned.discard(id(x))
+        else:
+            self.owned.discard(id(g))
 
     # --- leaves -------------------------------------------------------------------------------
     def settle_leaf(self, leaf: TensorBase, g: Any) -> None:
@@ -192,10 +217,9 @@ class Run:
             g = normal(g)
             held = leaf.held
             if held is None:
-                if id(g) not in self.owned or g.base is not None:
-                    g = own_copy(g, leaf.array)
-                elif g.strides != leaf.array.strides:
-                    g = own_copy(g, leaf.array)
+                like = leaf.array
+                if id(g) not in self.owned or g.base is not None or g.strides != like.strides:
+                    g = own_copy(g, like)
             t = wrap(g)
         if _threads() > 0:
             with _leaf_lock:
@@ -292,6 +316,8 @@ class Run:
             if node is None:
                 break
             g = pending.pop(node)
+            if self.owned:
+                self.disown(g)
             if node.hooks is not None:
                 g = self.before(node, g)
             if self.wanted is not None and node in self.wanted:
@@ -300,17 +326,27 @@ class Run:
                     target.grad = g if node.outs is None else g[target.nr]
                 if self.needed is not None and not self.leads_on(node):
                     continue
+            state.busy = node.op is not None and not tensors
             try:
                 outs = backward_of(node, g, tensors)
-            except Exception as error:
-                advise(error, f"in the backward of {type(node).__name__}, made at "
-                       f"{Where(node.code, node.offset)}")  # fmt: skip
-                raise
+            except BaseException as error:
+                outs = self.rescued(node, g, error)
+            state.busy = False
             if node.hooks is not None and node.hooks.post:
                 outs = self.after(node, g, outs)
             self.hand_on(node, g, outs)
             if not self.keep:
                 self.release(node)
+
+    def rescued(self, node: Node, g: Any, error: BaseException) -> Any:
+        """After a rule that raised: run it again if it was but a warning, else say whose it was."""
+        state.busy = False
+        if isinstance(error, RuntimeWarning) and node.op is not None:
+            return again(backward_of, node, g, self.tensors)
+        if isinstance(error, Exception):
+            made = Where(node.code, node.offset)
+            advise(error, f"in the backward of {type(node).__name__}, made at {made}")
+        raise error
 
     def hand_on(self, node: Node, g: Any, outs: Any) -> None:
         """Deliver the gradients of a node's inputs, each in its input's shape and dtype."""
@@ -344,7 +380,7 @@ class Run:
 
     def fresh(self, node: Node, g: Any, outs: Any, i: i64, out: Any) -> bool:
         """Whether nobody else holds the array `out`, so that a leaf may keep it."""
-        if out is g or self.tensors:
+        if out is g or self.tensors or out is None or out.base is not None:
             return False
         for j in range(len(node.nexts)):
             if j != i and outs[j] is out:
@@ -456,6 +492,8 @@ def _number(node: Node) -> int:
 
 def own_copy(g: Any, like: Any) -> Any:
     """A copy of a gradient in the layout of the leaf it belongs to."""
+    if type(g) is _ndarray and like.flags.c_contiguous:
+        return g.copy()
     out = v.empty_as(like, g.dtype)
     if out.shape != g.shape:
         return v.copy(g)
@@ -484,6 +522,29 @@ def checked_hook_result(given: TensorBase, result: Any) -> TensorBase:
     if result.array.dtype != given.array.dtype:
         raise RuntimeError("hook has changed the type of value")
     return result
+
+
+def backward_scalar(t: TensorBase, keep: bool) -> bool:
+    """`t.backward()` for a real scalar with a history, which is nearly always; else False."""
+    node = t.node
+    if node is None or t.as_view is not None or leaf_hooks.count != 0 or state.active != 0:
+        return False
+    x = t.array
+    if type(x) is not _ndarray or x.ndim != 0:
+        return False
+    dtype = x.dtype
+    if dtype is _F32:
+        g: Any = _ONE32
+    elif dtype is _F64:
+        g = _ONE64
+    else:
+        return False
+    run = Run(keep, False, None, True)
+    run.deliver(node, t.index, g)
+    run.run()
+    for leaf, total in run.leaves.items():
+        run.settle_leaf(leaf, total)
+    return True
 
 
 def backward(

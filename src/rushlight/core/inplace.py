@@ -14,7 +14,7 @@ from rushlight.arrays.vocabulary import copy, overwrite
 from rushlight.core.graph import Node, Plan, TensorBase, View, asks
 from rushlight.core.modes import current
 from rushlight.core.node import make_copy_slices, retain_on
-from rushlight.core.record import node_for, normal, recording, remember_all
+from rushlight.core.record import evaluate, node_for, normal, recording, remember_all
 from rushlight.core.views import order_of, raise_forbidden
 
 __all__ = ["check_partial_overlap", "check_writable", "rebase", "settle", "write", "write_raw"]
@@ -105,10 +105,7 @@ def write(op: Any, target: TensorBase, *others: Any) -> Any:
     raws = tuple(
         [target.array, *[x.array if isinstance(x, TensorBase) else x for x in others]]
     )
-    try:
-        y = normal(op.forward(*raws))
-    except Exception as error:
-        raise op.explain(error, raws) from None
+    y = normal(evaluate(op, *raws))
     return write_raw(op, target, (target, *others), raws, y)
 
 

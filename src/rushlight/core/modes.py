@@ -39,6 +39,7 @@ class State:
     def __init__(self) -> None:
         self.active: i64 = 0
         self.number: i64 = 0
+        self.busy: bool = False  # see Note [Busy] in `core.quiet`
 
 
 state: Final = State()

@@ -14,8 +14,9 @@ from mypy_extensions import i64
 from rushlight.core.families import Arithmetic
 from rushlight.core.graph import Node, Op, Plan, Storage, TensorBase, asks, begin_node, wrap
 from rushlight.core.modes import grad_enabled, inference_enabled, state
+from rushlight.core.quiet import again
 
-__all__ = ["apply", "binary", "normal", "recording", "remember", "unary"]
+__all__ = ["apply", "binary", "evaluate", "normal", "recording", "remember", "unary"]
 
 _ndarray: Final = np.ndarray
 _generic: Final = np.generic
@@ -52,7 +53,8 @@ def recording() -> bool:
 
 
 def edge(t: TensorBase) -> Any:
-    """Where the gradient of an input goes."""
+    """Where the gradient of an input goes. Ask before making the node that will have this edge: a
+    view may be given a new node here, and numbers must grow along the edges."""
     if t.as_view is not None:
         return slots.edge_of_view(t)
     if t.node is not None:
@@ -67,21 +69,42 @@ def finish(t: TensorBase) -> TensorBase:
     return t
 
 
+def evaluate(op: Any, *raws: Any) -> Any:
+    """`op.forward(*raws)`, with PyTorch's silence and PyTorch's errors."""
+    state.busy = True
+    try:
+        y = op.forward(*raws)
+    except BaseException as error:
+        y = rescued(op, error, raws)
+    state.busy = False
+    return y
+
+
+def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
+    """After a forward that raised: compute again if it was but a warning, else PyTorch's error."""
+    state.busy = False
+    if isinstance(error, RuntimeWarning):
+        return again(op.forward, *raws)
+    if isinstance(error, Exception):
+        raise op.explain(error, raws) from None
+    raise error
+
+
 def unary(op: Any, a: TensorBase) -> Any:
     """`op` of one tensor, element by element."""
     x = a.array
     dtype = x.dtype
     if not (dtype is _F32 or dtype is _F64) or state.active != 0:
         return slots.elementwise(op, (a,))
-    y = op.forward(x)
+    y = evaluate(op, x)
     if type(y) is not _ndarray:
         y = normal(y)
     t = wrap(y)
     if asks(a):
         plan: Plan = op.plan
         if plan.differentiable:
+            target = edge(a)  # before the node takes its number: it may renew a view
             node = begin_node(plan, op)
-            target = edge(a)
             node.nexts = (target,)
             node.wants = 1
             if a.index != 0:
@@ -117,10 +140,12 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     ):
         return slots.elementwise(op, (a, b))
     plain = isinstance(op, Arithmetic)
+    state.busy = True
     try:
         y = cast(Arithmetic, op).forward(xa, xb) if plain else cast(Any, op).forward(xa, xb)
-    except Exception as error:
-        raise op.explain(error, (xa, xb)) from None
+    except BaseException as error:
+        y = rescued(op, error, (xa, xb))
+    state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
     t = wrap(y)
@@ -134,8 +159,6 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     plan = op.plan
     if not plan.differentiable:
         return t
-    node = begin_node(plan, op)
-    node.wants = wants
     ta: Any = None
     tb: Any = None
     uneven = False
@@ -145,6 +168,8 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     if wants & 2 != 0:
         tb = edge(b)
         uneven = uneven or b.index != 0
+    node = begin_node(plan, op)
+    node.wants = wants
     node.nexts = (ta, tb)
     if uneven:
         node.nrs = (a.index if wants & 1 != 0 else 0, b.index if wants & 2 != 0 else 0)
@@ -191,16 +216,21 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     xa = number if swapped else x
     xb = x if swapped else number
     plain = isinstance(op, Arithmetic)
-    y = cast(Arithmetic, op).forward(xa, xb) if plain else cast(Any, op).forward(xa, xb)
+    state.busy = True
+    try:
+        y = cast(Arithmetic, op).forward(xa, xb) if plain else cast(Any, op).forward(xa, xb)
+    except BaseException as error:
+        y = rescued(op, error, (xa, xb))
+    state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
     t = wrap(y)
     plan = op.plan
     if not asks(a) or not plan.differentiable:
         return t
+    target = edge(a)
     node = begin_node(plan, op)
     node.wants = 2 if swapped else 1
-    target = edge(a)
     node.nexts = (None, target) if swapped else (target, None)
     if a.index != 0:
         node.nrs = (0, a.index) if swapped else (a.index, 0)
@@ -256,11 +286,7 @@ def refuse_inference() -> None:
 def apply(op: Any, *xs: Any) -> Any:
     """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
-    try:
-        y = op.forward(*raws)
-    except Exception as error:
-        raise op.explain(error, raws) from None
-    return keep_record(op, xs, raws, y)
+    return keep_record(op, xs, raws, evaluate(op, *raws))
 
 
 def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
@@ -301,8 +327,6 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
             bit <<= 1
     if wants == 0 or (state.active != 0 and not grad_enabled()):
         return None
-    node = begin_node(plan, op)
-    node.wants = wants
     nexts: list[Any] = []
     nrs: list[int] = []
     shapes: list[Any] = []
@@ -325,6 +349,8 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
             nrs.append(0)
             shapes.append(None)
             dtypes.append(None)
+    node = begin_node(plan, op)
+    node.wants = wants
     node.nexts = tuple(nexts)
     if uneven:
         node.nrs = tuple(nrs)

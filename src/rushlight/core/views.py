@@ -86,8 +86,9 @@ def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] 
                 t.leaf = True
             return
     plan: Plan = op.plan
+    target = slots.edge_of_view(x) if x.as_view is not None else (x.node or x)
     node = begin_node(plan, op)
-    node.nexts = (slots.edge_of_view(x) if x.as_view is not None else (x.node or x),)
+    node.nexts = (target,)
     node.wants = 1
     if x.index != 0:
         node.nrs = (x.index,)

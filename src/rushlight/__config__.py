@@ -1,0 +1,137 @@
+"""What this installation is: versions, and which modules are compiled, from what.
+
+Any layer may import this file; it imports nothing of rushlight but the version.
+
+`setup.py` leaves `_build.json` beside this file: the modules it compiled with a hash of each
+source. In a checkout the sources may have been edited since; `stale` finds that out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from typing import TypedDict
+
+from rushlight._version import __version__
+
+__all__ = ["check_fresh", "compiled", "show", "stale"]
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+class _Record(TypedDict):
+    compiled: dict[str, str]
+    pure_because: str
+
+
+def _record() -> _Record:
+    import json
+
+    try:
+        with open(os.path.join(_PACKAGE, "_build.json"), encoding="utf-8") as file:
+            record: _Record = json.load(file)
+            return record
+    except FileNotFoundError:
+        return {"compiled": {}, "pure_because": "run from its sources, never built"}
+
+
+def _path(module: str) -> str:
+    return os.path.join(_PACKAGE, *module.split(".")[1:])
+
+
+def compiled() -> list[str]:
+    """The modules of rushlight that run as machine code, by name.
+
+    >>> from rushlight import __config__
+    >>> all(name.startswith("rushlight.") for name in __config__.compiled())
+    True
+    """
+    return sorted(
+        name
+        for name, module in list(sys.modules.items())
+        if name.startswith("rushlight.")
+        and (getattr(module, "__file__", None) or "").endswith(tuple(EXTENSION_SUFFIXES))
+    )
+
+
+def stale() -> list[str]:
+    """The compiled modules whose source is no longer what was compiled.
+
+    >>> from rushlight import __config__
+    >>> __config__.stale()
+    []
+    """
+    from hashlib import sha256
+
+    recorded = _record()["compiled"]
+    changed = []
+    for name in compiled():
+        try:
+            with open(_path(name) + ".py", "rb") as file:
+                digest = sha256(file.read()).hexdigest()
+        except FileNotFoundError:
+            continue  # installed without sources: nothing to have been edited
+        if digest != recorded.get(name):
+            changed.append(name)
+    return changed
+
+
+def check_fresh() -> None:
+    """In a checkout, warn when an edited source is shadowed by what was compiled before the edit.
+
+    `import rushlight` calls this. Elsewhere than in a checkout it costs one look at the disk.
+
+    >>> from rushlight import __config__
+    >>> __config__.check_fresh()
+    """
+    if not os.path.exists(os.path.join(_PACKAGE, os.pardir, os.pardir, "setup.py")):
+        return
+    changed = stale()
+    if changed:
+        import warnings
+
+        warnings.warn(
+            f"the compiled form of {', '.join(changed)} is older than its source, and is what "
+            "runs.\nRun `make build` to compile it again, or `make pure` to run the sources.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _version_of(*distributions: str) -> str:
+    """The version of the first of these that is installed, without importing it."""
+    from importlib import metadata
+
+    for name in distributions:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return "not installed"
+
+
+def show() -> None:
+    """Print the versions of everything rushlight stands on, and what is compiled.
+
+    >>> from rushlight import __config__
+    >>> __config__.show()  # doctest: +ELLIPSIS
+    rushlight 0.1.0
+    ...
+    """
+    modules, changed = compiled(), stale()
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    print(f"rushlight {__version__}")
+    print(f"  python     {python} on {sys.platform} ({sys.executable})")
+    print(f"  numpy      {_version_of('numpy')}")
+    print(f"  scipy      {_version_of('scipy')}")
+    print(f"  ml_dtypes  {_version_of('ml_dtypes')}")
+    print(f"  cupy       {_version_of('cupy-cuda13x', 'cupy-cuda12x', 'cupy')}")
+    print(f"  installed  {_PACKAGE}")
+    if modules:
+        print(f"  compiled   yes: {', '.join(name.removeprefix('rushlight.') for name in modules)}")
+    else:
+        print(f"  compiled   no: {_record()['pure_because'] or 'the compiled modules are missing'}")
+    if changed:
+        names = ", ".join(name.removeprefix("rushlight.") for name in changed)
+        print(f"  stale      {names}: edited since; run `make build`")

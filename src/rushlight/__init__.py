@@ -1,0 +1,74 @@
+"""rushlight: the autograd system of PyTorch's tutorials, light and readable, on NumPy.
+
+>>> import rushlight as torch
+>>> x = torch.ones(2, 2, requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([[2., 2.],
+        [2., 2.]])
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+import math as _math
+import typing as _typing
+
+from rushlight import dtypes as _dtypes
+from rushlight import ops as ops
+from rushlight import random as random
+from rushlight._version import __version__ as __version__
+from rushlight.arrays.device import device as device
+from rushlight.arrays.device import get_default_device as get_default_device
+from rushlight.arrays.device import set_default_device as set_default_device
+from rushlight.dtypes import *  # noqa: F403
+from rushlight.ops.table import functions as _functions
+from rushlight.printing import set_printoptions as set_printoptions
+from rushlight.random import Generator as Generator
+from rushlight.random import default_generator as default_generator
+from rushlight.random import get_rng_state as get_rng_state
+from rushlight.random import initial_seed as initial_seed
+from rushlight.random import manual_seed as manual_seed
+from rushlight.random import seed as seed
+from rushlight.random import set_rng_state as set_rng_state
+from rushlight.settings import *  # noqa: F403
+from rushlight.size import Size as Size
+from rushlight.storage import TypedStorage as TypedStorage
+from rushlight.storage import UntypedStorage as UntypedStorage
+from rushlight.storage import is_storage as is_storage
+from rushlight.tensor import Tensor as Tensor
+from rushlight.tensor_memory import to_dlpack as to_dlpack
+from rushlight.tensor_types import is_tensor as is_tensor
+from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
+from rushlight.tensor_types import tensor_types as _tensor_types
+from rushlight.tensor_types import typename as typename
+
+from rushlight import autograd as autograd  # isort: skip  # it adds methods to Tensor
+from rushlight.autograd.grad_mode import enable_grad as enable_grad
+from rushlight.autograd.grad_mode import inference_mode as inference_mode
+from rushlight.autograd.grad_mode import is_grad_enabled as is_grad_enabled
+from rushlight.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from rushlight.autograd.grad_mode import no_grad as no_grad
+from rushlight.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+
+e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
+
+# Imported when first used, so that `import rushlight` stays quick.
+_LATER = ("cuda", "func", "nn", "optim", "special", "testing", "utils", "viz")
+
+globals().update(_dtypes.aliases)
+globals().update(_tensor_types)
+globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
+
+if _typing.TYPE_CHECKING:
+    from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
+else:
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _LATER:
+            return _importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module 'torch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,0 +1,8 @@
+"""`python -m rushlight`: the command line of cli.py. Nothing imports this file."""
+
+import sys
+
+from rushlight.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Let programs that say `import torch` run on rushlight.
+
+While installed, `torch` and every `torch.x.y` are the modules `rushlight` and `rushlight.x.y`
+themselves (the same objects, not copies). Only `cli` and user programs import this file.
+
+>>> import rushlight
+>>> from rushlight import compat
+>>> with compat.install():
+...     import torch
+...     import torch.autograd as autograd
+>>> torch is rushlight and autograd is rushlight.autograd
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType, TracebackType
+
+__all__ = ["Installation", "install", "installed", "uninstall"]
+
+_THEIRS, _OURS = "torch", "rushlight"
+
+
+class Installation:
+    """What `install` returns: a context manager that takes its own installation back on leaving."""
+
+    def __init__(self, fresh: bool) -> None:
+        self._fresh = fresh
+
+    def __enter__(self) -> Installation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Nested: the inner `with` found it installed, and leaves it so for the outer one.
+        if self._fresh:
+            uninstall()
+
+
+class _Loader(Loader):
+    """Hands out a module of rushlight's under torch's name."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system made an empty module and takes back whatever stands in sys.modules
+        # afterwards. Handing ours over in create_module would have it overwrite our __spec__.
+        sys.modules[module.__name__] = importlib.import_module(_our_name(module.__name__))
+
+
+class _Finder(MetaPathFinder):
+    """Answers for `torch` and all that begins with `torch.`, before any installed torch is seen."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        if fullname != _THEIRS and not fullname.startswith(_THEIRS + "."):
+            return None
+        ours = _our_name(fullname)
+        if not _exists(ours):
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: rushlight stands in for torch in this program, "
+                f"and has no module {ours!r}",
+                name=fullname,
+            )
+        return ModuleSpec(fullname, _Loader(), origin=ours)
+
+
+_finder = _Finder()
+
+
+def _our_name(name: str) -> str:
+    return _OURS + name.removeprefix(_THEIRS)
+
+
+def _exists(ours: str) -> bool:
+    if ours in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(ours) is not None
+    except ModuleNotFoundError as error:  # the parent is missing, or is no package
+        if error.name is None or not (ours == error.name or ours.startswith(error.name + ".")):
+            raise
+        return False
+
+
+def install() -> Installation:
+    """Make `import torch` mean rushlight, until `uninstall` or the end of a `with` over the result.
+
+    Raises RuntimeError where the real torch is already imported: two libraries under one name in
+    one program would mix their tensors.
+
+    >>> from rushlight import compat
+    >>> with compat.install():
+    ...     from torch import tensor
+    >>> tensor([1.0, 2.0]) * 3
+    tensor([3., 6.])
+    """
+    if installed():
+        return Installation(fresh=False)
+    real = sys.modules.get(_THEIRS)
+    if real is not None:
+        file = getattr(real, "__file__", None) or "an unknown file"
+        raise RuntimeError(
+            f"torch is already imported, from {file}\n"
+            "Call rushlight.compat.install() before anything imports torch, "
+            "or write `import rushlight as torch`."
+        )
+    sys.meta_path.insert(0, _finder)
+    return Installation(fresh=True)
+
+
+def uninstall() -> None:
+    """Give the name `torch` back; modules that already imported it keep what they have.
+
+    >>> from rushlight import compat
+    >>> installation = compat.install()
+    >>> compat.uninstall()
+    >>> compat.installed()
+    False
+    """
+    if not installed():
+        return
+    sys.meta_path.remove(_finder)
+    for name in [n for n in sys.modules if n == _THEIRS or n.startswith(_THEIRS + ".")]:
+        del sys.modules[name]
+
+
+def installed() -> bool:
+    """Whether `import torch` means rushlight now.
+
+    >>> from rushlight import compat
+    >>> compat.installed()
+    False
+    """
+    return _finder in sys.meta_path

@@ -1,0 +1,20 @@
+"""What mypyc wants to be told, without a run-time dependency: `i64` and `mypyc_attr`.
+
+mypyc knows both by where they are defined, mypy_extensions, which only builds and type checks
+have. At run time they say nothing: an i64 is an int, and mypyc_attr leaves a class as it is. This
+file must stay interpreted (compiled, the branch that is not type-checked would raise). The modules
+of `core` import it; it imports nothing of rushlight.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64 as i64
+    from mypy_extensions import mypyc_attr as mypyc_attr
+else:
+    i64 = int
+
+    def mypyc_attr(*names, **values):
+        return lambda cls: cls

@@ -1,0 +1,17 @@
+"""Neural networks: modules, their parameters, first values, and functions.
+
+>>> import rushlight as torch
+>>> from rushlight import nn
+>>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+>>> net(torch.ones(2, 3)).shape
+torch.Size([2, 1])
+"""
+
+from rushlight.nn import functional as functional
+from rushlight.nn import init as init
+from rushlight.nn import modules as modules
+from rushlight.nn import parameter as parameter
+from rushlight.nn import utils as utils
+from rushlight.nn.modules import *  # noqa: F403
+from rushlight.nn.parameter import Buffer as Buffer
+from rushlight.nn.parameter import Parameter as Parameter

@@ -1,0 +1,18 @@
+"""`nn.functional`: the functions of networks, by the names that the op table gives them there.
+
+Imported by `nn.modules`. Nothing is listed here: a function of the table that says
+`namespace="nn.functional"` is one of these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushlight.ops.table import namespaces
+
+globals().update(namespaces["nn.functional"])
+__all__ = sorted(namespaces["nn.functional"])
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,223 @@
+"""`nn.init`: first values of weights, drawn as PyTorch draws them.
+
+Imported by `nn.modules`. Each function fills a tensor in place, outside the graph, and returns it;
+for one seed the numbers are PyTorch's own.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.ops.table import functions
+
+__all__ = [
+    "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
+    "normal_", "ones_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
+    "xavier_uniform_", "zeros_",
+]  # fmt: skip
+
+_LINEAR = (
+    "linear", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
+)  # fmt: skip
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By how much weights before a nonlinearity are scaled.
+
+    >>> import rushlight as torch
+    >>> torch.nn.init.calculate_gain("leaky_relu", 0.2)
+    1.3867504905630728
+    """
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            slope = 0.01
+        elif isinstance(param, (int, float)) and not isinstance(param, bool):
+            slope = param
+        else:
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
+    """How many inputs one output has, and how many outputs one input."""
+    if tensor.ndim < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _fan(tensor: Any, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(
+            f"Mode {mode} not supported, please use one of {['fan_in', 'fan_out']}"
+        )
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+    """Uniform in [a, b).
+
+    >>> import rushlight as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.nn.init.uniform_(torch.empty(2), -1, 1)
+    tensor([-0.0075,  0.5364])
+    """
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    """Normal with a mean and a standard deviation."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    """Normal, cut off at `a` and `b`: uniform draws through the inverse of its integral."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
+            "values may be incorrect.",
+            stacklevel=2,
+        )
+
+    def below(x: float) -> float:
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    with no_grad():
+        low, high = below((a - mean) / std), below((b - mean) / std)
+        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
+        tensor.erfinv_()
+        tensor.mul_(std * math.sqrt(2.0))
+        tensor.add_(mean)
+        return tensor.clamp_(min=a, max=b)
+
+
+def constant_(tensor: Any, val: float) -> Any:
+    """One value everywhere.
+
+    >>> import rushlight as torch
+    >>> torch.nn.init.constant_(torch.empty(2), 0.3)
+    tensor([0.3000, 0.3000])
+    """
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Any) -> Any:
+    """1 everywhere."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Any) -> Any:
+    """0 everywhere."""
+    with no_grad():
+        return tensor.zero_()
+
+
+def eye_(tensor: Any) -> Any:
+    """The identity, as far as the matrix has room.
+
+    >>> import rushlight as torch
+    >>> torch.nn.init.eye_(torch.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with no_grad():
+        return tensor.copy_(functions["eye"](*tensor.shape, dtype=tensor.dtype))
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """The convolution that changes nothing, as far as there are channels for it."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    per_group = tensor.shape[0] // groups
+    middle = tuple(n // 2 for n in tensor.shape[2:])
+    with no_grad():
+        tensor.zero_()
+        for g in range(groups):
+            for d in range(min(per_group, tensor.shape[1])):
+                tensor[(g * per_group + d, d, *middle)] = 1
+    return tensor
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Glorot's uniform distribution: equal variance forward and backward."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Glorot's normal distribution."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+
+
+def _nothing_to_draw(tensor: Any) -> bool:
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return True
+    return False
+
+
+def kaiming_uniform_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    """He's uniform distribution: equal variance through layers of ReLUs."""
+    if _nothing_to_draw(tensor):
+        return tensor
+    fan = _fan(tensor, mode)
+    std = calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    """He's normal distribution."""
+    if _nothing_to_draw(tensor):
+        return tensor
+    fan = _fan(tensor, mode)
+    return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
+
+
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+    """Normal, but in each column the fraction `sparsity` is 0."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[functions["randperm"](rows)[:zeros], column] = 0
+    return tensor

@@ -1,0 +1,405 @@
+"""Activations as modules: each calls the function of its name in `nn.functional`.
+
+Imported by `nn.modules`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from rushlight.nn import functional as F
+from rushlight.nn.modules.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.ops.table import functions
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU",
+    "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
+    "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
+
+
+class Plain(Module):
+    """An activation without arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Inplace(Module):
+    """An activation that may overwrite its input."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+    def _also_inplace(self, text: str) -> str:
+        return f"{text}, inplace=True" if self.inplace else text
+
+
+class Along(Module):
+    """An activation along one dimension; None: PyTorch's old guess."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Threshold(Inplace):
+    """Threshold(threshold, value, inplace=False): x where x > threshold, else `value`."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, input: Any) -> Any:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._also_inplace(f"threshold={self.threshold}, value={self.value}")
+
+
+class ReLU(Inplace):
+    """ReLU(inplace=False): max(x, 0).
+
+    >>> import rushlight as torch
+    >>> torch.nn.ReLU()(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.relu(input, inplace=self.inplace)
+
+
+class RReLU(Inplace):
+    """RReLU(lower=1/8, upper=1/3, inplace=False): leaky ReLU with a random slope in training."""
+
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
+        super().__init__(inplace)
+        self.lower = lower
+        self.upper = upper
+
+    def forward(self, input: Any) -> Any:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._also_inplace(f"lower={self.lower}, upper={self.upper}")
+
+
+class Hardtanh(Inplace):
+    """Hardtanh(min_val=-1.0, max_val=1.0, inplace=False): x, cut off at both values."""
+
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
+        super().__init__(inplace)
+        for old, new, value in (
+            ("min_value", "min_val", min_value),
+            ("max_value", "max_val", max_value),
+        ):
+            if value is not None:
+                warnings.warn(
+                    f"keyword argument `{old}` is deprecated and rename to `{new}`",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+        self.min_val = min_val if min_value is None else min_value
+        self.max_val = max_val if max_value is None else max_value
+        if self.max_val <= self.min_val:
+            raise AssertionError(
+                f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})"
+            )
+
+    def forward(self, input: Any) -> Any:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._also_inplace(f"min_val={self.min_val}, max_val={self.max_val}")
+
+
+class ReLU6(Hardtanh):
+    """ReLU6(inplace=False): min(max(x, 0), 6)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.relu6(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return Inplace.extra_repr(self)
+
+
+class Sigmoid(Plain):
+    """Sigmoid(): 1 / (1 + exp(-x)).
+
+    >>> import rushlight as torch
+    >>> torch.nn.Sigmoid()(torch.zeros(1))
+    tensor([0.5000])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.sigmoid(input)
+
+
+class Hardsigmoid(Inplace):
+    """Hardsigmoid(inplace=False): min(max(x + 3, 0), 6) / 6."""
+
+    def forward(self, input: Any) -> Any:
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Tanh(Plain):
+    """Tanh(): hyperbolic tangent.
+
+    >>> import rushlight as torch
+    >>> torch.nn.Tanh()(torch.zeros(1))
+    tensor([0.])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.tanh(input)
+
+
+class SiLU(Inplace):
+    """SiLU(inplace=False): x times its sigmoid."""
+
+    def forward(self, input: Any) -> Any:
+        return F.silu(input, inplace=self.inplace)
+
+
+class Mish(Inplace):
+    """Mish(inplace=False): x tanh(softplus(x))."""
+
+    def forward(self, input: Any) -> Any:
+        return F.mish(input, inplace=self.inplace)
+
+
+class Hardswish(Inplace):
+    """Hardswish(inplace=False): x times its hardsigmoid."""
+
+    def forward(self, input: Any) -> Any:
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class ELU(Inplace):
+    """ELU(alpha=1.0, inplace=False): x above 0, alpha (exp(x) - 1) below."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input: Any) -> Any:
+        return F.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._also_inplace(f"alpha={self.alpha}")
+
+
+class CELU(Inplace):
+    """CELU(alpha=1.0, inplace=False): ELU whose slope is continuous for every alpha."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input: Any) -> Any:
+        return F.celu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._also_inplace(f"alpha={self.alpha}")
+
+
+class SELU(Inplace):
+    """SELU(inplace=False): ELU, scaled so that layers keep mean 0 and variance 1."""
+
+    def forward(self, input: Any) -> Any:
+        return F.selu(input, self.inplace)
+
+
+class GLU(Module):
+    """GLU(dim=-1): the first half times the sigmoid of the second."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Any) -> Any:
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class GELU(Module):
+    """GELU(approximate='none'): x times the normal distribution's integral up to x."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Any) -> Any:
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class Hardshrink(Module):
+    """Hardshrink(lambd=0.5): x, but 0 within `lambd` of 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Any) -> Any:
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class LeakyReLU(Inplace):
+    """LeakyReLU(negative_slope=0.01, inplace=False): x above 0, negative_slope x below."""
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.negative_slope = negative_slope
+
+    def forward(self, input: Any) -> Any:
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        return self._also_inplace(f"negative_slope={self.negative_slope}")
+
+
+class LogSigmoid(Plain):
+    """LogSigmoid(): the logarithm of the sigmoid."""
+
+    def forward(self, input: Any) -> Any:
+        return F.logsigmoid(input)
+
+
+class Softplus(Module):
+    """Softplus(beta=1.0, threshold=20.0): log(1 + exp(beta x)) / beta; x above the threshold."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Any) -> Any:
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class Softshrink(Module):
+    """Softshrink(lambd=0.5): x moved towards 0 by `lambd`."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Any) -> Any:
+        return F.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class PReLU(Module):
+    """PReLU(num_parameters=1, init=0.25): leaky ReLU whose slope is learned."""
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(functions["empty"](num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the first values."""
+        self.weight.data.fill_(self.init)
+
+    def forward(self, input: Any) -> Any:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softsign(Plain):
+    """Softsign(): x / (1 + |x|)."""
+
+    def forward(self, input: Any) -> Any:
+        return F.softsign(input)
+
+
+class Tanhshrink(Plain):
+    """Tanhshrink(): x - tanh(x)."""
+
+    def forward(self, input: Any) -> Any:
+        return F.tanhshrink(input)
+
+
+class Softmin(Along):
+    """Softmin(dim=None): softmax of -x."""
+
+    def forward(self, input: Any) -> Any:
+        return F.softmin(input, self.dim, _stacklevel=5)
+
+
+class Softmax(Along):
+    """Softmax(dim=None): exp(x), divided by its sum along `dim`.
+
+    >>> import rushlight as torch
+    >>> torch.nn.Softmax(dim=0)(torch.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmax2d(Plain):
+    """Softmax2d(): softmax over the channels of images."""
+
+    def forward(self, input: Any) -> Any:
+        if input.ndim not in (3, 4):
+            raise ValueError(
+                f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead"
+            )
+        return F.softmax(input, -3, _stacklevel=5)
+
+
+class LogSoftmax(Along):
+    """LogSoftmax(dim=None): the logarithm of the softmax."""
+
+    def forward(self, input: Any) -> Any:
+        return F.log_softmax(input, self.dim, _stacklevel=5)

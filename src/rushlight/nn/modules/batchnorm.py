@@ -1,0 +1,150 @@
+"""Batch normalisation. Imported by `nn.modules`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.modules.linear import new_parameter
+from rushlight.nn.modules.module import Module
+from rushlight.ops.table import functions
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+
+
+class BatchNorm(Module):
+    """Normalises each channel over the batch, and keeps running statistics for evaluation."""
+
+    _version = 2  # since 2 the number of batches is saved
+    num_batches_tracked: Any
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        for name, wanted in (("weight", True), ("bias", bias)):
+            there = affine and wanted
+            self.register_parameter(
+                name, new_parameter(num_features, device=device, dtype=dtype) if there else None
+            )
+        if track_running_stats:
+            kind = {"device": device, "dtype": dtype}
+            self.register_buffer("running_mean", functions["zeros"](num_features, **kind))
+            self.register_buffer("running_var", functions["ones"](num_features, **kind))
+            count = functions["tensor"](0, dtype=dtypes.int64, device=device)
+            self.register_buffer("num_batches_tracked", count)
+        else:
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                self.register_buffer(name, None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the batches seen."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Scale by 1, shift by 0, no batches seen."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Any) -> None:
+        raise NotImplementedError
+
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # the plain average of all batches
+                momentum = 1.0 / float(self.num_batches_tracked)
+        kept = self.running_mean is not None and self.running_var is not None
+        keeps = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if keeps else None,
+            self.running_var if keeps else None,
+            self.weight,
+            self.bias,
+            self.training or not kept,
+            momentum,
+            self.eps,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        version = local_metadata.get("version")
+        if (version is None or version < 2) and self.track_running_stats:
+            state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+
+class BatchNorm1d(BatchNorm):
+    """BatchNorm1d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True):
+    of (N, C) or (N, C, L).
+
+    >>> import rushlight as torch
+    >>> torch.nn.BatchNorm1d(1, affine=False)(torch.tensor([[1.], [3.]]))
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.ndim not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.ndim}D input)")
+
+
+class BatchNorm2d(BatchNorm):
+    """BatchNorm2d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True):
+    of images, (N, C, H, W)."""
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.ndim != 4:
+            raise ValueError(f"expected 4D input (got {input.ndim}D input)")
+
+
+class BatchNorm3d(BatchNorm):
+    """BatchNorm3d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True):
+    of volumes, (N, C, D, H, W)."""
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.ndim != 5:
+            raise ValueError(f"expected 5D input (got {input.ndim}D input)")

@@ -1,0 +1,364 @@
+"""Losses as modules: each calls the function of its name in `nn.functional`.
+
+Imported by `nn.modules`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from rushlight.nn import functional as F
+from rushlight.nn.modules.module import Module
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
+    "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+]  # fmt: skip
+
+
+class Loss(Module):
+    """A loss: how the elements' losses become one number (`reduction`).
+
+    `size_average` and `reduce` are what `reduction` was before.
+    """
+
+    def __init__(
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__()
+        if size_average is not None or reduce is not None:
+            reduction = "none"
+            if reduce is not False:
+                reduction = "mean" if size_average is not False else "sum"
+            warnings.warn(
+                "size_average and reduce args will be deprecated, please use "
+                f"reduction='{reduction}' instead.",
+                stacklevel=3,
+            )
+        self.reduction = reduction
+
+
+class WeightedLoss(Loss):
+    """A loss with weights, kept as a buffer."""
+
+    weight: Any
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+class L1Loss(Loss):
+    """L1Loss(size_average=None, reduce=None, reduction='mean'): |input - target|."""
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.l1_loss(input, target, reduction=self.reduction)
+
+
+class MSELoss(Loss):
+    """MSELoss(size_average=None, reduce=None, reduction='mean'): (input - target)².
+
+    >>> import rushlight as torch
+    >>> torch.nn.MSELoss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(2.)
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.mse_loss(input, target, reduction=self.reduction)
+
+
+class SmoothL1Loss(Loss):
+    """SmoothL1Loss(..., reduction='mean', beta=1.0): |input - target|, quadratic near 0."""
+
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(Loss):
+    """HuberLoss(reduction='mean', delta=1.0): quadratic within `delta` of 0, linear outside."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction=reduction)
+        self.delta = delta
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class NLLLoss(WeightedLoss):
+    """NLLLoss(weight=None, ..., ignore_index=-100, reduction='mean'): minus the log-probability
+    of the target class.
+
+    >>> import rushlight as torch
+    >>> torch.nn.NLLLoss()(torch.tensor([[-1., -2.]]), torch.tensor([1]))
+    tensor(2.)
+    """
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.nll_loss(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+        )
+
+
+class CrossEntropyLoss(WeightedLoss):
+    """CrossEntropyLoss(weight=None, ..., ignore_index=-100, reduction='mean',
+    label_smoothing=0.0): of class indices or class probabilities.
+
+    >>> import rushlight as torch
+    >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1]))
+    tensor(0.6931)
+    """
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+class PoissonNLLLoss(Loss):
+    """PoissonNLLLoss(log_input=True, full=False, ..., eps=1e-08, reduction='mean')."""
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: bool | None = None,
+        eps: float = 1e-8,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def forward(self, log_input: Any, target: Any) -> Any:
+        return F.poisson_nll_loss(
+            log_input,
+            target,
+            log_input=self.log_input,
+            full=self.full,
+            eps=self.eps,
+            reduction=self.reduction,
+        )
+
+
+class GaussianNLLLoss(Loss):
+    """GaussianNLLLoss(*, full=False, eps=1e-06, reduction='mean')."""
+
+    def __init__(
+        self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+    ) -> None:
+        super().__init__(None, None, reduction)
+        self.full = full
+        self.eps = eps
+
+    def forward(self, input: Any, target: Any, var: Any) -> Any:
+        return F.gaussian_nll_loss(
+            input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class KLDivLoss(Loss):
+    """KLDivLoss(..., reduction='mean', log_target=False): target (log target - input)."""
+
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_target = log_target
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class BCELoss(WeightedLoss):
+    """BCELoss(weight=None, ..., reduction='mean'): cross entropy of two classes."""
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class BCEWithLogitsLoss(Loss):
+    """BCEWithLogitsLoss(weight=None, ..., reduction='mean', pos_weight=None): BCELoss of the
+    input's sigmoid.
+
+    >>> import rushlight as torch
+    >>> torch.nn.BCEWithLogitsLoss()(torch.zeros(2), torch.ones(2))
+    tensor(0.6931)
+    """
+
+    weight: Any
+    pos_weight: Any
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        pos_weight: Any = None,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+        )
+
+
+class HingeEmbeddingLoss(Loss):
+    """HingeEmbeddingLoss(margin=1.0, ..., reduction='mean')."""
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.hinge_embedding_loss(
+            input, target, margin=self.margin, reduction=self.reduction
+        )
+
+
+class CosineEmbeddingLoss(Loss):
+    """CosineEmbeddingLoss(margin=0.0, ..., reduction='mean')."""
+
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+        return F.cosine_embedding_loss(
+            input1, input2, target, margin=self.margin, reduction=self.reduction
+        )
+
+
+class MarginRankingLoss(Loss):
+    """MarginRankingLoss(margin=0.0, ..., reduction='mean')."""
+
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+        return F.margin_ranking_loss(
+            input1, input2, target, margin=self.margin, reduction=self.reduction
+        )
+
+
+class SoftMarginLoss(Loss):
+    """SoftMarginLoss(..., reduction='mean'): log(1 + exp(-target input))."""
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class TripletMarginLoss(Loss):
+    """TripletMarginLoss(margin=1.0, p=2.0, eps=1e-06, swap=False, ..., reduction='mean')."""
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+            )
+        self.margin = margin
+        self.p = p
+        self.eps = eps
+        self.swap = swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
+        return F.triplet_margin_loss(
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
+            reduction=self.reduction,
+        )

@@ -1,0 +1,58 @@
+"""What users wrote, as ops want it: dimensions as negative ints, PyTorch's errors for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rushlight.core.graph import TensorBase
+from rushlight.errors import dim_out_of_range
+
+__all__ = ["axes_of", "expect_tensor", "one_dim", "some_dims"]
+
+
+def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1) -> None:
+    """Raise PyTorch's TypeError unless `x` is a tensor."""
+    if not isinstance(x, TensorBase):
+        raise TypeError(
+            f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+            f"not {type(x).__name__}"
+        )
+
+
+def one_dim(dim: Any, rank: int) -> int:
+    """A dimension as a negative int (-1 for a 0-d tensor), checked.
+
+    >>> one_dim(0, 3), one_dim(-1, 3)
+    (-3, -1)
+    """
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
+    d = int(dim.__index__())
+    top = max(rank, 1)
+    if not -top <= d < top:
+        raise IndexError(dim_out_of_range(d, rank))
+    return d - top if d >= 0 else d
+
+
+def some_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | None:
+    """Dimensions as negative ints, in order; None (or none given, or a 0-d tensor): all.
+
+    >>> some_dims((0, 2), 3), some_dims(None, 3), some_dims([], 2)
+    ((-3, -1), None, None)
+    """
+    if dim is None:
+        return None
+    if isinstance(dim, (tuple, list)):
+        found = tuple(one_dim(d, rank) for d in dim)
+        for d in found:
+            if found.count(d) > 1:
+                raise RuntimeError(f"dim {d % max(rank, 1)} appears multiple times in the list of dims")
+    else:
+        found = (one_dim(dim, rank),)
+    return found if found and rank else None
+
+
+def axes_of(dims: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """All the axes that `dims` means for an array of `rank` dimensions, as negative ints."""
+    return tuple(range(-rank, 0)) if dims is None else dims

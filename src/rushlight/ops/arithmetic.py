@@ -1,0 +1,140 @@
+"""Addition, subtraction, multiplication, division, negation: the hottest ops.
+
+Compiled with the core. Their `vjp`s are written out rather than derived from `partials`, which
+saves a call and a list on every step of a backward pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.core.families import Arithmetic, Elementwise, conj
+from rushlight.core.graph import Node
+
+__all__ = ["Add", "Div", "Mul", "Neg", "Sub"]
+
+
+class Add(Arithmetic):
+    """input + alpha * other."""
+
+    name = "add"
+    params = ("alpha",)
+    scalar = "({0} + {1})"
+
+    def __init__(self, alpha: Any = 1) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.plain: bool = alpha == 1
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return a + b if self.plain else a + b * self.alpha
+
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return g, (g if self.plain else g * conj(self.alpha))
+
+    def partials(self) -> Any:
+        return 1, self.alpha
+
+
+class Sub(Arithmetic):
+    """input - alpha * other."""
+
+    name = "sub"
+    params = ("alpha",)
+    scalar = "({0} - {1})"
+
+    def __init__(self, alpha: Any = 1) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.plain: bool = alpha == 1
+
+    def check(self, common: Any) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+                "`^` or `logical_xor()` operator instead."
+            )
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return a - b if self.plain else a - b * self.alpha
+
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        if node.nexts[1] is None:
+            return g, None
+        return g, (-g if self.plain else g * -conj(self.alpha))
+
+    def partials(self) -> Any:
+        return 1, -self.alpha
+
+
+class Mul(Arithmetic):
+    """input * other."""
+
+    name = "mul"
+    saves = ("self", "other")
+    reads = {0: ("other",), 1: ("self",)}
+    scalar = "({0} * {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return a * b
+
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        nexts = node.nexts
+        if not node.plain:
+            a, b = conj(a), conj(b)
+        return (
+            g * b if nexts[0] is not None else None,
+            g * a if nexts[1] is not None else None,
+        )
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return b, a
+
+
+class Div(Arithmetic):
+    """input / other."""
+
+    name = "div"
+    saves = ("self", "other")
+    reads = {0: ("other",), 1: ("self", "other")}
+    promotion = "float"
+    scalar = "({0} / {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return a / b
+
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        nexts = node.nexts
+        left = g / (b if node.plain else conj(b))
+        return (
+            left if nexts[0] is not None else None,
+            -left * conj(a / b) if nexts[1] is not None else None,
+        )
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return 1 / b, -(a / b) / b
+
+
+class Neg(Elementwise):
+    """-input."""
+
+    name = "neg"
+    complex_too = True
+    scalar = "(-{0})"
+
+    def check(self, common: Any) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+                "to invert a mask, use the `~` or `logical_not()` operator instead."
+            )
+
+    def forward(self, x: Any) -> Any:
+        return -x
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        return (-g,)
+
+    def partials(self) -> Any:
+        return (-1,)

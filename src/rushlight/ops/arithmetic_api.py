@@ -1,0 +1,416 @@
+"""The public functions of arithmetic; their ops stand in `arithmetic`, which is compiled.
+
+Also what the files of element-wise functions share: checks of operands, Python's operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.operators import table as operators
+from rushlight.core.record import binary, unary
+from rushlight.ops.arithmetic import Add, Div, Mul, Neg, Sub
+from rushlight.ops.run import operand, result_dtype
+from rushlight.ops.table import functions, methods, op, public, word_for
+
+__all__ = [
+    "attach_operator",
+    "check_integers",
+    "check_operands",
+    "check_tensors",
+    "has_zero",
+    "integral",
+    "invalid",
+    "is_number",
+    "number_from",
+    "raw_dtype",
+    "scalar_name",
+    "zeros",
+]  # fmt: skip
+
+for _cls in (Add, Div, Mul, Neg, Sub):
+    op(_cls)
+
+ADD, SUB, MUL, DIV, NEG = Add(), Sub(), Mul(), Div(), Neg()
+operators.add, operators.sub, operators.mul = ADD, SUB, MUL
+operators.div, operators.neg = DIV, NEG
+_NUMBERS: Final = (TensorBase, int, float, complex)
+
+
+# --- what users wrote -----------------------------------------------------------------------------
+def is_number(x: Any) -> bool:
+    """Whether `x` counts as a Python number: NumPy's scalars do."""
+    return isinstance(x, (int, float, complex)) or (hasattr(x, "dtype") and x.shape == ())
+
+
+def check_operands(function: str, input: Any, other: Any, second: str = "other") -> None:
+    """Raise PyTorch's TypeError unless both operands are tensors or numbers."""
+    if isinstance(input, _NUMBERS) and isinstance(other, _NUMBERS):
+        return
+    for position, name, x in ((1, "input", input), (2, second, other)):
+        if not isinstance(x, TensorBase) and not is_number(x):
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+                f"not {dtypes.type_name(x)}"
+            )
+
+
+def check_tensors(function: str, **named: Any) -> None:
+    """Raise PyTorch's TypeError unless all the arguments are tensors."""
+    for position, (name, x) in enumerate(named.items(), 1):
+        if not isinstance(x, TensorBase):
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+                f"not {dtypes.type_name(x)}"
+            )
+
+
+def scalar_name(x: Any) -> str:
+    """A value's type in the words of PyTorch's list of arguments."""
+    return "Tensor" if isinstance(x, TensorBase) else dtypes.type_name(x)
+
+
+def invalid(function: str, args: tuple[Any, ...], *forms: str) -> TypeError:
+    """PyTorch's error for arguments that fit none of a function's forms."""
+    got = ", ".join(scalar_name(x) for x in args)
+    lines = "".join(f"\n * {form}" for form in forms)
+    return TypeError(
+        f"{function}() received an invalid combination of arguments - got ({got}), "
+        f"but expected one of:{lines}\n"
+    )
+
+
+def number_from(x: Any, function: str, name: str) -> Any:
+    """A Python number from a number, a NumPy scalar or a tensor of one element."""
+    if isinstance(x, (int, float, complex)):
+        return x
+    if isinstance(x, TensorBase) and x.array.size == 1:
+        return x.array.item()
+    if is_number(x):
+        return x.item()
+    raise TypeError(f"{function}(): argument '{name}' must be Number, not {dtypes.type_name(x)}")
+
+
+# --- what rules ask of arrays and tensors ---------------------------------------------------------
+def raw_dtype(x: Any) -> Any:
+    """The raw dtype of an array or a tensor."""
+    return x.array.dtype if isinstance(x, TensorBase) else x.dtype
+
+
+def integral(x: Any) -> bool:
+    """Whether an array or tensor holds integers or bools."""
+    kind: str = raw_dtype(x).kind
+    return kind in "iub"
+
+
+def zeros(g: Any) -> Any:
+    """Zeros like `g`, whatever is in it: `g * 0` would keep its NaNs."""
+    return v.full(g, tuple(g.shape), 0, raw_dtype(g))
+
+
+def has_zero(x: Any) -> bool:
+    """Whether there is a zero in a tensor or number: integers cannot be divided by it."""
+    if isinstance(x, TensorBase):
+        return not bool(v.everything(x.array, None, False))
+    return bool(x == 0)
+
+
+# --- Python's operators ---------------------------------------------------------------------------
+def attach_operator(
+    name: str,
+    fn: Callable[..., Any] | None,
+    inplace: Callable[..., Any] | None,
+    swapped: bool = True,
+) -> None:
+    """Make `fn` the operator `__name__`, the other way round `__rname__`, and `inplace`
+    `__iname__`. They turn operands away that PyTorch turns away, so that Python's TypeError
+    appears."""
+
+    def forward(self: Any, other: Any) -> Any:
+        if isinstance(other, _NUMBERS) or operators.accepts(other):
+            return fn(self, operand(other))  # type: ignore[misc]  # attached only if there is fn
+        return NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        if isinstance(other, _NUMBERS) or operators.accepts(other):
+            return fn(operand(other), self)  # type: ignore[misc]  # attached only if there is fn
+        return NotImplemented
+
+    def write(self: Any, other: Any) -> Any:
+        if isinstance(other, _NUMBERS) or operators.accepts(other):
+            return inplace(self, operand(other))  # type: ignore[misc]  # attached only if there is
+        return NotImplemented
+
+    parts = [(f"__{name}__", fn, forward), (f"__i{name}__", inplace, write)]
+    if swapped:
+        parts.append((f"__r{name}__", fn, reflected))
+    for title, needed, method in parts:
+        if needed is not None:
+            method.__name__ = method.__qualname__ = title
+            methods[title] = method
+
+
+# --- addition and subtraction ---------------------------------------------------------------------
+def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
+    """`alpha` as a number that fits the operands' dtype."""
+    alpha = number_from(alpha, function, "alpha")
+    common = result_dtype((operand(input), operand(other)))
+    if isinstance(alpha, bool) and common is not dtypes.bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and not (common.is_floating_point or common.is_complex):
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    return alpha
+
+
+@public(inplace=True)
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """add(input, other, *, alpha=1, out=None) -> Tensor
+
+    Add `other`, scaled by `alpha`, to `input`.
+
+    >>> import rushlight as torch
+    >>> torch.add(torch.tensor([1., 2.]), 10, alpha=2)
+    tensor([21., 22.])
+    """
+    check_operands("add", input, other)
+    if type(alpha) is int and alpha == 1:
+        return ADD, (input, other)
+    return Add(check_alpha("add", alpha, input, other)), (input, other)
+
+
+def _check_bools(input: Any, other: Any) -> None:
+    """Two bool tensors are refused by `Sub` itself; here one beside another dtype."""
+    for x in (input, other):
+        if isinstance(x, bool) or (isinstance(x, TensorBase) and x.array.dtype.kind == "b"):
+            if isinstance(x, TensorBase) and result_dtype((input, other)) is dtypes.bool_:
+                continue
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+                "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+            )
+
+
+@public(inplace=True, aliases=("subtract",))
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """sub(input, other, *, alpha=1, out=None) -> Tensor
+
+    Subtract `other`, scaled by `alpha`, from `input`.
+
+    >>> import rushlight as torch
+    >>> torch.sub(torch.tensor([1., 2.]), 10, alpha=2)
+    tensor([-19., -18.])
+    """
+    check_operands("sub", input, other)
+    input, other = operand(input), operand(other)
+    _check_bools(input, other)
+    if type(alpha) is int and alpha == 1:
+        return SUB, (input, other)
+    return Sub(check_alpha("sub", alpha, input, other)), (input, other)
+
+
+@op
+class Rsub(Elementwise):
+    """other - alpha * input."""
+
+    name, inputs, params = "rsub", ("self", "other"), ("alpha",)
+    complex_too = True
+    scalar = "({1} - {0})"
+
+    def __init__(self, alpha: Any = 1) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def check(self, common: Any) -> None:
+        SUB.check(common)
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return b - a if self.alpha == 1 else b - a * self.alpha
+
+    def partials(self) -> Any:
+        return -self.alpha, 1
+
+
+class RsubNumber(Rsub):
+    """other - alpha * input, for a number."""
+
+    node = "RsubBackward1"
+
+
+@public(method=False, out=False)
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """rsub(input, other, *, alpha=1) -> Tensor
+
+    `other` minus `input` scaled by `alpha`: subtraction the other way round.
+
+    >>> import rushlight as torch
+    >>> torch.rsub(torch.tensor([1., 2.]), 10)
+    tensor([9., 8.])
+    """
+    check_operands("rsub", input, other)
+    input, other = operand(input), operand(other)
+    _check_bools(input, other)
+    alpha = check_alpha("rsub", alpha, input, other)
+    return (Rsub if isinstance(other, TensorBase) else RsubNumber)(alpha), (input, other)
+
+
+# --- multiplication and division ------------------------------------------------------------------
+@public(inplace=True, aliases=("multiply",))
+def mul(input: Any, other: Any) -> Any:
+    """mul(input, other, *, out=None) -> Tensor
+
+    Multiply element by element.
+
+    >>> import rushlight as torch
+    >>> torch.mul(torch.tensor([1., 2.]), 3)
+    tensor([3., 6.])
+    """
+    check_operands("mul", input, other)
+    return MUL, (input, other)
+
+
+class DivRounded(Elementwise):
+    """input / other, rounded to an integer; flat, so its derivatives are zero."""
+
+    inputs = ("self", "other")
+    node, params = "DivBackward2", ("rounding_mode",)
+    rounding_mode: ClassVar[str] = ""
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        z = zeros(g)
+        return z, z
+
+    def partials(self) -> Any:
+        return 0, 0
+
+
+@op
+class DivTrunc(DivRounded):
+    """input / other, rounded towards zero."""
+
+    name = "div_trunc"
+    rounding_mode = "trunc"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        if integral(a if hasattr(a, "dtype") else b):
+            # C's division: from the floor, up by one where that rounded away from zero
+            q = a // b
+            return v.where(v.logical_and(q < 0, q * b != a), q + 1, q)
+        return v.trunc(a / b)
+
+
+@op
+class DivFloor(DivRounded):
+    """input / other, rounded down."""
+
+    name = "div_floor"
+    rounding_mode = "floor"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.floor_divide(a, b)
+
+
+DIV_TRUNC, DIV_FLOOR = DivTrunc(), DivFloor()
+
+
+def check_integers(kernel: str, input: Any, other: Any) -> None:
+    """Refuse bools, and a zero among integers that others are to be divided by."""
+    common = result_dtype((operand(input), operand(other)))
+    if common is dtypes.bool_:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    if common.numpy.kind in "iu" and has_zero(other):
+        raise RuntimeError("ZeroDivisionError")
+
+
+@public(inplace=True, aliases=("divide",))
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """div(input, other, *, rounding_mode=None, out=None) -> Tensor
+
+    Divide element by element; `rounding_mode` 'trunc' rounds towards zero and 'floor' down.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([5, -5])
+    >>> torch.div(x, 2), torch.div(x, 2, rounding_mode="floor")
+    (tensor([ 2.5000, -2.5000]), tensor([ 2, -3]))
+    """
+    check_operands("div", input, other)
+    if rounding_mode is None:
+        return DIV, (input, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    check_integers(f"div_{rounding_mode}_cpu", input, other)
+    return (DIV_TRUNC if rounding_mode == "trunc" else DIV_FLOOR), (input, other)
+
+
+@public(inplace=True)
+def true_divide(input: Any, other: Any) -> Any:
+    """true_divide(input, other, *, out=None) -> Tensor
+
+    Divide element by element; integers give floats.
+
+    >>> import rushlight as torch
+    >>> torch.true_divide(torch.tensor([1, 2]), 2)
+    tensor([0.5000, 1.0000])
+    """
+    check_operands("true_divide", input, other)
+    return DIV, (input, other)
+
+
+@public(inplace=True, aliases=("negative",))
+def neg(input: Any) -> Any:
+    """neg(input, *, out=None) -> Tensor
+
+    The negative of each element.
+
+    >>> import rushlight as torch
+    >>> torch.neg(torch.tensor([1., -2.]))
+    tensor([-1.,  2.])
+    """
+    check_tensors("neg", input=input)
+    return NEG, (input,)
+
+
+attach_operator("add", None, functions["add_"])
+attach_operator("sub", None, functions["sub_"])
+attach_operator("mul", None, functions["mul_"])
+attach_operator("truediv", None, functions["div_"])
+attach_operator("div", functions["div"], functions["div_"])
+
+
+# --- the words of rules ---------------------------------------------------------------------------
+@word_for("add")
+def _add(a: Any, b: Any) -> Any:
+    return binary(ADD, a, b)
+
+
+@word_for("multiply")
+def _multiply(a: Any, b: Any) -> Any:
+    return binary(MUL, a, b)
+
+
+@word_for("subtract")
+def _subtract(a: Any, b: Any) -> Any:
+    return binary(SUB, a, b)
+
+
+@word_for("divide")
+def _divide(a: Any, b: Any) -> Any:
+    return binary(DIV, a, b)
+
+
+@word_for("negative")
+def _negative(x: Any) -> Any:
+    return unary(NEG, x)

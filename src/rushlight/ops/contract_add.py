@@ -1,0 +1,486 @@
+"""Products added to something: `addmm` and its family (for `linear` see there)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from rushlight import dtypes
+from rushlight.arrays.vocabulary import cast, low_precision, reshape, swap, total
+from rushlight.core.families import conj
+from rushlight.core.graph import Node, Op
+from rushlight.core.inplace import write
+from rushlight.core.record import apply
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.contract import c_name, into, mat_vec, outer_of, refuse, times
+from rushlight.ops.run import result_dtype
+from rushlight.ops.samples import Draw
+from rushlight.ops.table import function, op
+
+__all__ = [
+    "ADDMM",
+    "Addbmm",
+    "Addmm",
+    "Addmv",
+    "Addr",
+    "Baddbmm",
+    "addmm",
+    "addmm_of",
+    "batch_of_one",
+]
+
+_FLOAT32: Final = dtypes.float32.numpy
+
+
+class AddProduct(Op):
+    """beta * self + alpha * (a × b): a subclass says what × is, with its two adjoints.
+
+    With beta 0 what is in `self` does not count, NaN included.
+    """
+
+    params = ("beta", "alpha")
+
+    def __init__(self, beta: Any = 1, alpha: Any = 1) -> None:
+        super().__init__()
+        self.beta = beta
+        self.alpha = alpha
+
+    def forward(self, x: Any, a: Any, b: Any) -> Any:
+        dtype = a.dtype
+        if low_precision(dtype):
+            wide = [cast(each, _FLOAT32) for each in (x, a, b)]
+            return cast(self.combined(*wide), dtype)
+        return self.combined(x, a, b)
+
+    def combined(self, x: Any, a: Any, b: Any) -> Any:
+        rule: Any = self
+        y = rule.times(a, b)
+        if self.alpha != 1:
+            y = y * self.alpha
+        if self.beta == 0:
+            return y
+        return y + (x if self.beta == 1 else x * self.beta)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        rule: Any = self
+        h = g if self.alpha == 1 else g * conj(self.alpha)
+        return (
+            (g if self.beta == 1 else g * conj(self.beta)) if node.needs(0) else None,
+            rule.left(h, conj(b), a) if node.needs(1) else None,
+            rule.right(h, conj(a), b) if node.needs(2) else None,
+        )
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        terms: list[Any] = []
+        if ts[1] is not None:
+            terms.append(rule.times(ts[1], xs[2]) * self.alpha)
+        if ts[2] is not None:
+            terms.append(rule.times(xs[1], ts[2]) * self.alpha)
+        if ts[0] is not None:
+            terms.append(ts[0] * self.beta)
+        out = terms[0]
+        for term in terms[1:]:
+            out = out + term
+        return out if out.shape == y.shape else out + y * 0
+
+
+@op
+class Addmm(AddProduct):
+    """beta * self + alpha * mat1 @ mat2."""
+
+    name = "addmm"
+    inputs = ("self", "mat1", "mat2")
+    saves = ("mat1", "mat2")
+    reads: ClassVar = {1: ("mat2",), 2: ("mat1",)}
+
+    def times(self, a: Any, b: Any) -> Any:
+        return times(a, b)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return times(g, swap(b, -1, -2))
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return times(swap(a, -1, -2), g)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addmm(), draw.real(2, 4), draw.real(2, 3), draw.real(3, 4)
+        yield Addmm(0.5, 2), draw.real(4), draw.real(2, 3), draw.real(3, 4)
+        yield Addmm(0, 1), draw.real(2, 2), draw.real(2, 1), draw.real(1, 2)
+        yield Addmm(), draw.real(), draw.real(2, 0), draw.real(0, 2)
+        yield Addmm(2, 1 + 2j), draw.complex(2, 2), draw.complex(2, 3), draw.complex(3, 2)
+
+
+@op
+class Baddbmm(Addmm):
+    """beta * self + alpha * batch1 @ batch2, for each of a batch."""
+
+    name = "baddbmm"
+    inputs = ("self", "batch1", "batch2")
+    saves = ("batch1", "batch2")
+    reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Baddbmm(), draw.real(2, 2, 4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Baddbmm(0.5, 2), draw.real(4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Baddbmm(), draw.real(0, 2, 2), draw.real(0, 2, 3), draw.real(0, 3, 2)
+
+
+@op
+class Addbmm(AddProduct):
+    """beta * self + alpha * the sum over the batch of batch1 @ batch2."""
+
+    name = "addbmm"
+    inputs = ("self", "batch1", "batch2")
+    saves = ("batch1", "batch2")
+    reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
+
+    def times(self, a: Any, b: Any) -> Any:
+        return total(times(a, b), (-3,), False)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return times(batch_of_one(g), swap(b, -1, -2))
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return times(swap(a, -1, -2), batch_of_one(g))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addbmm(), draw.real(2, 4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Addbmm(0.5, 2), draw.real(4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Addbmm(), draw.real(2, 2), draw.real(0, 2, 3), draw.real(0, 3, 2)
+
+
+def batch_of_one(g: Any) -> Any:
+    """A batch of one for the last two axes."""
+    return reshape(g, (*g.shape[:-2], 1, *g.shape[-2:]))
+
+
+@op
+class Addmv(AddProduct):
+    """beta * self + alpha * mat @ vec."""
+
+    name = "addmv"
+    inputs = ("self", "mat", "vec")
+    saves = ("mat", "vec")
+    reads: ClassVar = {1: ("vec",), 2: ("mat",)}
+
+    def times(self, a: Any, b: Any) -> Any:
+        return mat_vec(a, b)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return outer_of(g, b)
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return mat_vec(swap(a, -1, -2), g)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addmv(), draw.real(2), draw.real(2, 3), draw.real(3)
+        yield Addmv(0.5, 2), draw.real(1), draw.real(2, 3), draw.real(3)
+        yield Addmv(), draw.real(2), draw.real(2, 0), draw.real(0)
+
+
+@op
+class Addr(AddProduct):
+    """beta * self + alpha * the outer product of vec1 and vec2."""
+
+    name = "addr"
+    inputs = ("self", "vec1", "vec2")
+    saves = ("vec1", "vec2")
+    reads: ClassVar = {1: ("vec2",), 2: ("vec1",)}
+
+    def times(self, a: Any, b: Any) -> Any:
+        return outer_of(a, b)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return mat_vec(g, b)
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return mat_vec(swap(g, -1, -2), a)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addr(), draw.real(2, 3), draw.real(2), draw.real(3)
+        yield Addr(0.5, 2), draw.real(3), draw.real(2), draw.real(3)
+        yield Addr(), draw.real(0, 3), draw.real(0), draw.real(3)
+
+
+ADDMM = Addmm()
+
+
+# --- checks ---------------------------------------------------------------------------------------
+def _fits(x: Any, shape: tuple[int, ...]) -> None:
+    """PyTorch's error unless `x` can be expanded to `shape`."""
+    have = x.array.shape
+    lead = len(shape) - len(have)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.{_tensor_type(x)}{{{list(have)}}}, size={list(shape)}): the number of "
+            f"sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(have)})"
+        )
+    for d in range(len(shape) - 1, lead - 1, -1):
+        if have[d - lead] not in (1, shape[d]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[d]}) must match the existing size "
+                f"({have[d - lead]}) at non-singleton dimension {d}.  Target sizes: {list(shape)}."
+                f"  Tensor sizes: {list(have)}"
+            )
+
+
+def _tensor_type(x: Any) -> str:
+    return f"{dtypes.of(x.array.dtype).scalar_type}Tensor"
+
+
+def _same_dtype(**tensors: Any) -> None:
+    names = list(tensors)
+    last = dtypes.of(tensors[names[-1]].array.dtype)
+    for name in (names[1], names[0]):
+        have = dtypes.of(tensors[name].array.dtype)
+        if have is not last:
+            raise RuntimeError(
+                f"{name} and {names[-1]} must have the same dtype, but got {have.scalar_type} "
+                f"and {last.scalar_type}"
+            )
+
+
+def _weights(a: Any, beta: Any, alpha: Any) -> tuple[Any, Any]:
+    """The two factors as the dtype takes them: whole numbers for integers."""
+    if a.array.dtype.kind in "iu":
+        return int(beta), int(alpha)
+    if a.array.dtype.kind == "b":
+        return bool(beta), bool(alpha)
+    return beta, alpha
+
+
+def _go(
+    name: str, what: Any, xs: tuple[Any, ...], shape: tuple[int, ...], out: Any, place: bool
+) -> Any:
+    if place:
+        have = xs[0].array.shape
+        if have != shape:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor size {list(have)} and output tensor size "
+                f"{list(shape)} should match"
+            )
+        return write(what, *xs)
+    _fits(xs[0], shape)
+    return into(name, xs, out, lambda: apply(what, *xs))
+
+
+def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("mat1", a, 2), ("mat2", b, 3)):
+        expect_tensor(t, "addmm", name, position)
+    for name, t in (("mat1", a), ("mat2", b)):
+        if t.array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
+    (n, k), (m, p) = a.array.shape, b.array.shape
+    if k != m:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})")
+    if not x.array.dtype == a.array.dtype == b.array.dtype:
+        _same_dtype(self=x, mat1=a, mat2=b)
+    refuse(a.array.dtype, "addmm_impl_cpu_")
+    what = ADDMM if beta == 1 and alpha == 1 else Addmm(*_weights(a, beta, alpha))
+    return _go("addmm", what, (x, a, b), (n, p), out, place)
+
+
+@function()
+def addmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
+    """addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * (mat1 @ mat2).
+
+    >>> import rushlight as torch
+    >>> torch.addmm(torch.ones(2), torch.ones(1, 3), torch.ones(3, 2))
+    tensor([[4., 4.]])
+    """
+    return addmm_of(input, mat1, mat2, beta, alpha, out, False)
+
+
+@function(free=False)
+def addmm_(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """addmm_(mat1, mat2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addmm`.
+    """
+    return addmm_of(self, mat1, mat2, beta, alpha, None, True)
+
+
+def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("mat", a, 2), ("vec", b, 3)):
+        expect_tensor(t, "addmv", name, position)
+    ranks = x.array.ndim, a.array.ndim, b.array.ndim
+    if ranks[0] > 1 or ranks[1:] != (2, 1):
+        shown = ", ".join(str(r) for r in ranks)
+        raise RuntimeError(f"vector + matrix @ vector expected, got {shown}")
+    n, k = a.array.shape
+    size = x.array.size
+    if b.array.shape[0] != k or (size not in (1, n)):
+        raise RuntimeError(
+            f"size mismatch, got input ({size}), mat ({n}x{k}), vec ({b.array.shape[0]})"
+        )
+    if not x.array.dtype == a.array.dtype == b.array.dtype:
+        kinds = [dtypes.of(t.array.dtype).scalar_type for t in (x, a, b)]
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{kinds[0]}, {kinds[1]}, and {kinds[2]}"
+        )
+    refuse(a.array.dtype, "addmv_impl_cpu")
+    return _go("addmv", Addmv(*_weights(a, beta, alpha)), (x, a, b), (n,), out, place)
+
+
+@function()
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * (mat @ vec).
+
+    >>> import rushlight as torch
+    >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3), alpha=2)
+    tensor([7., 7.])
+    """
+    return _addmv(input, mat, vec, beta, alpha, out, False)
+
+
+@function(method=True)
+def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """addmv_(mat, vec, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addmv`.
+    """
+    return _addmv(input, mat, vec, beta, alpha, None, True)
+
+
+def _batches(a: Any, b: Any) -> tuple[int, int, int]:
+    for name, t in (("batch1", a), ("batch2", b)):
+        if t.array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    (count, n, k), (count_b, m, p) = a.array.shape, b.array.shape
+    if (count, k) != (count_b, m):
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{count}, {k}] but got: [{count_b}, {m}]."
+        )
+    refuse(a.array.dtype, "bmm")
+    return count, n, p
+
+
+def _addbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
+        expect_tensor(t, "addbmm", name, position)
+    if a.array.ndim > 1 and b.array.ndim > 2:
+        _fits(x, (a.array.shape[1], b.array.shape[2]))
+    _, n, p = _batches(a, b)
+    _one_dtype(x, a, b)
+    return _go("addbmm", Addbmm(*_weights(a, beta, alpha)), (x, a, b), (n, p), out, place)
+
+
+def _one_dtype(x: Any, *others: Any) -> None:
+    if any(t.array.dtype != x.array.dtype for t in others):
+        mine, first, second = (c_name(t.array.dtype) for t in (x, *others))
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {mine}, batch1: {first}, batch2: {second}"
+        )
+
+
+@function()
+def addbmm(
+    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
+    """addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * the sum of the products of two batches of matrices.
+
+    >>> import rushlight as torch
+    >>> torch.addbmm(torch.ones(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
+    tensor([[7.]])
+    """
+    return _addbmm(input, batch1, batch2, beta, alpha, out, False)
+
+
+@function(free=False)
+def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """addbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addbmm`.
+    """
+    return _addbmm(self, batch1, batch2, beta, alpha, None, True)
+
+
+def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
+        expect_tensor(t, "baddbmm", name, position)
+    if not place and a.array.ndim > 1 and b.array.ndim > 2:
+        _fits(x, (*a.array.shape[:2], b.array.shape[2]))
+    shape = _batches(a, b)
+    _one_dtype(x, a, b)
+    return _go("baddbmm", Baddbmm(*_weights(a, beta, alpha)), (x, a, b), shape, out, place)
+
+
+@function()
+def baddbmm(
+    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
+    """baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * the products of two batches of matrices.
+
+    >>> import rushlight as torch
+    >>> torch.baddbmm(torch.ones(1, 1, 1), torch.ones(1, 1, 3), torch.ones(1, 3, 1))
+    tensor([[[4.]]])
+    """
+    return _baddbmm(input, batch1, batch2, beta, alpha, out, False)
+
+
+@function(free=False)
+def baddbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """baddbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `baddbmm`.
+    """
+    return _baddbmm(self, batch1, batch2, beta, alpha, None, True)
+
+
+def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("vec1", a, 2), ("vec2", b, 3)):
+        expect_tensor(t, "addr", name, position)
+    for name, t in (("vec1", a), ("vec2", b)):
+        if t.array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+    shape = a.array.shape[0], b.array.shape[0]
+    if place and x.array.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {x.array.ndim}D tensor for input")
+    common = result_dtype((x, a, b))
+    xs = [t if t.array.dtype == common.numpy else t.to(common) for t in (x, a, b)]
+    what = Addr(*_weights(xs[1], beta, alpha))
+    return _go("addr", what, tuple(xs), shape, out, place)
+
+
+@function()
+def addr(
+    input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
+    """addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * the outer product of two vectors.
+
+    >>> import rushlight as torch
+    >>> torch.addr(torch.zeros(2, 1), torch.tensor([1., 2.]), torch.tensor([3.]))
+    tensor([[3.],
+            [6.]])
+    """
+    return _addr(input, vec1, vec2, beta, alpha, out, False)
+
+
+@function(free=False)
+def addr_(self: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """addr_(vec1, vec2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addr`.
+    """
+    return _addr(self, vec1, vec2, beta, alpha, None, True)

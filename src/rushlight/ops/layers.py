@@ -1,0 +1,325 @@
+"""Dropout, embedding and one-hot vectors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight import dtypes
+from rushlight import random as generators
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import from_host, to_host
+from rushlight.arrays.vocabulary import (
+    SLOT,
+    bits,
+    cast,
+    constant,
+    iota,
+    largest,
+    maximum,
+    pick,
+    place,
+    reshape,
+    unpick,
+    where,
+)  # fmt: skip
+from rushlight.core.graph import Node, Op, wrap
+from rushlight.core.record import apply
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.contract import shared
+from rushlight.ops.samples import Draw
+from rushlight.ops.table import function, op
+
+__all__ = ["Embedding", "outside"]
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+# --- dropout --------------------------------------------------------------------------------------
+def _dropped(input: Any, p: float, shape: tuple[int, ...] | None, inplace: bool) -> Any:
+    """input times a mask of 0 and 1/(1-p), drawn for each element, or in `shape`."""
+    x = input.array
+    if p == 0 or x.size == 0:
+        return input
+    if p == 1:
+        noise = wrap(constant(x, 0, x.dtype))
+    else:
+        host = to_host(x)
+        like = host if shape is None else v.empty(host, shape, host.dtype)
+        noise = wrap(from_host(generators.dropout_mask(like, p), x))
+    return input.mul_(noise) if inplace else input * noise
+
+
+def _check_p(p: float, error: type[Exception]) -> None:
+    if not 0 <= p <= 1:
+        raise error(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+@function(**_F)
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    In training, set each element to 0 with probability `p` and scale the others by 1/(1-p).
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout(torch.tensor([1., 2.]), p=0.5, training=False)
+    tensor([1., 2.])
+    """
+    _check_p(p, ValueError)
+    expect_tensor(input, "dropout")
+    return _dropped(input, p, None, inplace) if training else input
+
+
+@function(name="dropout", method=False)
+def _free_dropout(input: Any, p: float, train: bool) -> Any:
+    """dropout(input, p, train) -> Tensor
+
+    `nn.functional.dropout`.
+
+    >>> import rushlight as torch
+    >>> torch.dropout(torch.tensor([1., 2.]), 0., True)
+    tensor([1., 2.])
+    """
+    _check_p(p, RuntimeError)
+    return _dropped(input, p, None, False) if train else input
+
+
+@function(method=False)
+def dropout_(input: Any, p: float, train: bool) -> Any:
+    """dropout_(input, p, train) -> Tensor
+
+    In-place version of `dropout`.
+    """
+    _check_p(p, RuntimeError)
+    return _dropped(input, p, None, True) if train else input
+
+
+def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, inplace: bool) -> Any:
+    _check_p(p, ValueError)
+    rank = input.array.ndim
+    note = (
+        f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial "
+        f"dimension{'s' if n > 1 else ''}, a channel dimension, and an optional batch dimension "
+        f"(i.e. {n + 1}D or {n + 2}D inputs)."
+    )
+    if rank not in (n + 1, n + 2):
+        if n == 1:
+            raise RuntimeError(
+                f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. {note}"
+            )
+        warnings.warn(
+            f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in "
+            "an error in a future release. To retain the behavior and silence this warning, please "
+            f"use dropout instead. {note}",
+            stacklevel=3,
+        )
+    lone = rank == n + 1 and n != 2
+    x = input
+    if lone:
+        x = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    if x.array.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    shape = (*x.array.shape[:2], *(1,) * (x.array.ndim - 2))
+    y = _dropped(x, p, shape, inplace) if training else x
+    if lone:
+        return y.squeeze_(0) if inplace else y.squeeze(0)
+    return y
+
+
+@function(**_F)
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    Dropout of whole channels of signals.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 2), p=1.)
+    tensor([[[0., 0.],
+             [0., 0.]]])
+    """
+    return _feature_dropout("dropout1d", 1, input, p, training, inplace)
+
+
+@function(**_F)
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    Dropout of whole channels of images.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout2d(torch.ones(1, 1, 1, 2), p=1.)
+    tensor([[[[0., 0.]]]])
+    """
+    return _feature_dropout("dropout2d", 2, input, p, training, inplace)
+
+
+@function(**_F)
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout3d(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    Dropout of whole channels of volumes.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 1, 2), p=1.)
+    tensor([[[[[0., 0.]]]]])
+    """
+    return _feature_dropout("dropout3d", 3, input, p, training, inplace)
+
+
+# --- embedding ------------------------------------------------------------------------------------
+@op
+class Embedding(Op):
+    """Rows of a table by index. The row `padding_idx` gets no gradient (-1: there is none): that is
+    no derivative, so samples have none."""
+
+    name = "embedding"
+    inputs = ("weight", "indices")
+    saves = ("indices",)
+    params = ("padding_idx", "scale_grad_by_freq")
+
+    def __init__(self, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> None:
+        super().__init__()
+        self.padding_idx = padding_idx
+        self.scale_grad_by_freq = scale_grad_by_freq
+
+    def forward(self, w: Any, i: Any) -> Any:
+        return pick(w, (SLOT,), i)
+
+    def vjp(self, node: Node, g: Any, i: Any) -> Any:
+        shapes = node.shapes
+        assert shapes is not None
+        shape = shapes[0]
+        column = reshape(i, (*i.shape, 1))
+        if self.padding_idx >= 0:
+            g = where(column == self.padding_idx, 0, g)
+        if self.scale_grad_by_freq:
+            flat = reshape(i, (-1,))
+            counts = unpick(flat * 0 + 1, shape[:1], (SLOT,), flat)
+            g = g / pick(counts, (SLOT,), column)
+        return unpick(g, shape, (SLOT,), i), None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return pick(ts[0], (SLOT,), xs[1])
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Embedding(), draw.real(4, 3), draw.ints(0, 4, 2, 2)
+        yield Embedding(-1, False), draw.real(4, 3), draw.ints(0, 4, 5)
+        yield Embedding(), draw.real(4, 3), draw.ints(0, 4, 0)
+
+
+def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
+    i, w = indices.array, weight.array
+    if i.dtype.kind != "i" or i.dtype.itemsize < 4:
+        kind = dtypes.of(i.dtype).scalar_type
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{kind}Tensor instead (while checking arguments for "
+            "embedding)"
+        )
+    if w.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if outside(i, w.shape[0]):
+        raise IndexError("index out of range in self")
+    return apply(shared(Embedding, padding_idx, by_freq), weight, indices)
+
+
+def outside(i: Any, n: int) -> bool:
+    """Whether some index is not in [0, n): read as unsigned, negative ones are the largest."""
+    if i.size == 0:
+        return False
+    unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
+    return bool(largest(bits(i, unsigned), None, False) >= n)
+
+
+@function(**_F)
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    """embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
+    scale_grad_by_freq=False, sparse=False) -> Tensor
+
+    The rows of `weight` that `input` names. With `max_norm` rows that are longer are first
+    shortened, in place.
+
+    >>> import rushlight as torch
+    >>> table = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])
+    >>> torch.nn.functional.embedding(torch.tensor([2, 0]), table)
+    tensor([[4., 5.],
+            [0., 1.]])
+    """
+    expect_tensor(input, "embedding")
+    expect_tensor(weight, "embedding", "weight", 2)
+    if sparse:
+        raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
+    rows = weight.array.shape[0]
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        assert -rows <= padding_idx < rows, "Padding_idx must be within num_embeddings"
+        padding_idx %= rows
+    if max_norm is not None:
+        _shorten(weight, input, max_norm, norm_type)
+    return _embed(weight, input, padding_idx, scale_grad_by_freq)
+
+
+def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
+    """Scale the named rows of a table to a norm of at most `max_norm`, in place."""
+    if outside(indices.array, weight.array.shape[0]):
+        raise IndexError("index out of range in self")
+    i = v.unique(reshape(indices.array, (-1,)))[0]
+    rows = pick(weight.array, (SLOT,), i)
+    table: Any = wrap(rows)
+    size = table.norm(p, 1, keepdim=True).array
+    scaled = rows * (max_norm / (maximum(size, max_norm) + where(size > max_norm, 1e-7, 0.0)))
+    kept = where(size > max_norm, scaled, rows)
+    v.overwrite(weight.array, place(weight.array, cast(kept, rows.dtype), (SLOT,), i))
+    weight.memory.written()
+
+
+@function(name="embedding", method=False)
+def _free_embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:  # fmt: skip
+    """embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False) -> Tensor
+
+    `nn.functional.embedding`, with the table first.
+
+    >>> import rushlight as torch
+    >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1]))
+    tensor([[2., 3.]])
+    """
+    return _embed(weight, indices, padding_idx, scale_grad_by_freq)
+
+
+@function(**_F)
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """one_hot(tensor, num_classes=-1) -> LongTensor
+
+    Each class index as a vector that is 1 there and 0 elsewhere.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    expect_tensor(tensor, "one_hot", "tensor")
+    i = tensor.array
+    if i.dtype != dtypes.int64.numpy:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if i.size == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return wrap(v.full(i, (*i.shape, num_classes), 0, i.dtype))
+    if outside(i, 1 << 63):
+        raise RuntimeError("Class values must be non-negative.")
+    top = int(largest(i, None, False))
+    if num_classes == -1:
+        num_classes = top + 1
+    elif num_classes <= top:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    column = reshape(i, (*i.shape, 1))
+    return wrap(cast(column == iota(i, num_classes, i.dtype), i.dtype))

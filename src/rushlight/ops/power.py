@@ -1,0 +1,310 @@
+"""Roots and powers: `sqrt`, `rsqrt`, `reciprocal`, `pow`, `square`, `float_power`, and `**`."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise, conj, is_complex
+from rushlight.core.graph import Node, TensorBase
+from rushlight.ops.arithmetic_api import (
+    attach_operator,
+    check_tensors,
+    integral,
+    invalid,
+    is_number,
+    raw_dtype,
+    zeros,
+)
+from rushlight.ops.pointwise import (
+    Numbered,
+    Pointwise,
+    answer_with,
+    expose,
+    not_implemented,
+    with_numbers,
+)
+from rushlight.ops.run import operand, result_dtype, run_inplace
+from rushlight.ops.samples import Draw
+from rushlight.ops.table import function, functions, op, public, word_for
+
+
+@op
+class Sqrt(Elementwise):
+    """The square root."""
+
+    name, saves, promotion, complex_too = "sqrt", ("result",), "float", True
+    domain, scalar = "positive", "sqrt({0})"
+
+    def forward(self, x: Any) -> Any:
+        return v.sqrt(x)
+
+    def vjp(self, node: Node, g: Any, y: Any) -> Any:
+        return (g / (2 * conj(y)),)
+
+    def partials(self, y: Any) -> Any:
+        return (1 / (2 * y),)
+
+
+@op
+class Rsqrt(Elementwise):
+    """One over the square root."""
+
+    name, saves, promotion, complex_too = "rsqrt", ("result",), "float", True
+    domain, scalar = "positive", "(1.0 / sqrt({0}))"
+
+    def forward(self, x: Any) -> Any:
+        return 1 / v.sqrt(x)
+
+    def partials(self, y: Any) -> Any:
+        return (-0.5 * (y * y * y),)
+
+
+@op
+class Reciprocal(Elementwise):
+    """One over each element."""
+
+    name, saves, promotion, complex_too = "reciprocal", ("result",), "float", True
+    scalar = "(1.0 / {0})"
+
+    def forward(self, x: Any) -> Any:
+        return 1 / x
+
+    def partials(self, y: Any) -> Any:
+        return (-(y * y),)
+
+
+SQRT = expose(Sqrt, "torch.tensor([4., 9.])", "tensor([2., 3.])")
+RSQRT = expose(Rsqrt, "torch.tensor([4., 16.])", "tensor([0.5000, 0.2500])")
+RECIPROCAL = expose(Reciprocal, "torch.tensor([4., 0.5])", "tensor([0.2500, 2.0000])")
+answer_with("sqrt", SQRT)
+answer_with("reciprocal", RECIPROCAL)
+
+
+@op
+class PowNumber(Numbered):
+    """input ** exponent, for a number."""
+
+    name, node, params, saves = "pow_number", "PowBackward0", ("exponent",), ("self",)
+
+    def __init__(self, exponent: Any) -> None:
+        super().__init__()
+        self.exponent = exponent
+        self.count(exponent)
+
+    def check(self, common: Any) -> None:
+        if common is dtypes.bool_ and isinstance(self.exponent, bool):
+            raise not_implemented("pow", common)
+
+    def forward(self, x: Any) -> Any:
+        e = self.exponent
+        if e == 3 and not integral(x):
+            return x * x * x
+        return self.lifted(x) ** e
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:
+        if self.exponent == 0:
+            return (zeros(g),)
+        return (g * conj(self.partials(x)[0]),)
+
+    def partials(self, x: Any) -> Any:
+        e = self.exponent
+        if e == 0:
+            return (x * 0,)
+        return (2 * x if e == 2 else e * x ** (e - 1),)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        for e in (0, 1, 2, 3, -1, 2.5, -0.5):
+            yield PowNumber(e), draw.positive(2, 3)
+        yield PowNumber(2), draw.real()
+        yield PowNumber(2), draw.real(0, 2)
+        yield PowNumber(3), draw.complex(2, 2)
+
+
+def _power(a: Any, b: Any) -> Any:
+    """a ** b, where negative powers of integers are rounded towards zero, as PyTorch does."""
+    if not integral(a if hasattr(a, "dtype") else b):
+        return v.power(a, b)
+    odd = v.remainder(b, 2) != 0
+    unit = v.where(a == 1, 1, v.where(a == -1, v.where(odd, -1, 1), 0))
+    return v.where(b < 0, v.cast(unit, raw_dtype(b)), v.power(a, v.maximum(b, 0)))
+
+
+@op
+class Pow(Pointwise):
+    """input ** exponent."""
+
+    name, node = "pow", "PowBackward1"
+    inputs, saves = ("self", "exponent"), ("self", "exponent", "result")
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {
+        0: ("self", "exponent"),
+        1: ("self", "exponent", "result"),
+    }
+    refuses, kernel, domain = "b", "pow", "positive"
+    complex_too = True
+    scalar = "pow({0}, {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return _power(a, b)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any, y: Any) -> Any:
+        return (
+            g * conj(self.by_base(a, b)) if node.needs(0) else None,
+            g * conj(self.by_exponent(a, b, y)) if node.needs(1) else None,
+        )
+
+    def partials(self, a: Any, b: Any, y: Any) -> Any:
+        return self.by_base(a, b), self.by_exponent(a, b, y)
+
+    def by_base(self, a: Any, b: Any) -> Any:
+        """No power has a slope where the exponent is 0."""
+        return v.where(b == 0, 0, b * a ** (b - 1))
+
+    def by_exponent(self, a: Any, b: Any, y: Any) -> Any:
+        """0 ** b is flat for b >= 0."""
+        flat = v.logical_and(a == 0, (v.real(b) if is_complex(b) else b) >= 0)
+        return v.where(flat, 0, y * v.log(a))
+
+
+@op
+class PowOfNumber(Numbered):
+    """base ** exponent, for a number as base."""
+
+    name, node, params = "pow_of_number", "PowBackward2", ("base",)
+    inputs, saves = ("exponent",), ("exponent", "result")
+
+    def __init__(self, base: Any) -> None:
+        super().__init__()
+        self.base = base
+        self.count(base)
+
+    def check(self, common: Any) -> None:
+        if common is dtypes.bool_ and isinstance(self.base, bool):
+            raise not_implemented("pow", common)
+
+    def forward(self, b: Any) -> Any:
+        if integral(b):
+            b = self.lifted(b)
+            return _power(v.constant(b, self.base, raw_dtype(b)), b)
+        return self.base**b
+
+    def partials(self, b: Any, y: Any) -> Any:
+        base = self.base
+        if base == 0:
+            return (v.where((v.real(b) if is_complex(b) else b) >= 0, 0, y * -math.inf),)
+        if isinstance(base, complex) or is_complex(b):
+            return (y * cmath.log(base),)
+        return (y * (math.log(base) if base > 0 else math.nan),)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield PowOfNumber(2), draw.real(2, 3)
+        yield PowOfNumber(2.5), draw.real()
+        yield PowOfNumber(0.5), draw.real(0, 2)
+        yield PowOfNumber(2), draw.complex(2, 2)
+
+
+POW, SQUARE = Pow(), PowNumber(2)
+_POW_FORMS: Final = (
+    "(Tensor input, Tensor exponent, *, Tensor out = None)",
+    "(Number self, Tensor exponent, *, Tensor out = None)",
+    "(Tensor input, Number exponent, *, Tensor out = None)",
+)
+
+
+def _pow(name: str, input: Any, exponent: Any) -> Any:
+    if isinstance(input, TensorBase):
+        if type(exponent) is int and exponent == 2:
+            return SQUARE, (input,)
+        if isinstance(exponent, TensorBase):
+            return POW, (input, exponent)
+        if is_number(exponent):
+            exponent = operand(exponent)
+            if isinstance(exponent, int) and exponent < 0 and integral(input):
+                raise RuntimeError("Integers to negative integer powers are not allowed.")
+            return with_numbers(PowNumber, exponent), (input,)
+    elif isinstance(exponent, TensorBase) and is_number(input):
+        return with_numbers(PowOfNumber, operand(input)), (exponent,)
+    raise invalid(name, (input, exponent), *_POW_FORMS)
+
+
+@public(inplace=True, name="pow")
+def power_of(input: Any, exponent: Any) -> Any:
+    """pow(input, exponent, *, out=None) -> Tensor
+
+    `input` to the power of `exponent`; one of them may be a number.
+
+    >>> import rushlight as torch
+    >>> torch.pow(torch.tensor([1., 2., 3.]), 2), torch.pow(2, torch.tensor([1., 2., 3.]))
+    (tensor([1., 4., 9.]), tensor([2., 4., 8.]))
+    """
+    return _pow("pow", input, exponent)
+
+
+@public(inplace=True)
+def square(input: Any) -> Any:
+    """square(input, *, out=None) -> Tensor
+
+    The square of each element.
+
+    >>> import rushlight as torch
+    >>> torch.square(torch.tensor([2., -3.]))
+    tensor([4., 9.])
+    """
+    check_tensors("square", input=input)
+    return SQUARE, (input,)
+
+
+def _as_double(x: Any, kind: dtypes.dtype) -> Any:
+    return v.cast(x, kind.numpy) if isinstance(x, TensorBase) else kind_of_number(x, kind)
+
+
+def kind_of_number(x: Any, kind: dtypes.dtype) -> Any:
+    """A number as the float or complex that a double dtype makes of it."""
+    return complex(x) if kind.is_complex else float(x)
+
+
+def _double_kind(input: Any, exponent: Any) -> dtypes.dtype:
+    common = result_dtype((operand(input), operand(exponent)))
+    return dtypes.complex128 if common.is_complex else dtypes.float64
+
+
+@public()
+def float_power(input: Any, exponent: Any) -> Any:
+    """float_power(input, exponent, *, out=None) -> Tensor
+
+    `pow` in double precision.
+
+    >>> import rushlight as torch
+    >>> torch.float_power(torch.tensor([1, 2]), 2)
+    tensor([1., 4.], dtype=torch.float64)
+    """
+    if not any(isinstance(x, TensorBase) for x in (input, exponent)):
+        raise invalid("float_power", (input, exponent), *_POW_FORMS)
+    kind = _double_kind(input, exponent)
+    return _pow("float_power", _as_double(input, kind), _as_double(exponent, kind))
+
+
+@function(free=False)
+def float_power_(input: Any, exponent: Any) -> Any:
+    """float_power_(exponent) -> Tensor
+
+    In-place version of `float_power`, for tensors of double precision.
+    """
+    kind = _double_kind(input, exponent)
+    if input.array.dtype != kind.numpy:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {dtypes.of(input.array.dtype).scalar_type} "
+            f"but the operation's result requires dtype {kind.scalar_type}"
+        )
+    return run_inplace(*_pow("float_power_", input, _as_double(exponent, kind)))
+
+
+attach_operator("pow", functions["pow"], functions["pow_"])
+word_for("power")(functions["pow"])
+word_for("square")(functions["square"])

@@ -1,0 +1,196 @@
+"""Applying an op off the fast path: dtypes, devices, `out=` and in-place forms.
+
+The public functions of the table come through here; the operators have their own compiled path
+and fall back on `elementwise` when dtypes or modes are not the plain case.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import asarray, check_same_device, from_host, is_array, is_scalar
+from rushlight.core.families import Elementwise, ViewOp
+from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.inplace import check_partial_overlap, check_writable, write, write_raw
+from rushlight.core.record import (
+    apply,
+    binary,
+    evaluate,
+    finish,
+    node_for,
+    normal,
+    recording,
+    remember_all,
+    slots,
+    unary,
+)
+from rushlight.core.views import look_at
+
+__all__ = ["elementwise", "operand", "result_dtype", "run", "run_inplace", "run_out"]
+
+_FLOAT32: Final = dtypes.float32.numpy
+
+
+def operand(x: Any) -> Any:
+    """An operand as ops take it: a tensor, or a Python number."""
+    if isinstance(x, (TensorBase, bool, int, float, complex)):
+        return x
+    if is_scalar(x):
+        return x.item()
+    if is_array(x):
+        dtypes.of(x.dtype)
+        return wrap(x)
+    raise TypeError(f"unsupported operand of type '{type(x).__name__}': expected a Tensor or a number")
+
+
+def category(x: Any) -> tuple[dtypes.dtype, Any]:
+    """How strongly an operand's dtype counts in promotion."""
+    if isinstance(x, TensorBase):
+        return dtypes.of(x.array.dtype), ("dim" if x.array.ndim else "zero")
+    return dtypes.of_scalar(x), "number"
+
+
+def result_dtype(xs: tuple[Any, ...]) -> dtypes.dtype:
+    """PyTorch's `result_type` of tensors and Python numbers."""
+    first: Any = None
+    for x in xs:
+        if isinstance(x, TensorBase):
+            dtype = x.array.dtype
+            if first is None:
+                first = dtype
+            elif dtype is not first:
+                break
+        else:
+            break
+    else:
+        if first is not None:
+            return dtypes.of(first)
+    return dtypes.promote([category(x) for x in xs])
+
+
+def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The raw result of an element-wise op in PyTorch's dtype, and the raw inputs as given."""
+    arrays = [x.array for x in xs if isinstance(x, TensorBase)]
+    if len(arrays) > 1 and any(type(a) is not type(arrays[0]) for a in arrays):
+        check_same_device(arrays)
+    raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+    common = result_dtype(xs)
+    promotion = op.promotion
+    if promotion == "float" and not (common.is_floating_point or common.is_complex):
+        common = dtypes.default
+    op.check(common)
+    inside = common.numpy
+    answer = inside
+    if v.low_precision(inside):
+        inside = _FLOAT32  # PyTorch computes low precision in float32 and rounds once
+    like = next((a for a in arrays if a.ndim), arrays[0])
+    ready: list[Any] = []
+    for r in raws:
+        if isinstance(r, (bool, int, float, complex)):
+            # a bare number is weak in NumPy too; where kinds differ it must be given its dtype
+            if inside.kind in "fc" and not isinstance(r, (bool, complex)):
+                ready.append(r)
+            else:
+                ready.append(v.constant(like, _number(r, common), inside))
+        else:
+            if r.ndim == 0 and type(r) is not type(like):
+                r = from_host(r, like)
+            ready.append(v.cast(r, inside))
+    y = normal(evaluate(op, *ready))
+    if inside is not answer and promotion != "bool" and y.dtype == inside:
+        y = y.astype(answer)
+    return y, raws
+
+
+def _number(value: Any, common: dtypes.dtype) -> Any:
+    """A Python number as PyTorch fits it into a dtype: integers wrap round."""
+    kind = common.numpy.kind
+    if kind in "iu" and isinstance(value, int):
+        if not -(1 << 63) <= value < (1 << 64):
+            raise OverflowError("Overflow when unpacking long long")
+        bits = common.itemsize * 8
+        value &= (1 << bits) - 1
+        if kind == "i" and value >> (bits - 1):
+            value -= 1 << bits
+    return value
+
+
+def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
+    """An element-wise op in general: promotion, low precision, modes, several devices."""
+    xs = tuple([operand(x) for x in xs])
+    if not any(isinstance(x, TensorBase) for x in xs):
+        xs = (wrap(asarray(xs[0], dtypes.of_scalar(xs[0]).numpy)), *xs[1:])
+    y, raws = computed(op, xs)
+    return settle_elementwise(op, xs, raws, y)
+
+
+def settle_elementwise(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
+    t = finish(wrap(y))
+    node = node_for(op, xs, raws)
+    if node is not None and y.dtype.kind in "fcV":
+        if op.plan.saves:
+            remember_all(node, op.plan, xs, raws, [t])
+        t.node = node
+    return t
+
+
+slots.elementwise = elementwise
+
+
+def run(op: Any, xs: tuple[Any, ...]) -> Any:
+    """Apply an op to its inputs by the way its family goes."""
+    if isinstance(op, Elementwise):
+        if len(xs) == 1 and isinstance(xs[0], TensorBase):
+            return unary(op, xs[0])
+        if len(xs) == 2:
+            return binary(op, xs[0], xs[1])
+        return elementwise(op, xs)
+    if isinstance(op, ViewOp):
+        return look_at(op, xs[0])
+    return apply(op, *xs)
+
+
+def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
+    """Apply an op and put the result into its first input."""
+    target = xs[0]
+    if not isinstance(target, TensorBase):
+        raise TypeError(f"expected a Tensor to write into, but got {type(target).__name__}")
+    if not isinstance(op, Elementwise):
+        return write(op, *xs)
+    check_writable(target, True, xs[1:])
+    check_partial_overlap(target, xs[1:])
+    xs = tuple([operand(x) for x in xs])
+    y, raws = computed(op, xs)
+    have, want = dtypes.of(y.dtype), dtypes.of(target.array.dtype)
+    if have is not want and not dtypes.can_cast(have, want):
+        raise RuntimeError(
+            f"result type {have.scalar_type} can't be cast to the desired output type "
+            f"{want.scalar_type}"
+        )
+    return write_raw(op, target, xs, raws, y)
+
+
+def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
+    """Apply an op and put the result into `out`, which is resized if its shape differs."""
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    asks = any(isinstance(x, TensorBase) and (x.leaf or x.node is not None) for x in (*xs, out))
+    if asks and recording():
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    result = run(op, xs)
+    have, want = dtypes.of(result.array.dtype), dtypes.of(out.array.dtype)
+    if have is not want and not dtypes.can_cast(have, want):
+        raise RuntimeError(
+            f"result type {have.scalar_type} can't be cast to the desired output type "
+            f"{want.scalar_type}"
+        )
+    if out.array.shape != result.array.shape:
+        out.array = v.empty(out.array, result.array.shape, out.array.dtype)
+    v.overwrite(out.array, result.array)
+    out.memory.written()
+    return out

@@ -1,0 +1,44 @@
+"""Sample inputs of ops: every law in the tests draws from here, so a new op is tested by existing.
+
+An op class says how to draw with a static method
+
+    def samples(draw):
+        yield Sum((-1,), False), draw.real(2, 3)        # the op, then its raw inputs
+
+Element-wise ops need not: `domain` names where their inputs live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight.arrays.host import Sampler
+from rushlight.core.families import Elementwise
+from rushlight.core.graph import Op
+
+__all__ = ["Draw", "samples_of"]
+
+Draw = Sampler
+
+
+def samples_of(cls: type[Op], draw: Draw) -> Iterator[tuple[Any, ...]]:
+    """Pairs of an op of class `cls` and raw inputs for it: `(op, x, ...)`."""
+    own = getattr(cls, "samples", None)
+    if own is not None:
+        yield from own(draw)
+    elif issubclass(cls, Elementwise):
+        yield from _elementwise(cls, draw)
+
+
+def _elementwise(cls: Any, draw: Draw) -> Iterator[tuple[Any, ...]]:
+    n = len(cls.inputs)
+    one = getattr(draw, cls.domain)
+    yield (cls(), *(one(2, 3) for _ in range(n)))
+    yield (cls(), *(one() for _ in range(n)))
+    yield (cls(), *(one(0, 2) for _ in range(n)))
+    if n > 1:
+        yield (cls(), one(2, 3), *(one(3) for _ in range(n - 1)))
+        yield (cls(), one(1, 3), *(one(2, 1) for _ in range(n - 1)))
+    if cls.complex_too:
+        yield (cls(), *(draw.complex(2, 2) for _ in range(n)))

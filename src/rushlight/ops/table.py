@@ -1,0 +1,149 @@
+"""The table of ops and of the public functions made from them.
+
+    @op            registers an op class under its name
+    @public        a function that returns `(op, inputs)`: becomes `rushlight.f`, `Tensor.f`, and,
+                   if asked, `f_` (in place) and `f(..., out=...)`
+    @function      a function made of other functions: becomes `rushlight.f` and `Tensor.f`
+    @word_for      says which op answers to a word of the vocabulary when rules run on tensors
+
+`rushlight/__init__.py` and `tensor.py` export what stands here; nothing lists ops a second time.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from rushlight.arrays.kinds import Kind, register
+from rushlight.core.graph import Op, TensorBase, plan_for
+from rushlight.ops.run import run, run_inplace, run_out
+
+__all__ = ["answers", "function", "functions", "methods", "namespaces", "op", "public", "table", "word_for"]
+
+C = TypeVar("C", bound=type[Op])
+F = TypeVar("F", bound=Callable[..., Any])
+
+table: Final[dict[str, type[Op]]] = {}
+functions: Final[dict[str, Callable[..., Any]]] = {}
+methods: Final[dict[str, Callable[..., Any]]] = {}
+namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
+    "nn.functional": {}, "special": {}, "linalg": {},
+}  # fmt: skip
+answers: Final[dict[str, Callable[..., Any]]] = {}
+ufunc_answers: Final[dict[str, Callable[..., Any]]] = {}
+
+
+def op(cls: C) -> C:
+    """Register an op class in the table."""
+    if cls.name in table:
+        raise ValueError(f"two ops are called {cls.name!r}")
+    table[cls.name] = cls
+    plan_for(cls)
+    return cls
+
+
+def _export(
+    fn: Callable[..., Any], names: tuple[str, ...], method: bool, free: bool, namespace: str
+) -> None:
+    for name in names:
+        if free:
+            functions[name] = fn
+        if method:
+            methods[name] = fn
+        if namespace:
+            namespaces[namespace][name] = fn
+
+
+def function(
+    *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
+    namespace: str = "",
+) -> Callable[[F], F]:  # fmt: skip
+    """Export a function that is made of other functions."""
+
+    def register_it(fn: F) -> F:
+        _export(fn, (name or fn.__name__, *aliases), method, free, namespace)
+        return fn
+
+    return register_it
+
+
+def public(
+    *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
+    inplace: bool = False, out: bool = True, namespace: str = "",
+) -> Callable[[Callable[..., tuple[Any, tuple[Any, ...]]]], Callable[..., Any]]:  # fmt: skip
+    """Export a function that says which op to apply to which inputs.
+
+    It becomes the function itself, with `out=` if `out`, and `name_` in place if `inplace`
+    (the first input is then the one that is written).
+    """
+
+    def register_it(fn: Callable[..., tuple[Any, tuple[Any, ...]]]) -> Callable[..., Any]:
+        title = name or fn.__name__
+        if out:
+
+            @functools.wraps(fn)
+            def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+                if out is not None:
+                    what, xs = fn(*args, **kwargs)
+                    return run_out(title, what, xs, out)
+                what, xs = fn(*args, **kwargs)
+                return run(what, xs)
+
+            call.__signature__ = _with_out(fn)  # type: ignore[attr-defined]
+        else:
+
+            @functools.wraps(fn)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                what, xs = fn(*args, **kwargs)
+                return run(what, xs)
+
+        call.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
+        _export(call, (title, *aliases), method, free, namespace)
+        if inplace:
+
+            @functools.wraps(fn)
+            def write(*args: Any, **kwargs: Any) -> Any:
+                what, xs = fn(*args, **kwargs)
+                return run_inplace(what, xs)
+
+            write.__name__ = title + "_"
+            write.__qualname__ = title + "_"
+            write.__doc__ = f"{title}_(...) -> Tensor\n\nIn-place version of `{title}`."
+            write.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
+            _export(write, tuple(n + "_" for n in (title, *aliases)), method, free, "")
+        return call
+
+    return register_it
+
+
+def _with_out(fn: Callable[..., Any]) -> inspect.Signature:
+    signature = inspect.signature(fn)
+    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = list(signature.parameters.values())
+    at = len(parameters)
+    if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        at -= 1
+    return signature.replace(parameters=[*parameters[:at], extra, *parameters[at:]])
+
+
+def word_for(*names: str) -> Callable[[F], F]:
+    """Let a function on tensors answer to words (or ufuncs) of the vocabulary."""
+
+    def register_it(fn: F) -> F:
+        for n in names:
+            answers[n] = fn
+        return fn
+
+    return register_it
+
+
+def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    answer = answers.get(name)
+    if answer is None:
+        raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
+    return answer(*args)
+
+
+register(TensorBase, Kind(10, _answer))

@@ -1,0 +1,243 @@
+"""Storages: the memory behind tensors as objects, as `Tensor.storage()` shows it.
+
+Made by `tensor_memory`. A storage looks at the memory, it does not own it: two storages of tensors
+that share memory are equal, and writing into one writes into the tensors.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays import making
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.device import CPU, device
+from rushlight.arrays.host import address, make_array
+
+__all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
+
+
+class _Storage:
+    """What both kinds of storage share: a flat array over the memory."""
+
+    _array: Any
+    _bytes: Any
+
+    def data_ptr(self) -> int:
+        """The address of the memory."""
+        return address(self._bytes)
+
+    def nbytes(self) -> int:
+        return int(self._bytes.size)
+
+    def size(self) -> int:
+        """How many elements it holds."""
+        return int(self._array.size)
+
+    def element_size(self) -> int:
+        return int(self._array.itemsize)
+
+    def tolist(self) -> list[Any]:
+        found: list[Any] = self._array.tolist()
+        return found
+
+    def fill_(self, value: Any) -> Any:
+        self._array.fill(value)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Any:
+        if source.size() != self.size():
+            raise RuntimeError(
+                f"size mismatch: expected {self.size()} elements but got {source.size()}"
+            )
+        v.overwrite(self._array, source._array)
+        return self
+
+    def is_shared(self) -> bool:
+        return False
+
+    def share_memory_(self) -> Any:
+        return self
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+    def resizable(self) -> bool:
+        return True
+
+    def get_device(self) -> int:
+        return -1
+
+    def cpu(self) -> Any:
+        return self
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    @property
+    def _cdata(self) -> int:
+        return self.data_ptr()
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._over(self._bytes_at(index))
+        return self._array[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._array[index] = value
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Storage)
+            and self.data_ptr() == other.data_ptr()
+            and self.nbytes() == other.nbytes()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr(), self.nbytes()))
+
+    def __repr__(self) -> str:
+        lines = "\n ".join(str(x) for x in self.tolist())
+        return f" {lines}\n[{self._title()} of size {self.size()}]"
+
+    def _bytes_at(self, index: slice) -> Any:
+        size = self._array.itemsize
+        start, stop, step = index.indices(self.size())
+        if step != 1:
+            raise RuntimeError(
+                f"Trying to slice with a step of {step}, but only a step of 1 is supported"
+            )
+        return self._bytes[start * size : max(stop, start) * size]
+
+    def _over(self, memory: Any) -> Any:
+        raise NotImplementedError
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+
+class UntypedStorage(_Storage):
+    """Memory as bytes.
+
+    >>> import rushlight as torch
+    >>> torch.ones(2, 3)[0].untyped_storage().nbytes()
+    24
+    """
+
+    def __init__(self, size: Any = 0, *, device: Any = None) -> None:
+        values = None if isinstance(size, int) else list(size)
+        count = size if values is None else len(values)
+        self._bytes = make_array((count,), dtypes.uint8.numpy, CPU)
+        self._array = self._bytes
+        if values is not None:
+            self._bytes[...] = values
+
+    @classmethod
+    def _of(cls, array: Any) -> UntypedStorage:
+        made = object.__new__(cls)
+        made._bytes = made._array = making.bytes_of(array)
+        return made
+
+    def untyped(self) -> UntypedStorage:
+        return self
+
+    def clone(self) -> UntypedStorage:
+        return UntypedStorage._of(v.copy(self._bytes))
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Change the number of bytes. Tensors made before keep looking at the old memory."""
+        grown = make_array((size,), self._bytes.dtype, CPU)
+        keep = min(size, self._bytes.size)
+        v.overwrite(grown[:keep], self._bytes[:keep])
+        self._bytes = self._array = grown
+        return self
+
+    def _over(self, memory: Any) -> UntypedStorage:
+        return UntypedStorage._of(memory)
+
+    def _title(self) -> str:
+        return "torch.storage.UntypedStorage(device=cpu)"
+
+
+class TypedStorage(_Storage):
+    """Memory as elements of one dtype.
+
+    >>> import rushlight as torch
+    >>> TypedStorage._of(torch.arange(3).numpy()).tolist()
+    [0, 1, 2]
+    """
+
+    _warned = False
+
+    @classmethod
+    def _of(cls, array: Any) -> TypedStorage:
+        cls._warn()
+        return cls._typed(making.bytes_of(array), array.dtype)
+
+    @classmethod
+    def _warn(cls) -> None:
+        """Say once that PyTorch means to drop this class."""
+        if cls._warned:
+            return
+        cls._warned = True
+        warnings.warn(
+            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will "
+            "be the only storage class. This should only matter to you if you are using storages "
+            "directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
+            "tensor.storage()",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    @classmethod
+    def _typed(cls, memory: Any, dtype: Any) -> TypedStorage:
+        made = object.__new__(cls)
+        made._bytes = memory
+        made._array = memory.view(dtype)
+        return made
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.of(self._array.dtype)
+
+    def untyped(self) -> UntypedStorage:
+        return UntypedStorage._of(self._bytes)
+
+    def clone(self) -> TypedStorage:
+        return TypedStorage._typed(v.copy(self._bytes), self._array.dtype)
+
+    def pickle_storage_type(self) -> str:
+        return self.dtype.scalar_type + "Storage"
+
+    def _over(self, memory: Any) -> TypedStorage:
+        return TypedStorage._typed(memory, self._array.dtype)
+
+    def _title(self) -> str:
+        return f"torch.storage.TypedStorage(dtype={self.dtype}, device=cpu)"
+
+
+def is_storage(obj: object, /) -> bool:
+    """is_storage(obj) -> bool: whether `obj` is a storage.
+
+    >>> import rushlight as torch
+    >>> torch.is_storage(torch.ones(2).untyped_storage())
+    True
+    """
+    return isinstance(obj, _Storage)

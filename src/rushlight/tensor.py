@@ -1,0 +1,431 @@
+"""The public Tensor: the compiled base, with every method of the op table attached.
+
+What a method computes stands in `ops`; here are the tensor's own attributes: what it is, its place
+in the graph, what it is to Python and NumPy. Its memory is in `tensor_memory`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rushlight import dtypes, tensor_memory
+from rushlight.arrays.device import device
+from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
+from rushlight.core.graph import TensorBase, View, asks, factory, wrap
+from rushlight.core.operators import Operators
+from rushlight.core.operators import table as operators
+from rushlight.core.record import finish
+from rushlight.core.views import edge_of_view
+from rushlight.dtypes import type_name
+from rushlight.ops.create import raw_from
+from rushlight.ops.table import answers, methods
+from rushlight.printing import tensor_format, tensor_str
+from rushlight.size import Size, unchecked
+from rushlight.tensor_legacy import c_name, legacy_new
+
+if TYPE_CHECKING:
+    from rushlight._methods import Methods  # what `_attach` adds below, for type checkers
+else:
+    Methods = Operators
+
+__all__ = ["Tensor"]
+
+
+class TensorClass(type):
+    """The class of Tensor: prints it as PyTorch's."""
+
+    def __repr__(cls) -> str:
+        return "<class 'torch.Tensor'>" if cls is Tensor else type.__repr__(cls)
+
+
+class Tensor(Methods, metaclass=TensorClass):
+    """An n-dimensional array that remembers how it was computed.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1., 2.], requires_grad=True)
+    >>> y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __hash__ = object.__hash__
+    __array_priority__ = 1000  # NumPy's operators leave the answer to the tensor
+
+    def __new__(cls, *args: Any, device: Any = None) -> Any:
+        """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
+        if cls is Tensor:
+            return legacy_new(dtypes.default, args)
+        return legacy_new(dtypes.default, args).as_subclass(cls)
+
+    # --- what it is -----------------------------------------------------------------------------
+    @property
+    def shape(self) -> Size:
+        return unchecked(self.array.shape)
+
+    @property
+    def ndim(self) -> int:
+        return int(self.array.ndim)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.of(self.array.dtype)
+
+    @property
+    def device(self) -> device:
+        return device_of(self.array)
+
+    @property
+    def layout(self) -> dtypes.layout:
+        return dtypes.strided
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.array.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.array.size * self.array.dtype.itemsize)
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    # --- its place in the graph -----------------------------------------------------------------
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor; None for a leaf."""
+        if self.as_view is not None:
+            edge_of_view(self)
+        return self.node
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its `grad_fn` this tensor is."""
+        return int(self.index)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are asked for with respect to this tensor."""
+        return asks(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if self.grad_fn is not None:
+            text = "you can only change requires_grad flags of leaf variables."
+            if not value:
+                text += (
+                    " If you want to use a computed variable in a subgraph that doesn't require "
+                    "differentiation use var_no_grad = var.detach()."
+                )
+            raise RuntimeError(text)
+        if value and self.array.dtype.kind not in "fcV":
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
+        self.leaf = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for gradients with respect to this tensor, or stop asking."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, "
+                f"not {type_name(requires_grad)}"
+            )
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that backward passes have added up; None before the first."""
+        if (
+            self.held is None
+            and self.node is not None
+            and not (self.extra is not None and self.extra.retains)
+        ):
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+                "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
+                "access the leaf Tensor instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self.held
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            _check_grad(self, value)
+        self.held = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.held = None
+
+    @property
+    def grad_dtype(self) -> dtypes.dtype:
+        """The dtype of its gradient: its own."""
+        return self.dtype
+
+    @property
+    def _grad(self) -> Any:
+        return self.held
+
+    @property
+    def _grad_fn(self) -> Any:
+        return self.grad_fn
+
+    @property
+    def _backward_hooks(self) -> Any:
+        return None if self.extra is None else self.extra.hooks
+
+    @property
+    def name(self) -> str | None:
+        return None if self.extra is None else self.extra.name
+
+    # --- its memory -----------------------------------------------------------------------------
+    @property
+    def data(self) -> Any:
+        """The values alone: the same memory, outside the graph and with its own version."""
+        return tensor_memory.bare(self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        tensor_memory.set_data(self, value)
+
+    @property
+    def _version(self) -> int:
+        if self.memory.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return int(self.memory.version)
+
+    @property
+    def _base(self) -> Any:
+        view: View | None = self.as_view
+        return None if view is None else view.base
+
+    @property
+    def _cdata(self) -> int:
+        return id(self)
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        if not self.is_cuda:
+            raise AttributeError(
+                f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.dtype} If CUDA "
+                "data is required use tensor.cuda() to copy tensor to device memory."
+            )
+        return self.array.__cuda_array_interface__
+
+    def _is_view(self) -> bool:
+        return self.as_view is not None
+
+    # --- Python ---------------------------------------------------------------------------------
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return tensor_str(self, tensor_contents)
+
+    def __format__(self, format_spec: str) -> str:
+        return tensor_format(self, format_spec)
+
+    def __bool__(self) -> bool:
+        raw = self.array
+        if raw.size == 1:
+            return bool(raw)
+        how = "no values" if raw.size == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {how} is ambiguous")
+
+    def __int__(self) -> int:
+        return int(_fitting(self, "int64_t"))
+
+    def __float__(self) -> float:
+        return float(_fitting(self, "double"))
+
+    __nonzero__ = __bool__
+    __long__ = __int__
+
+    def __complex__(self) -> complex:
+        return complex(_number(self))
+
+    def __index__(self) -> int:
+        raw = self.array
+        if raw.size != 1 or raw.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(raw.item())
+
+    def item(self) -> Any:
+        """The one element as a Python number.
+
+        >>> import rushlight as torch
+        >>> torch.tensor([2.5]).item()
+        2.5
+        """
+        raw = self.array
+        if raw.size != 1:
+            raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
+        return raw.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; of a 0-d tensor, the number.
+
+        >>> import rushlight as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return to_host(self.array).tolist()
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (TensorBase, bool, int, float, complex)):
+            me: Any = self
+            return bool((element == me).any())
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    def __reversed__(self) -> Any:
+        me: Any = self
+        return me.flip(0) if self.ndim else self
+
+    # --- NumPy ----------------------------------------------------------------------------------
+    def _host_array(self) -> Any:
+        return self.array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raw = tensor_memory.numpy(self)
+        if dtype is not None and raw.dtype != dtype:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            return raw.astype(dtype)
+        return raw.copy() if copy else raw
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return finish(wrap(array))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's functions on tensors: `ndarray + tensor` and `np.exp(tensor)` are tensors."""
+        answer = answers.get(ufunc.__name__)
+        if method == "__call__" and not kwargs and answer is not None:
+            return answer(*inputs)
+        return _by_numpy(ufunc, method, inputs, kwargs)
+
+
+def _number(t: Any) -> Any:
+    """The one element of a tensor, for Python's conversions."""
+    raw = t.array
+    if raw.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if t.leaf or t.node is not None:
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior.\nConsider using tensor.detach() first.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return raw.item()
+
+
+def _fitting(t: Any, kind: str) -> Any:
+    value = _number(t)
+    if not isinstance(value, complex):
+        return value
+    if value.imag != 0:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
+def _check_grad(t: Tensor, value: Any) -> None:
+    """PyTorch's conditions on what may be assigned to `.grad`."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}"
+        )
+    if value is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    have, want = dtypes.of(value.array.dtype), t.dtype
+    if have is not want:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{c_name(have)}' to a tensor with "
+            f"grad_dtype '{want.scalar_type}'. The gradient must match the tensor's grad_dtype "
+            "(defaults to the tensor's dtype)."
+        )
+    here, there = t.device, device_of(value.array)
+    if here != there:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{there.type}' to a tensor with "
+            f"device type '{here.type}'. Please ensure that the gradient and the tensor are on the "
+            "same device"
+        )
+    if value.array.shape != t.array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
+            f"size '{list(t.array.shape)}'. Please ensure that the gradient and the tensor are the "
+            "same size"
+        )
+
+
+def _by_numpy(ufunc: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
+    """A ufunc computed by NumPy itself: forms that no op stands for, such as `out=` or `reduce`."""
+    plain = [_plain(x) for x in inputs]
+    outs = kwargs.pop("out", None)
+    if outs is not None:
+        kwargs["out"] = tuple(_plain(x) for x in outs)
+    for key, value in kwargs.items():
+        if isinstance(value, TensorBase):
+            kwargs[key] = _plain(value)
+    result = getattr(ufunc, method)(*plain, **kwargs)
+    if outs is not None:
+        for given in outs:
+            if isinstance(given, TensorBase):
+                given.memory.written()
+        return outs[0] if len(outs) == 1 else outs
+    if isinstance(result, tuple):
+        return tuple(_wrapped(r) for r in result)
+    return _wrapped(result)
+
+
+def _plain(x: Any) -> Any:
+    return tensor_memory.numpy(x) if isinstance(x, Tensor) else x
+
+
+def _wrapped(x: Any) -> Any:
+    if is_scalar(x):
+        return finish(wrap(raw_from(x, None)))
+    return finish(wrap(x)) if is_array(x) else x
+
+
+def _always(value: bool) -> property:
+    return property(lambda self: value)
+
+
+factory.cls = Tensor
+
+
+def _attach() -> None:
+    table: dict[str, Callable[..., Any]] = methods
+    for name, method in table.items():
+        setattr(Tensor, name, method)
+    for name in (
+        "is_sparse", "is_sparse_csr", "is_quantized", "is_meta", "is_mps", "is_mkldnn", "is_nested",
+        "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
+    ):  # fmt: skip
+        setattr(Tensor, name, _always(False))
+    for maker in (tensor_memory._make_subclass,):
+        setattr(Tensor, maker.__name__, staticmethod(maker))
+    operators.accepts = lambda x: is_array(x) or is_scalar(x) or isinstance(x, complex)
+
+
+_attach()

@@ -1,0 +1,71 @@
+"""What `Tensor(...)` and `FloatTensor(...)` make: PyTorch's oldest way of making tensors.
+
+Beside `tensor` and `tensor_types`, the only ones that import it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from rushlight import dtypes, tensor_memory
+from rushlight.arrays.host import is_scalar
+from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.record import finish
+from rushlight.dtypes import type_name
+from rushlight.ops.create import raw_from
+from rushlight.size import Size
+
+__all__ = ["c_name", "legacy_new"]
+
+_C_NAMES: Final = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+    "int32": "int", "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(dtype: dtypes.dtype) -> str:
+    """The C++ type of a dtype's elements, which a few of PyTorch's texts name."""
+    return _C_NAMES.get(dtype.name, dtype.name)
+
+
+def legacy_new(dtype: dtypes.dtype, args: tuple[Any, ...]) -> Any:
+    """What `Tensor(...)` and `FloatTensor(...)` make: values, or memory of a given shape."""
+    if not args:
+        args = (0,)
+    first = args[0]
+    if len(args) == 1:
+        if isinstance(first, TensorBase):
+            return _alias(first, dtype)
+        if isinstance(first, str):
+            raise TypeError(f"new(): invalid data type '{type_name(first)}'")
+        if isinstance(first, Size):
+            args = tuple(first)
+        elif isinstance(first, (float, complex, bool)) or first is None:
+            raise TypeError(f"new(): data must be a sequence (got {type_name(first)})")
+        elif not isinstance(first, int) and not is_scalar(first):
+            return finish(wrap(raw_from(first, dtype)))
+    sizes = [int(a.__index__()) for a in args]
+    for n in sizes:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
+    return tensor_memory.blank(tuple(sizes), dtype)
+
+
+def _alias(t: Any, dtype: dtypes.dtype) -> Any:
+    have = dtypes.of(t.array.dtype)
+    if have is not dtype and dtype is not dtypes.default:
+        _refuse_alias(have, dtype)
+    return tensor_memory.bare(t)
+
+
+def _refuse_alias(have: dtypes.dtype, want: dtypes.dtype) -> NoReturn:
+    tail = (
+        "device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+        "memory_format=(nullopt))"
+    )
+    raise TypeError(
+        f"expected TensorOptions(dtype={c_name(want)}, {tail} "
+        f"(got TensorOptions(dtype={c_name(have)}, {tail})"
+    )

@@ -1,0 +1,467 @@
+"""A tensor's memory: its storage, NumPy and DLPack, copies and pickles, resizing.
+
+Methods of Tensor, written as functions; `tensor` attaches them with the rest of the table.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import making
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.device import CPU, cuda_count, current
+from rushlight.arrays.host import ByteBounds, device_of, is_array, make_array, to_host
+from rushlight.core.graph import Storage, TensorBase, factory, wrap
+from rushlight.core.inplace import check_writable
+from rushlight.core.operators import Operators
+from rushlight.core.record import finish
+from rushlight.dtypes import type_name
+from rushlight.ops.create import shape_of, size_of
+from rushlight.ops.table import function
+from rushlight.storage import TypedStorage, UntypedStorage
+
+__all__ = ["bare", "blank", "numpy", "set_data"]
+
+_UNKNOWN_TO_NUMPY: Final = frozenset(
+    d for d in dtypes.all_dtypes if d.is_floating_point and d.numpy.kind == "V"
+) | {dtypes.bfloat16}
+_CORE: Final = frozenset(TensorBase.__annotations__)  # kept in `__dict__` when not compiled
+
+
+def asks(t: Any) -> bool:
+    """Whether a tensor requires grad."""
+    return bool(t.leaf) or t.grad_fn is not None
+
+
+def bare(t: Any) -> Any:
+    """The same memory as another tensor, with its own version and no history."""
+    return finish(wrap(t.array))
+
+
+def blank(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
+    """An uninitialised tensor."""
+    return finish(wrap(make_array(shape, dtype.numpy, current())))
+
+
+def set_data(t: Any, value: Any) -> None:
+    """`t.data = value`: other memory, perhaps another shape and dtype; same place in the graph."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
+    if asks(t) and value.array.dtype.kind not in "fcV":
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
+    t.array = value.array
+
+
+# --- NumPy ----------------------------------------------------------------------------------------
+@function(free=False)
+def numpy(input: Any, *, force: bool = False) -> Any:
+    """numpy(*, force=False) -> numpy.ndarray
+
+    The tensor as a NumPy array that shares its memory. With `force`, detached and copied to the
+    CPU as needed.
+
+    >>> import rushlight as torch
+    >>> torch.ones(2).numpy()
+    array([1., 1.], dtype=float32)
+    """
+    if force:
+        return to_host(input.array)
+    if asks(input):
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    where = device_of(input.array)
+    if where is not CPU:
+        raise TypeError(
+            f"can't convert {where} device type tensor to numpy. Use Tensor.cpu() to copy the "
+            "tensor to host memory first."
+        )
+    dtype = dtypes.of(input.array.dtype)
+    if dtype in _UNKNOWN_TO_NUMPY or dtype is dtypes.complex32:
+        raise TypeError(f"Got unsupported ScalarType {dtype.scalar_type}")
+    return input.array
+
+
+# --- DLPack ---------------------------------------------------------------------------------------
+@function(free=False)
+def __dlpack__(
+    input: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:  # fmt: skip
+    """The tensor's memory as a DLPack capsule, for other array libraries."""
+    if asks(input):
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if is_array(input.array):
+        raw = numpy(input)
+        return raw.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    return input.array.__dlpack__(stream=stream)
+
+
+@function(free=False)
+def __dlpack_device__(input: Any) -> tuple[int, int]:
+    """(kind, index) of the device as DLPack numbers them: 1 is the CPU, 2 is CUDA."""
+    where = device_of(input.array)
+    return (1, 0) if where is CPU else (2, where.index or 0)
+
+
+@function(method=False)
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+    """from_dlpack(ext_tensor) -> Tensor
+
+    A tensor that shares memory with an array of another library.
+
+    >>> import rushlight as torch
+    >>> import numpy
+    >>> torch.from_dlpack(numpy.arange(3.))
+    tensor([0., 1., 2.], dtype=torch.float64)
+    """
+    array = making.from_dlpack(ext_tensor)
+    dtypes.of(array.dtype)
+    return finish(wrap(v.copy(array) if copy else array))
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """to_dlpack(tensor) -> a DLPack capsule, for `from_dlpack` of any library."""
+    return __dlpack__(tensor)
+
+
+# --- storage --------------------------------------------------------------------------------------
+@function(free=False)
+def untyped_storage(input: Any) -> UntypedStorage:
+    """The memory behind the tensor and its views, as bytes."""
+    return UntypedStorage._of(to_host(input.array))
+
+
+@function(free=False)
+def storage(input: Any) -> TypedStorage:
+    """The memory behind the tensor and its views, as elements of its dtype."""
+    return TypedStorage._of(to_host(input.array))
+
+
+@function(free=False)
+def storage_type(input: Any) -> type:
+    """The class of `storage()`."""
+    return TypedStorage
+
+
+@function(free=False)
+def element_size(input: Any) -> int:
+    """Bytes of one element.
+
+    >>> import rushlight as torch
+    >>> torch.ones(2, dtype=torch.float64).element_size()
+    8
+    """
+    return int(input.array.dtype.itemsize)
+
+
+@function(free=False)
+def get_device(input: Any) -> int:
+    """The number of the GPU the tensor is on; -1 on the CPU."""
+    where = device_of(input.array)
+    return -1 if where is CPU else where.index or 0
+
+
+@function(free=False)
+def is_shared(input: Any) -> bool:
+    """Whether other processes see the memory. They never do: rushlight shares none."""
+    return bool(input.is_cuda)
+
+
+@function(free=False)
+def share_memory_(input: Any) -> Any:
+    """Does nothing: rushlight has no memory that is shared between processes."""
+    return input
+
+
+@function(free=False)
+def is_pinned(input: Any, device: Any = None) -> bool:
+    """Whether the memory is pinned for copies to a GPU. It never is."""
+    return False
+
+
+@function(free=False)
+def pin_memory(input: Any, device: Any = None) -> Any:
+    """The tensor itself: CuPy pins memory as it copies."""
+    if cuda_count() == 0:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return input
+
+
+@function(free=False)
+def is_distributed(input: Any) -> bool:
+    return False
+
+
+@function()
+def is_same_size(input: Any, other: Any) -> bool:
+    """is_same_size(input, other) -> bool: whether both have the same shape.
+
+    >>> import rushlight as torch
+    >>> torch.is_same_size(torch.ones(2), torch.zeros(2))
+    True
+    """
+    return bool(input.array.shape == other.array.shape)
+
+
+@function(free=False)
+def dense_dim(input: Any) -> int:
+    """The number of dimensions: rushlight's tensors are dense."""
+    return int(input.array.ndim)
+
+
+@function(free=False)
+def sparse_dim(input: Any) -> int:
+    """0: rushlight's tensors are dense."""
+    return 0
+
+
+@function(free=False)
+def is_set_to(input: Any, tensor: Any) -> bool:
+    """Whether both look at the same memory in the same way."""
+    a, b = input.array, tensor.array
+    same = a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+    return same and _address(a) == _address(b)
+
+
+def _address(array: Any) -> int:
+    bounds = ByteBounds(array)
+    return bounds.start + bounds.offset
+
+
+@function(free=False)
+def set_(
+    input: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Any:
+    """set_(source=None, storage_offset=0, size=None, stride=None) -> Tensor
+
+    Look at the memory of another tensor or storage from now on.
+
+    >>> import rushlight as torch
+    >>> x = torch.zeros(3)
+    >>> x.set_(torch.arange(4.).untyped_storage(), 1, (3,))
+    tensor([1., 2., 3.])
+    """
+    dtype = dtypes.of(input.array.dtype)
+    if source is None:
+        array = make_array((0,), dtype.numpy, CPU)
+    elif isinstance(source, TensorBase) and size is None:
+        have = dtypes.of(source.array.dtype)
+        if have is not dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {have.name} to a tensor of type {dtype.name}"
+            )
+        array = source.array
+    else:
+        memory = making.bytes_of(source.array if isinstance(source, TensorBase) else source._bytes)
+        shape = (memory.nbytes // dtype.itemsize,) if size is None else shape_of("set_", size)
+        strides = making.row_strides(shape) if stride is None else tuple(stride)
+        array = making.over(memory, shape, strides, dtype.numpy, storage_offset * dtype.itemsize)
+    input.array = array
+    input.memory.written()
+    return input
+
+
+@function(free=False)
+def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
+    """resize_(*sizes) -> Tensor
+
+    Give the tensor another shape, over the same memory if that is large enough.
+
+    >>> import rushlight as torch
+    >>> torch.arange(6).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    if asks(input):
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = size_of("resize_", sizes, None)
+    raw = input.array
+    if raw.shape == shape:
+        return input
+    dtype = raw.dtype
+    count = 1
+    for n in shape:
+        count *= n
+    bounds = ByteBounds(raw)
+    if bounds.offset + count * dtype.itemsize <= bounds.nbytes:
+        memory = making.bytes_of(raw)
+        input.array = making.over(memory, shape, making.row_strides(shape), dtype, bounds.offset)
+        return input
+    grown = v.empty(raw, (count,), dtype)
+    held = making.bytes_of(raw)[bounds.offset :] if raw.size else making.bytes_of(grown)[:0]
+    v.overwrite(making.bytes_of(grown)[: held.size], held)
+    input.array = v.reshape(grown, shape)
+    return input
+
+
+@function(free=False)
+def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """Give the tensor the shape of another."""
+    return resize_(input, tuple(the_template.array.shape))
+
+
+@function(free=False)
+def resize(input: Any, *sizes: Any) -> Any:
+    """resize(*sizes) -> Tensor: as `reshape`, in PyTorch's oldest word for it. Deprecated."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return input.reshape(size_of("resize", sizes, None))
+
+
+@function(free=False)
+def resize_as(input: Any, tensor: Any) -> Any:
+    """resize_as(tensor) -> Tensor: `reshape` to the shape of another tensor. Deprecated."""
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return input.reshape(tuple(tensor.array.shape))
+
+
+# --- element by element, in Python ----------------------------------------------------------------
+def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) -> Any:
+    if asks(input):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. "
+            f"Use var.detach().{name}() instead."
+        )
+    check_writable(input, True)
+    raw = input.array
+    arrays = [raw, *(v.broadcast(o.array, raw.shape) for o in others)]
+    columns = [a.ravel().tolist() for a in arrays]
+    made = making.from_data([fn(*row) for row in zip(*columns, strict=True)], raw.dtype, _no_tensor)
+    v.overwrite(raw, v.reshape(made, raw.shape))
+    input.memory.written()
+    return input
+
+
+def _no_tensor(x: Any) -> Any:
+    return to_host(x.array) if isinstance(x, TensorBase) else None
+
+
+@function(free=False)
+def apply_(input: Any, callable: Callable[[Any], Any]) -> Any:
+    """apply_(callable) -> Tensor
+
+    Replace each element by what a Python function makes of it.
+
+    >>> import rushlight as torch
+    >>> torch.arange(3).apply_(lambda n: n * 10)
+    tensor([ 0, 10, 20])
+    """
+    return _put_numbers(input, "apply_", callable)
+
+
+@function(free=False)
+def map_(input: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
+    """map_(tensor, callable) -> Tensor: each element from it and another tensor's."""
+    return _put_numbers(input, "map_", callable, tensor)
+
+
+@function(free=False)
+def map2_(input: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
+    """map2_(x, y, callable) -> Tensor: each element from it and two other tensors'."""
+    return _put_numbers(input, "map2_", callable, x, y)
+
+
+# --- copies and pickles ---------------------------------------------------------------------------
+def _own_attributes(t: Any) -> dict[str, Any]:
+    """What the user hung on a tensor."""
+    return {k: x for k, x in vars(t).items() if k not in _CORE}
+
+
+@function(free=False)
+def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
+    if input.grad_fn is not None:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(input) in memo:
+        return memo[id(input)]
+    root, offset = _root(input.array)
+    # NumPy's arrays are copied through the memo: views of one memory stay views of one memory
+    t = _rebuilt(type(input), _seen(copy.deepcopy(root, memo), input.array, offset))
+    t.memory = memo.setdefault(id(input.memory), t.memory)
+    memo[id(input)] = t
+    t.leaf = input.leaf
+    if input.held is not None:
+        t.held = copy.deepcopy(input.held, memo)
+    for key, value in _own_attributes(input).items():
+        setattr(t, key, copy.deepcopy(value, memo))
+    return t
+
+
+@function(free=False)
+def __setstate__(input: Any, state: dict[str, Any]) -> None:
+    for key, value in state.items():
+        setattr(input, key, value)
+
+
+@function(free=False)
+def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
+    root, offset = _root(input.array)
+    # the root array itself is pickled: pickle writes it once for all the views of it
+    where = (input.array.shape, input.array.strides, offset)
+    arguments = (type(input), root, where, asks(input))
+    return _unpickled, arguments, _own_attributes(input) or None
+
+
+def _root(array: Any) -> tuple[Any, int]:
+    """The array that owns the memory, and where in it `array` begins, in bytes."""
+    bounds = ByteBounds(array)
+    if is_array(array) and not bounds.root.flags.forc:
+        return v.copy(array), 0
+    return bounds.root, bounds.offset
+
+
+def _seen(root: Any, array: Any, offset: int) -> Any:
+    """In `root`, what `array` shows of its own root."""
+    return _window(root, array.shape, array.strides, array.dtype, offset)
+
+
+def _window(
+    root: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, offset: int
+) -> Any:
+    if root.shape == shape and root.dtype == dtype and (root.strides == strides or root.size < 2):
+        return root
+    if not is_array(root):
+        raise NotImplementedError("copying views on a GPU: copy the whole tensor, or .cpu() first")
+    steps = tuple(s // dtype.itemsize for s in strides)
+    return making.over(making.bytes_of(root), shape, steps, dtype, offset)
+
+
+def _rebuilt(cls: Any, array: Any) -> Any:
+    t = Operators.__new__(cls)
+    t.array = array
+    t.memory = Storage()
+    return t
+
+
+def _unpickled(cls: Any, root: Any, where: tuple[Any, Any, int], requires_grad: bool) -> Any:
+    shape, strides, offset = where
+    t = _rebuilt(cls, _window(root, shape, strides, root.dtype, offset))
+    t.leaf = requires_grad
+    return t
+
+
+@function(free=False)
+def as_subclass(input: Any, cls: type) -> Any:
+    """as_subclass(cls) -> Tensor: the same values and history as an instance of `cls`."""
+    if not issubclass(cls, factory.cls):
+        raise RuntimeError("as_subclass expected type to be a subclass of torch.Tensor")
+    t = input.view_as(input) if asks(input) else _rebuilt(cls, input.array)
+    t.__class__ = cls
+    return t
+
+
+def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
+    """A leaf of class `cls` over the memory of `data`."""
+    t = _rebuilt(cls, data.array)
+    t.leaf = require_grad
+    return t
