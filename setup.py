@@ -21,8 +21,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
-# How mypy reads them: what a module that stays interpreted gets wrong is for `make types` to say, and
-# must not stop a build.
+# How mypy reads them. What a module that stays interpreted gets wrong must not stop a build: that
+# is for `make types` to say.
 MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 
 # What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted.

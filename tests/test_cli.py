@@ -60,7 +60,8 @@ PROGRAMS = {
 def test_a_script_runs_as_in_python(name: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(PROGRAMS[name], "latin-1")
-    for path in (str(script), "script.py"):
+    paths = ["script.py", "./script.py", str(script)]
+    for path in paths if name == "arguments" else paths[:1]:
         expected = python(path, "-a", "b c", stdin="ab\n", cwd=tmp_path)
         assert run(path, "-a", "b c", stdin="ab\n", cwd=tmp_path) == expected
     if name == "interrupted":

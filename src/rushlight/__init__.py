@@ -55,6 +55,7 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 # Imported when first used, so that `import rushlight` stays quick.
 _LATER = ("cuda", "func", "nn", "optim", "special", "testing", "utils", "viz")
+_SERIALIZE = ("load", "save", "serialization")
 
 globals().update(_dtypes.aliases)
 globals().update(_tensor_types)
@@ -67,8 +68,11 @@ else:
     def __getattr__(name: str) -> _typing.Any:
         if name in _LATER:
             return _importlib.import_module(f"{__name__}.{name}")
+        if name in _SERIALIZE:
+            module = _importlib.import_module(f"{__name__}.serialize")
+            return module if name == "serialization" else getattr(module, name)
         raise AttributeError(f"module 'torch' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_SERIALIZE})

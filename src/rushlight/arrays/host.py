@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.arrays.device import CPU, device
+from rushlight.arrays.device import CPU, cuda_count, device
 
 __all__ = [
-    "ByteBounds", "Sampler", "address", "asarray", "check_same_device", "device_of", "from_host", "is_array",
-    "is_scalar", "make_array", "move", "number_of", "scalar_array", "to_host",
+    "ByteBounds", "Sampler", "address", "asarray", "check_same_device", "device_of", "from_host",
+    "has_values", "is_array", "is_scalar", "make_array", "move", "number_of", "scalar_array",
+    "to_host",
 ]  # fmt: skip
 
 _NO_CUPY: Final = (
@@ -22,6 +23,10 @@ _NO_CUPY: Final = (
     "rushlight computes on NVIDIA GPUs through CuPy, which is not installed.\n"
     "Install it with `pip install rushlight[cuda12]` or `pip install rushlight[cuda13]`, by the "
     "version of CUDA that `nvidia-smi` shows."
+)
+_NO_GPU: Final = (
+    "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed "
+    "a driver from http://www.nvidia.com/Download/index.aspx"
 )
 
 
@@ -31,6 +36,8 @@ def cupy() -> Any:
         import cupy as module
     except ImportError:
         raise AssertionError(_NO_CUPY) from None
+    if cuda_count() == 0:
+        raise RuntimeError(_NO_GPU)
     from rushlight.arrays import cuda
 
     cuda.prepare(module)
@@ -45,6 +52,11 @@ def asarray(value: Any, dtype: Any = None) -> Any:
 def is_array(x: Any) -> bool:
     """Whether `x` is a raw NumPy array."""
     return isinstance(x, np.ndarray)
+
+
+def has_values(x: Any) -> bool:
+    """Whether `x` is a raw array, on any device, and not merely the record of one."""
+    return isinstance(x, np.ndarray) or device_of(x) is not CPU
 
 
 def is_scalar(x: Any) -> bool:
@@ -97,7 +109,7 @@ def move(array: Any, where: device) -> Any:
         return array
     require(where)
     if where.type == "cpu":
-        return array.get()
+        return array.get(order="A")
     module = cupy()
     with module.cuda.Device(where.index or 0):
         return module.asarray(array)
@@ -105,7 +117,7 @@ def move(array: Any, where: device) -> Any:
 
 def to_host(array: Any) -> Any:
     """The array as NumPy's, copied only if it is elsewhere."""
-    return array if isinstance(array, np.ndarray) else array.get()
+    return array if isinstance(array, np.ndarray) else array.get(order="A")
 
 
 def from_host(array: Any, like: Any) -> Any:

@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.arrays import cuda
+from rushlight.arrays.host import cupy
 
 __all__ = [
     "Mismatch", "arange", "bytes_of", "checked_ndarray", "closed_range", "compare", "fill_number",
@@ -77,7 +79,7 @@ def _stored(level: list[Any], kinds: set[type], dtype: Any) -> Any:
         if float in kinds:
             level = [_integer(x, dtype) for x in level]
         return _integers(level, dtype)
-    if complex in kinds and kind not in "cb":
+    if complex in kinds and kind != "b" and not dtypes.of(dtype).is_complex:
         raise TypeError("must be real number, not complex")
     with np.errstate(over="ignore"):
         try:
@@ -378,6 +380,8 @@ def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def bytes_of(array: Any) -> Any:
     """All the memory behind an array, as a flat array of bytes that shares it."""
+    if cuda.is_cuda(array):
+        return cuda.bytes_of(array)
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -400,9 +404,14 @@ def over(
             f"{offset // size}, and itemsize {size} requiring a storage size of "
             f"{offset + need * size} are out of bounds for storage of size {memory.nbytes}"
         )
+    if cuda.is_cuda(memory):
+        return cuda.over(memory, shape, strides, dtype, offset)
     if need == 0:
         return np.empty(shape, dtype)
     return np.ndarray(shape, dtype, memory, offset, [s * size for s in strides])
+
+
+_DLPACK_CUDA: Final = 2
 
 
 class _Capsule:
@@ -422,6 +431,8 @@ def from_dlpack(source: Any) -> Any:
     """An array that shares the memory another library exports."""
     if not hasattr(source, "__dlpack__"):
         source = _Capsule(source)
+    if source.__dlpack_device__()[0] == _DLPACK_CUDA:
+        return cupy().from_dlpack(source)
     try:
         return np.from_dlpack(source)
     except BufferError:

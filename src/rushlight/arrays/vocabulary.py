@@ -618,7 +618,7 @@ def _added_along(out: Array, axis: int, index: Array, source: Array) -> Array:
     if index.size == 0:
         return out
     if type(out) is not np.ndarray:
-        add.at(out, _along(index, axis, out.ndim), source)
+        _at(add, out, _along(index, axis, out.ndim), source)
         return out
     dtype = out.dtype
     if low_precision(dtype):
@@ -633,6 +633,14 @@ def _join_along(ufunc: Any, out: Array, axis: int, index: Array, source: Array) 
     places = _positions(index, axis, out.shape).reshape(-1)
     source = np.broadcast_to(np.asarray(source, out.dtype), index.shape)
     ufunc.at(out.reshape(-1), places, source.reshape(-1))
+
+
+def _at(ufunc: Any, out: Array, index: Any, source: Array) -> None:
+    """`ufunc.at`, by the module that the array is of: CuPy's arrays answer to no `np.add.at`."""
+    if type(out) is not np.ndarray:
+        module = importlib.import_module(type(out).__module__.split(".")[0])
+        ufunc = getattr(module, ufunc.__name__)
+    ufunc.at(out, index, source)
 
 
 def _linear(places: tuple[Array, ...], shape: tuple[int, ...]) -> Array:
@@ -696,7 +704,7 @@ def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Arra
         if fast is not None:
             return fast
     out = np.zeros_like(g, shape=shape)
-    add.at(out, _filled(index, arrays), g)
+    _at(add, out, _filled(index, arrays), g)
     return out
 
 
@@ -830,7 +838,7 @@ def reduce_along(
     if type(out) is np.ndarray:
         _join_along(ufunc, out, axis, index, source)
     else:
-        ufunc.at(out, _along(index, axis, x.ndim), source)
+        _at(ufunc, out, _along(index, axis, x.ndim), source)
     return out.astype(dtype) if out.dtype != dtype else out
 
 
@@ -879,10 +887,13 @@ def overwrite(target: Array, source: Array) -> None:
     """target[...] = source, casting as PyTorch casts."""
     if source.dtype.kind == "c" and target.dtype.kind not in "cb":
         source = source.real
-    if type(target) is np.ndarray:
-        np.copyto(target, source, casting="unsafe")
-    else:
+    if type(target) is not np.ndarray:
         target[...] = source
+    elif target.dtype == source.dtype:
+        np.copyto(target, source)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):  # what does not fit, PyTorch wraps too
+            np.copyto(target, source, casting="unsafe")
 
 
 @word
@@ -910,7 +921,7 @@ def store_add(target: Array, value: Array, index: Any, *arrays: Array) -> None:
         if sums is not None:
             target += sums
             return
-    add.at(target, filled, value)
+    _at(add, target, filled, value)
 
 
 @word

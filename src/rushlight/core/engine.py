@@ -315,7 +315,8 @@ class Run:
             node = self.pop()
             if node is None:
                 break
-            g = pending.pop(node)
+            g = pending[node]
+            del pending[node]
             if self.owned:
                 self.disown(g)
             if node.hooks is not None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from mypy_extensions import mypyc_attr
 
-from rushlight.arrays.vocabulary import conjugate
+from rushlight.arrays.vocabulary import broadcast, conjugate
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.errors import broadcast_mismatch
 
@@ -57,6 +57,9 @@ class Elementwise(Op):
     def check(self, common: Any) -> None:
         """Refuse a dtype the op does not take (`common` is the operands' promoted dtype)."""
 
+    def check_operands(self, xs: tuple[Any, ...]) -> None:
+        """Refuse operands the op does not take, whatever their common dtype."""
+
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         rule: Any = self
         ps = rule.partials(*saved)
@@ -77,9 +80,7 @@ class Elementwise(Op):
                 total = term if total is None else total + term
         if total is None:
             return y * 0
-        if total.shape != y.shape:
-            total = total + y * 0
-        return total
+        return total if total.shape == y.shape else broadcast(total, y.shape)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         shapes = [x.shape for x in xs if hasattr(x, "shape")]
@@ -133,7 +134,7 @@ class ViewOp(Linear):
 class Reduce(Op):
     """An op over the axes `dims` (negative ints, None: all), kept as size 1 if `keepdim`."""
 
-    params = ("dims", "keepdim")
+    params: ClassVar[tuple[str, ...]] = ("dims", "keepdim")
 
     def __init__(self, dims: tuple[int, ...] | None, keepdim: bool) -> None:
         super().__init__()

@@ -24,6 +24,8 @@ class OperatorTable:
         self.mul: Op = self.add
         self.div: Op = self.add
         self.neg: Op = self.add
+        self.rsub: Op = self.add  # other - self
+        self.reciprocal: Op = self.add
         self.accepts: Any = None  # accepts(x): may x stand beside a tensor?
 
 
@@ -41,15 +43,6 @@ def _both(op: Op, a: TensorBase, b: Any) -> Any:
     return NotImplemented
 
 
-def _swapped(op: Op, a: TensorBase, b: Any) -> Any:
-    """`op` with the tensor on the right: the left operand is no tensor."""
-    if type(b) is float or type(b) is int:
-        return with_number(op, a, b, True)
-    if isinstance(b, bool) or table.accepts(b):
-        return slots.elementwise(op, (b, a))
-    return NotImplemented
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Operators(TensorBase):
     """The operators of arithmetic."""
@@ -64,7 +57,7 @@ class Operators(TensorBase):
         return _both(table.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _swapped(table.sub, self, other)
+        return _both(table.rsub, self, other)
 
     def __mul__(self, other: Any) -> Any:
         return _both(table.mul, self, other)
@@ -76,7 +69,8 @@ class Operators(TensorBase):
         return _both(table.div, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _swapped(table.div, self, other)
+        # PyTorch's graph of 1 / x: a reciprocal, then a product
+        return _both(table.mul, unary(table.reciprocal, self), other)
 
     def __neg__(self) -> Any:
         return unary(table.neg, self)

@@ -69,10 +69,11 @@ class Parameter(Tensor, metaclass=ParameterClass):
 
     def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
         state = _own_attributes(self)
-        arguments = (type(self), self.data, self.requires_grad, OrderedDict())
+        arguments: tuple[Any, ...] = (type(self), self.data, self.requires_grad, OrderedDict())
         return _rebuild_parameter, (*arguments, state) if state else arguments
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    # mypy drops the names of a dunder method's arguments, and then misses this one
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return parameter_str(self, tensor_contents)
 
 
@@ -101,6 +102,8 @@ class Buffer(Tensor, metaclass=BufferClass):
     >>> list(m.state_dict())
     ['mean']
     """
+
+    persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:

@@ -387,13 +387,14 @@ class RreluWithNoise(Activation):
     name = "rrelu_with_noise"
     kernel = "rrelu_with_noise_out_cpu"
     inputs = ("self", "noise")
-    saves = ("noise",)
+    saves = ("self", "noise")
+    reads: ClassVar = {0: ("noise",), 1: ("self",)}
 
     def forward(self, x: Any, noise: Any) -> Any:
         return x * noise
 
-    def partials(self, noise: Any) -> Any:
-        return noise, None
+    def partials(self, x: Any, noise: Any) -> Any:
+        return noise, x
 
 
 @op

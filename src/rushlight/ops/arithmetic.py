@@ -10,9 +10,9 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.core.families import Arithmetic, Elementwise, conj
-from rushlight.core.graph import Node
+from rushlight.core.graph import Node, TensorBase
 
-__all__ = ["Add", "Div", "Mul", "Neg", "Sub"]
+__all__ = ["Add", "Div", "Mul", "Neg", "Sub", "refuse_bools"]
 
 
 class Add(Arithmetic):
@@ -37,6 +37,28 @@ class Add(Arithmetic):
         return 1, self.alpha
 
 
+def refuse_bools(xs: tuple[Any, ...]) -> None:
+    """PyTorch subtracts no bools: neither two tensors of them, nor one from something else."""
+    bools = 0
+    tensors = 0
+    for x in xs:
+        is_tensor = isinstance(x, TensorBase)
+        if isinstance(x, bool) or (is_tensor and x.array.dtype.kind == "b"):
+            bools += 1
+            tensors += is_tensor
+    if bools == 0:
+        return
+    if tensors == len(xs):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+            "`^` or `logical_xor()` operator instead."
+        )
+    raise RuntimeError(
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+        "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+    )
+
+
 class Sub(Arithmetic):
     """input - alpha * other."""
 
@@ -49,12 +71,8 @@ class Sub(Arithmetic):
         self.alpha = alpha
         self.plain: bool = alpha == 1
 
-    def check(self, common: Any) -> None:
-        if common is dtypes.bool_:
-            raise RuntimeError(
-                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
-                "`^` or `logical_xor()` operator instead."
-            )
+    def check_operands(self, xs: tuple[Any, ...]) -> None:
+        refuse_bools(xs)
 
     def forward(self, a: Any, b: Any) -> Any:
         return a - b if self.plain else a - b * self.alpha

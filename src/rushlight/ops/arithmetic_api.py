@@ -14,7 +14,7 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
-from rushlight.ops.arithmetic import Add, Div, Mul, Neg, Sub
+from rushlight.ops.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
 from rushlight.ops.run import operand, result_dtype
 from rushlight.ops.table import functions, methods, op, public, word_for
 
@@ -189,18 +189,6 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return Add(check_alpha("add", alpha, input, other)), (input, other)
 
 
-def _check_bools(input: Any, other: Any) -> None:
-    """Two bool tensors are refused by `Sub` itself; here one beside another dtype."""
-    for x in (input, other):
-        if isinstance(x, bool) or (isinstance(x, TensorBase) and x.array.dtype.kind == "b"):
-            if isinstance(x, TensorBase) and result_dtype((input, other)) is dtypes.bool_:
-                continue
-            raise RuntimeError(
-                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
-                "trying to invert a mask, use the `~` or `logical_not()` operator instead."
-            )
-
-
 @public(inplace=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
@@ -213,7 +201,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """
     check_operands("sub", input, other)
     input, other = operand(input), operand(other)
-    _check_bools(input, other)
+    refuse_bools((input, other))
     if type(alpha) is int and alpha == 1:
         return SUB, (input, other)
     return Sub(check_alpha("sub", alpha, input, other)), (input, other)
@@ -231,8 +219,8 @@ class Rsub(Elementwise):
         super().__init__()
         self.alpha = alpha
 
-    def check(self, common: Any) -> None:
-        SUB.check(common)
+    def check_operands(self, xs: tuple[Any, ...]) -> None:
+        refuse_bools(xs)
 
     def forward(self, a: Any, b: Any) -> Any:
         return b - a if self.alpha == 1 else b - a * self.alpha
@@ -247,6 +235,9 @@ class RsubNumber(Rsub):
     node = "RsubBackward1"
 
 
+operators.rsub = RsubNumber()
+
+
 @public(method=False, out=False)
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """rsub(input, other, *, alpha=1) -> Tensor
@@ -259,7 +250,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """
     check_operands("rsub", input, other)
     input, other = operand(input), operand(other)
-    _check_bools(input, other)
+    refuse_bools((input, other))
     alpha = check_alpha("rsub", alpha, input, other)
     return (Rsub if isinstance(other, TensorBase) else RsubNumber)(alpha), (input, other)
 

@@ -532,6 +532,6 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     if out is not None:
         for target, source in zip(out, pair):
             v.overwrite(target.array, source.array)
-            target.storage.written()
+            target.memory.written()
         return return_types.frexp(out)
     return pair

@@ -787,7 +787,7 @@ def isin(
     result = wrap(v.logical_not(found) if invert else found)
     if out is not None:
         v.overwrite(out.array, result.array)
-        out.storage.written()
+        out.memory.written()
         return out
     return result
 

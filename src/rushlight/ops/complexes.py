@@ -90,7 +90,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     result = unary(CONJ_PHYSICAL, input) if is_complex(input) else input
     if out is not None:
         v.overwrite(out.array, result.array)
-        out.storage.written()
+        out.memory.written()
         return out
     return result
 

@@ -23,7 +23,7 @@ from rushlight.ops.table import function, op
 
 __all__ = [
     "BMM", "DOT", "MM", "MV", "Bmm", "Dot", "Mm", "Mv", "Vdot", "bmm_of", "c_name", "dot_of",
-    "into", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "shared",
+    "into", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "refuse_grad", "shared",
     "times",
 ]  # fmt: skip
 
@@ -49,6 +49,16 @@ def refuse(raw: Any, kernel: str) -> None:
     if raw.kind in "bu" and dtypes.of(raw) in _REFUSED:
         kind = dtypes.of(raw).scalar_type
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
+
+
+def refuse_grad(function: str, **tensors: Any) -> None:
+    """PyTorch's error for an input that asks for a gradient and would get none."""
+    for name, t in tensors.items():
+        if t is not None and (t.leaf or t.node is not None) and recording():
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument "
+                f"'{name}'. This input cannot have requires_grad True."
+            )
 
 
 # --- the products, over any number of batch dimensions in front -----------------------------------

@@ -184,51 +184,41 @@ class HuberLoss(DifferenceLoss):
         yield from _pairs(HuberLoss, draw, 0.7)
 
 
-@op
-class SoftMarginLoss(Loss):
-    """log(1 + exp(-target * x)); the target gets no gradient."""
+class TwoSided(Loss):
+    """A loss of inputs that do not come as a difference: give `each`, and `partial(i, ...)`, its
+    derivative by input i."""
 
-    name = "soft_margin_loss"
-
-    def each(self, x: Any, target: Any) -> Any:
-        return -special(x * target, "log_expit")
-
-    def slope(self, x: Any, target: Any) -> Any:
-        return -target * special(-(x * target), "expit")
-
-    def vjp(self, node: Node, g: Any, x: Any, target: Any) -> Any:
-        return self.spread(g, x) * self.slope(x, target), None
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.reduced(ts[0] * self.slope(*xs))
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        for reduction in (NONE, MEAN, SUM):
-            signs = draw.mask(2, 3) * 2.0 - 1
-            yield SoftMarginLoss(reduction, 2), draw.real(2, 3), signs
-
-
-class WeightedLoss(Loss):
-    """A loss of self and target with weights: give `each`, `by_self` and `by_target`."""
-
-    def vjp(self, node: Node, g: Any, x: Any, target: Any, *weights: Any) -> Any:
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         rule: Any = self
-        h = self.spread(g, x)
-        return (
-            h * rule.by_self(x, target, *weights) if node.needs(0) else None,
-            h * rule.by_target(x, target, *weights) if node.needs(1) else None,
-            *(None for _ in weights),
+        h = self.spread(g, saved[0])
+        return tuple(
+            h * rule.partial(i, *saved) if node.needs(i) else None for i in range(len(saved))
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         rule: Any = self
-        t = xs[0] * 0
-        if ts[0] is not None:
-            t = t + ts[0] * rule.by_self(*xs)
-        if ts[1] is not None:
-            t = t + ts[1] * rule.by_target(*xs)
-        return self.reduced(t)
+        out = xs[0] * 0
+        for i in range(len(ts)):
+            if ts[i] is not None:
+                out = out + ts[i] * rule.partial(i, *xs)
+        return self.reduced(out)
+
+
+@op
+class SoftMarginLoss(TwoSided):
+    """log(1 + exp(-target * x))."""
+
+    name = "soft_margin_loss"
+
+    def each(self, x: Any, t: Any) -> Any:
+        return -special(x * t, "log_expit")
+
+    def partial(self, i: int, x: Any, t: Any) -> Any:
+        return -(x if i else t) * special(-(x * t), "expit")
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield from _pairs(SoftMarginLoss, draw)
 
 
 def _weighed(y: Any, w: Any) -> Any:
@@ -236,7 +226,7 @@ def _weighed(y: Any, w: Any) -> Any:
 
 
 @op
-class BinaryCrossEntropy(WeightedLoss):
+class BinaryCrossEntropy(TwoSided):
     """-(target * log(x) + (1 - target) * log(1 - x)), no logarithm below -100."""
 
     name = "binary_cross_entropy"
@@ -247,11 +237,12 @@ class BinaryCrossEntropy(WeightedLoss):
         yes, no = maximum(log(x), -100), maximum(log1p(-x), -100)
         return _weighed((t - 1) * no - t * yes, w)
 
-    def by_self(self, x: Any, t: Any, w: Any) -> Any:
-        return _weighed((x - t) / maximum(x * (1 - x), 1e-12), w)
-
-    def by_target(self, x: Any, t: Any, w: Any) -> Any:
-        return _weighed(maximum(log1p(-x), -100) - maximum(log(x), -100), w)
+    def partial(self, i: int, x: Any, t: Any, w: Any) -> Any:
+        if i == 0:
+            return _weighed((x - t) / maximum(x * (1 - x), 1e-12), w)
+        if i == 1:
+            return _weighed(maximum(log1p(-x), -100) - maximum(log(x), -100), w)
+        return self.each(x, t, None)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -262,7 +253,7 @@ class BinaryCrossEntropy(WeightedLoss):
 
 
 @op
-class BinaryCrossEntropyWithLogits(WeightedLoss):
+class BinaryCrossEntropyWithLogits(TwoSided):
     """Binary cross entropy of sigmoid(x), from x; `pos_weight` multiplies the share of target 1."""
 
     name = "binary_cross_entropy_with_logits"
@@ -275,16 +266,15 @@ class BinaryCrossEntropyWithLogits(WeightedLoss):
             yes = yes * ((p - 1) * t + 1)
         return _weighed((1 - t) * x - yes, w)
 
-    def by_self(self, x: Any, t: Any, w: Any, p: Any) -> Any:
-        s = special(x, "expit")
-        if p is None:
-            return _weighed(s - t, w)
-        return _weighed((p * t + 1 - t) * s - p * t, w)
-
-    def by_target(self, x: Any, t: Any, w: Any, p: Any) -> Any:
-        if p is None:
-            return _weighed(-x, w)
-        return _weighed(-x - (p - 1) * special(x, "log_expit"), w)
+    def partial(self, i: int, x: Any, t: Any, w: Any, p: Any) -> Any:
+        if i == 0:
+            s = special(x, "expit")
+            return _weighed(s - t if p is None else (p * t + 1 - t) * s - p * t, w)
+        if i == 1:
+            return _weighed(-x if p is None else -x - (p - 1) * special(x, "log_expit"), w)
+        if i == 2:
+            return self.each(x, t, None, p)
+        return _weighed(-t * special(x, "log_expit"), w)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -299,7 +289,8 @@ class BinaryCrossEntropyWithLogits(WeightedLoss):
 class NllLoss(Op):
     """-weight[target] * x[target] along the class axis; the mean is by the weights.
 
-    `masked` says that some targets are `ignore_index` and do not count. `rank` is the target's.
+    `masked` says that some targets are `ignore_index` and do not count. `rank` is the target's. The
+    weight gets no gradient: the public functions refuse one that asks.
     """
 
     name = "nll_loss"
@@ -390,7 +381,7 @@ class NllLoss(Op):
         for reduction in (NONE, MEAN, SUM):
             x, t = draw.real(4, 3), draw.ints(0, 3, 4)
             yield NllLoss(reduction, 1, -1, -100, False), x, t, None
-            yield NllLoss(reduction, 1, -1, 1, True), x, t, draw.positive(3)
+            yield NllLoss(reduction, 1, -1, 1, True), x, t, None
             yield NllLoss(reduction, 0, -1, -100, False), draw.real(3), draw.ints(0, 3), None
 
 
@@ -406,4 +397,4 @@ class NllLoss2d(NllLoss):
         for reduction in (NONE, MEAN, SUM):
             x, t = draw.real(2, 3, 4), draw.ints(0, 3, 2, 4)
             yield NllLoss2d(reduction, 2, -2, -100, False), x, t, None
-            yield NllLoss2d(reduction, 2, -2, 1, True), x, t, draw.positive(3)
+            yield NllLoss2d(reduction, 2, -2, 1, True), x, t, None

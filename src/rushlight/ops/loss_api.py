@@ -8,9 +8,9 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_array
-from rushlight.core.record import apply, recording
+from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.contract import shared
+from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.fused import LogSoftmax, along
 from rushlight.ops.layers import outside
 from rushlight.ops.loss import (
@@ -241,6 +241,7 @@ def binary_cross_entropy(
         )
     if is_array(x) and not bool(((x >= 0) & (x <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    refuse_grad("binary_cross_entropy", weight=weight)
     return apply(shared(BinaryCrossEntropy, how, x.ndim), input, target, _beside(weight, input))
 
 
@@ -276,6 +277,7 @@ def binary_cross_entropy_with_logits(
     if x.dtype != t.dtype:
         common = result_dtype((input, target))
         input, target = input.to(common), target.to(common)
+    refuse_grad("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     what = shared(BinaryCrossEntropyWithLogits, how, x.ndim)
     return apply(what, input, target, _beside(weight, input), _beside(pos_weight, input))
 
@@ -296,11 +298,7 @@ def soft_margin_loss(
     expect_tensor(input, "soft_margin_loss")
     expect_tensor(target, "soft_margin_loss", "target", 2)
     how = way(reduction, size_average, reduce)
-    if (target.leaf or target.node is not None) and recording():
-        raise RuntimeError(
-            "The function 'soft_margin_loss' is not differentiable with respect to argument "
-            "'target'. This input cannot have requires_grad True."
-        )
+    refuse_grad("soft_margin_loss", target=target)
     a, b = pair(input, target, "soft_margin_loss")
     return apply(shared(SoftMarginLoss, how, a.array.ndim), a, b)
 
@@ -340,6 +338,7 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
         kind = dtypes.of(x.dtype)
         frame = "nll_loss_out_frame" if x.ndim < 3 else "nll_loss2d_forward_out_frame"
         raise NotImplementedError(f"\"{frame}\" not implemented for '{kind.scalar_type}'")
+    refuse_grad("nll_loss_forward" if x.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if kind is dtypes.uint8:
         target = target.to(dtypes.int64)
     masked = _some_ignored(target.array, classes, ignore)

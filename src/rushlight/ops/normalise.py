@@ -17,7 +17,7 @@ from rushlight.arrays.vocabulary import cast, low_precision, reshape, sqrt, tota
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.contract import shared
+from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
 from rushlight.size import Size
@@ -168,8 +168,10 @@ class BatchNormEval(Op):
     inputs = ("input", "weight", "bias", "running_mean", "running_var")
     saves = ("input", "weight", "running_mean", "running_var")
     reads: ClassVar = {
-        0: ("weight", "running_mean", "running_var"),
+        0: ("weight", "running_var"),
         1: ("input", "running_mean", "running_var"),
+        3: ("weight", "running_var"),
+        4: ("input", "weight", "running_mean", "running_var"),
     }
     params = ("rank", "eps")
 
@@ -193,9 +195,9 @@ class BatchNormEval(Op):
         return y
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
-        gx = gw = gb = None
+        gx = gw = gb = gmean = gvar = None
         axes = tuple(d for d in range(-self.rank, 0) if d != 1 - self.rank)
-        if node.needs(0):
+        if node.needs(0) or node.needs(3) or node.needs(4):
             gx = g * self.scale(var)
             if w is not None:
                 gx = gx * beside_channels(w, self.rank)
@@ -204,14 +206,24 @@ class BatchNormEval(Op):
             gw = total(g * z, axes, False)
         if node.needs(2):
             gb = total(g, axes, False)
-        return gx, gw, gb, None, None
+        if node.needs(3):
+            gmean = -total(gx, axes, False)
+        if node.needs(4):
+            spread = total(gx * (x - beside_channels(mean, self.rank)), axes, False)
+            gvar = -0.5 * spread / (var + self.eps)
+        return gx, gw, gb, gmean, gvar
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x, w, _, mean, var = xs
         out = y * 0
+        scale = self.scale(var) if w is None else self.scale(var) * beside_channels(w, self.rank)
         if ts[0] is not None:
-            t = ts[0] * self.scale(var)
-            out = out + (t if w is None else t * beside_channels(w, self.rank))
+            out = out + ts[0] * scale
+        if ts[3] is not None:
+            out = out - beside_channels(ts[3], self.rank) * scale
+        if ts[4] is not None:
+            share = beside_channels(ts[4] / (var + self.eps), self.rank)
+            out = out - 0.5 * (x - beside_channels(mean, self.rank)) * scale * share
         if ts[1] is not None:
             z = (x - beside_channels(mean, self.rank)) * self.scale(var)
             out = out + z * beside_channels(ts[1], self.rank)
@@ -345,6 +357,7 @@ def _batch_norm(
     ):
         if t is not None and t.array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.array.size}")
+    refuse_grad("native_batch_norm", running_mean=mean, running_var=var)
     _check_kinds("batch_norm", x, weight, bias)
     if not training:
         return apply(shared(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)

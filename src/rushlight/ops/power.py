@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.operators import table as operators
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.arithmetic_api import (
@@ -83,6 +84,7 @@ RSQRT = expose(Rsqrt, "torch.tensor([4., 16.])", "tensor([0.5000, 0.2500])")
 RECIPROCAL = expose(Reciprocal, "torch.tensor([4., 0.5])", "tensor([0.2500, 2.0000])")
 answer_with("sqrt", SQRT)
 answer_with("reciprocal", RECIPROCAL)
+operators.reciprocal = RECIPROCAL
 
 
 @op

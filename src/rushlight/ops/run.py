@@ -35,10 +35,12 @@ _FLOAT32: Final = dtypes.float32.numpy
 
 def operand(x: Any) -> Any:
     """An operand as ops take it: a tensor, or a Python number."""
-    if isinstance(x, (TensorBase, bool, int, float, complex)):
+    if isinstance(x, TensorBase):
         return x
-    if is_scalar(x):
+    if is_scalar(x):  # before the numbers: np.float64 is a float, and would be a strong one
         return x.item()
+    if isinstance(x, (bool, int, float, complex)):
+        return x
     if is_array(x):
         dtypes.of(x.dtype)
         return wrap(x)
@@ -81,6 +83,7 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     if promotion == "float" and not (common.is_floating_point or common.is_complex):
         common = dtypes.default
     op.check(common)
+    op.check_operands(xs)
     inside = common.numpy
     answer = inside
     if v.low_precision(inside):

@@ -97,7 +97,7 @@ class Sequential(Module):
         return Sequential(*list(self) * _factor(self, other))
 
     def __rmul__(self, other: Any) -> Sequential:
-        return self * other
+        return self.__mul__(other)
 
     def __imul__(self, other: Any) -> Self:
         own = list(self)
@@ -512,7 +512,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value at `key`, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A dictionary of one value under several names."""

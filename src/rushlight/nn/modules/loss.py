@@ -197,9 +197,7 @@ class PoissonNLLLoss(Loss):
 class GaussianNLLLoss(Loss):
     """GaussianNLLLoss(*, full=False, eps=1e-06, reduction='mean')."""
 
-    def __init__(
-        self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
         self.full = full
         self.eps = eps
@@ -278,9 +276,7 @@ class HingeEmbeddingLoss(Loss):
         self.margin = margin
 
     def forward(self, input: Any, target: Any) -> Any:
-        return F.hinge_embedding_loss(
-            input, target, margin=self.margin, reduction=self.reduction
-        )
+        return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(Loss):

@@ -516,9 +516,7 @@ class Module(Calling, Stateful):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [
-            f"({name}): {indented(repr(module))}" for name, module in self._modules.items()
-        ]
+        children = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
         return block(self._get_name(), lines, children)
 
     def __dir__(self) -> list[str]:

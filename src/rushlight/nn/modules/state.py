@@ -6,10 +6,10 @@ The base of `Module`, and imported by it alone.
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
@@ -23,9 +23,10 @@ Hook = Callable[..., Any]
 EXTRA_STATE = "_extra_state"
 
 
-class IncompatibleKeys(NamedTuple):
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
     """What `load_state_dict` found missing, and what it had no use for."""
 
+    __slots__ = ()
     missing_keys: list[str]
     unexpected_keys: list[str]
 
@@ -57,7 +58,7 @@ class Stateful:
     _non_persistent_buffers_set: set[str]
     _state_dict_hooks: dict[int, Hook]
     _state_dict_pre_hooks: dict[int, Hook]
-    _load_state_dict_pre_hooks: dict[int, Hook]
+    _load_state_dict_pre_hooks: dict[int, Any]
     _load_state_dict_post_hooks: dict[int, Hook]
 
     def get_extra_state(self) -> Any:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import warnings
+from types import GeneratorType
 from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
@@ -17,17 +18,18 @@ __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_
 
 def gradients(parameters: Any) -> list[Any]:
     """The gradients there are."""
+    return [p.grad for p in as_list(parameters) if p.grad is not None]
+
+
+def as_list(parameters: Any) -> list[Any]:
     if isinstance(parameters, TensorBase):
-        parameters = [parameters]
-    else:
-        given = parameters
-        parameters = list(parameters)
-        if not parameters and not isinstance(given, list | tuple):
-            warnings.warn(
-                "`parameters` is an empty generator, no gradient clipping will occur.",
-                stacklevel=3,
-            )
-    return [p.grad for p in parameters if p.grad is not None]
+        return [parameters]
+    found = list(parameters)
+    if not found and isinstance(parameters, GeneratorType):
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4
+        )
+    return found
 
 
 @no_grad()
@@ -89,8 +91,7 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    if not isinstance(parameters, TensorBase | list | tuple):
-        parameters = list(parameters)
+    parameters = as_list(parameters)  # a generator can be read only once
     total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total

@@ -1,0 +1,119 @@
+"""Adagrad. Imported by `optim`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.arrays.vocabulary import sqrt
+from rushlight.autograd.grad_mode import enable_grad
+from rushlight.ops.table import functions
+from rushlight.optim.optimizer import (
+    Optimizer,
+    Raw,
+    Recorded,
+    check_flags,
+    check_lr,
+    check_not_negative,
+    count,
+    real,
+    zero_step,
+)
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Optimizer):
+    """Adagrad(params, lr=0.01, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
+    foreach=None, *, maximize=False, differentiable=False, fused=None)
+
+    Steps by the gradient over the root of the sum of its squares so far. `foreach` and `fused` are
+    accepted and change nothing: they pick one of PyTorch's implementations.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.], requires_grad=True)
+    >>> opt = torch.optim.Adagrad([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w
+    tensor([0.9000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative("lr_decay", lr_decay)
+        check_not_negative("weight_decay", weight_decay)
+        check_not_negative("initial_accumulator_value", initial_accumulator_value)
+        check_not_negative("epsilon", eps)
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_flags(fused, foreach, differentiable)
+        for group in self.param_groups:
+            value = group["initial_accumulator_value"]
+            for param in group["params"]:
+                start = complex(value, value) if param.is_complex() else value
+                self.state[param] = {
+                    "step": zero_step(),
+                    "sum": functions["full_like"](param, start),
+                }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for key in ("maximize", "differentiable"):
+                group.setdefault(key, False)
+            group.setdefault("foreach", None)
+            group.setdefault("fused", None)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters by their gradients."""
+        loss = self._loss(closure)
+        for group in self.param_groups:
+            if group["differentiable"]:
+                with enable_grad():
+                    self._step(group, Recorded)
+            else:
+                self._step(group, Raw)
+        return loss
+
+    def _step(self, group: dict[str, Any], way: Any) -> None:
+        of, put, number = way.of, way.put, way.number
+        lr, slowing = number(group["lr"]), group["lr_decay"]
+        decay, eps = number(group["weight_decay"]), group["eps"]
+        for param, grad, state in self._work(group):
+            n = count(state)
+            param, grad, kept = real(param), real(grad), real(state["sum"])
+            p, g = of(param), of(grad)
+            if group["maximize"]:
+                g = -g
+            if decay != 0:
+                g = g + decay * p
+            total = of(kept) + g * g
+            put(kept, total)
+            put(param, p - lr / (1 + (n - 1) * slowing) * (g / (sqrt(total) + eps)))
+
+    def share_memory(self) -> None:
+        """Does nothing: rushlight has no memory that is shared between processes."""

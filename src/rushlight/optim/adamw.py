@@ -1,0 +1,60 @@
+"""AdamW. Imported by `optim`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.optim.adam import Adam
+
+__all__ = ["AdamW"]
+
+
+class AdamW(Adam):
+    """AdamW(params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01, amsgrad=False, *,
+    maximize=False, foreach=None, capturable=False, differentiable=False, fused=None)
+
+    Adam whose weight decay shrinks the parameters themselves, not through the gradient.
+
+    >>> import rushlight as torch
+    >>> w = torch.tensor([1.], requires_grad=True)
+    >>> opt = torch.optim.AdamW([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w
+    tensor([0.8990], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True
