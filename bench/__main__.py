@@ -18,11 +18,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-import rushlight  # noqa: E402
-from bench.cases import AGAINST_NUMPY, AGAINST_TORCH, numpy_pairs  # noqa: E402
-from bench.timing import alternate  # noqa: E402
+import rushlight
+from bench.cases import AGAINST_NUMPY, AGAINST_TORCH, numpy_pairs
+from bench.timing import alternate
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -82,7 +82,9 @@ def import_times(repeats: int = 7) -> dict[str, Any]:
     """Milliseconds to import NumPy alone, and rushlight with it, best of several."""
 
     def best(module: str) -> float:
-        code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        code = (
+            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        )
         runs = [
             float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
             for _ in range(repeats)

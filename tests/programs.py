@@ -35,7 +35,21 @@ def run(lib: Any, seed: int, steps: int = 12) -> list[Any]:
     leaf()
     leaf()
     for _ in range(steps):
-        kind = rng.choice(["leaf", "view", "view", "view", "op", "op", "write", "write", "write", "detach", "look"])
+        kind = rng.choice(
+            [
+                "leaf",
+                "view",
+                "view",
+                "view",
+                "op",
+                "op",
+                "write",
+                "write",
+                "write",
+                "detach",
+                "look",
+            ]
+        )
         a, b = rng.choice(pool), rng.choice(pool)
         dice = [rng.random() for _ in range(4)]
         quiet = dice[0] < 0.15
@@ -163,4 +177,11 @@ def numbers(t: Any) -> Any:
 
 def observe(t: Any) -> list[Any]:
     name = safe(lambda: t.grad_fn.name() if t.grad_fn is not None else None)
-    return [list(t.shape), numbers(t), t._version, safe(lambda: t.requires_grad), safe(lambda: t.is_leaf), name]
+    return [
+        list(t.shape),
+        numbers(t),
+        t._version,
+        safe(lambda: t.requires_grad),
+        safe(lambda: t.is_leaf),
+        name,
+    ]

@@ -61,7 +61,9 @@ def test_weighting_vector() -> None:
 
 def test_only_scalars_have_an_implicit_gradient() -> None:
     x = ones(2)
-    with pytest.raises(RuntimeError, match="^grad can be implicitly created only for scalar outputs") as e:
+    with pytest.raises(
+        RuntimeError, match="^grad can be implicitly created only for scalar outputs"
+    ) as e:
         (x + 2).backward()
     assert "test_engine.py" in str(e.value) and "(x + 2).backward()" in str(e.value)
 
@@ -75,7 +77,10 @@ def test_wrong_gradients() -> None:
         (x * 1).backward(torch.ones(3))
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
         (x * 1).backward(1)
-    with pytest.raises(RuntimeError, match="^element 0 of tensors does not require grad and does not have a grad_fn"):
+    with pytest.raises(
+        RuntimeError,
+        match="^element 0 of tensors does not require grad and does not have a grad_fn",
+    ):
         torch.ones(2).sum().backward()
 
 
@@ -89,7 +94,9 @@ def test_a_freed_graph_says_who_freed_it() -> None:
     x = ones(2)
     y = (x * x).sum()
     y.backward()
-    with pytest.raises(RuntimeError, match="^Trying to backward through the graph a second time") as e:
+    with pytest.raises(
+        RuntimeError, match="^Trying to backward through the graph a second time"
+    ) as e:
         y.backward()
     assert "freed by test_engine.py" in str(e.value)
     assert "y.backward()" in str(e.value)
@@ -151,14 +158,22 @@ def test_grad_of_a_leaf_by_itself() -> None:
 
 def test_unused_inputs() -> None:
     x, y = ones(2), ones(2)
-    with pytest.raises(RuntimeError, match="^One of the differentiated Tensors appears to not have been used in the graph"):
+    with pytest.raises(
+        RuntimeError,
+        match="^One of the differentiated Tensors appears to not have been used in the graph",
+    ):
         torch.autograd.grad((x * 2).sum(), (x, y))
     assert torch.autograd.grad((x * 2).sum(), (x, y), allow_unused=True)[1] is None
     zero = torch.autograd.grad((x * 2).sum(), (x, y), materialize_grads=True)[1]
     assert zero.tolist() == [0, 0]
-    with pytest.raises(ValueError, match="^Expected allow_unused to be True or not passed when materialize_grads=True"):
+    with pytest.raises(
+        ValueError,
+        match="^Expected allow_unused to be True or not passed when materialize_grads=True",
+    ):
         torch.autograd.grad((x * 2).sum(), (x, y), allow_unused=False, materialize_grads=True)
-    with pytest.raises(RuntimeError, match="^One of the differentiated Tensors does not require grad"):
+    with pytest.raises(
+        RuntimeError, match="^One of the differentiated Tensors does not require grad"
+    ):
         torch.autograd.grad((x * 2).sum(), torch.ones(2))
 
 
@@ -175,7 +190,9 @@ def test_backward_with_inputs() -> None:
     mid = x * 2
     (mid * 3).sum().backward(inputs=[mid])
     assert mid.grad.tolist() == [3, 3]
-    with pytest.raises(RuntimeError, match=r"^`inputs` argument to `backward\(\)` cannot be empty."):
+    with pytest.raises(
+        RuntimeError, match=r"^`inputs` argument to `backward\(\)` cannot be empty."
+    ):
         (x * y).sum().backward(inputs=[])
 
 
@@ -205,7 +222,9 @@ def test_hooks_replace_gradients_in_order() -> None:
     y.register_hook(lambda g: g * 10)
     y.sum().backward()
     assert x.grad.tolist() == [20, 20]
-    with pytest.raises(RuntimeError, match="^cannot register a hook on a tensor that doesn't require gradient"):
+    with pytest.raises(
+        RuntimeError, match="^cannot register a hook on a tensor that doesn't require gradient"
+    ):
         torch.ones(1).register_hook(lambda g: g)
 
 
@@ -226,7 +245,9 @@ def test_retain_grad() -> None:
     assert y.retains_grad
     (y * y).sum().backward()
     assert y.grad.tolist() == [4, 4]
-    with pytest.raises(RuntimeError, match="^can't retain_grad on Tensor that has requires_grad=False"):
+    with pytest.raises(
+        RuntimeError, match="^can't retain_grad on Tensor that has requires_grad=False"
+    ):
         torch.ones(1).retain_grad()
 
 

@@ -179,19 +179,19 @@ def test_wrong_number_of_gradients() -> None:
             return answer(g)
 
     a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-    answer = lambda g: g  # noqa: E731
+    answer = lambda g: g
     with pytest.raises(
         RuntimeError,
         match=r"^function FBackward returned an incorrect number of gradients \(expected 2, got 1\)",
     ):
         F.apply(a, b).sum().backward()
-    answer = lambda g: (g, torch.ones(5))  # noqa: E731
+    answer = lambda g: (g, torch.ones(5))
     with pytest.raises(
         RuntimeError,
         match=r"^Function FBackward returned an invalid gradient at index 1 - got \[5\] but expected shape compatible with \[2\]",
     ):
         F.apply(a, b).sum().backward()
-    answer = lambda g: (g, g, None, None)  # noqa: E731
+    answer = lambda g: (g, g, None, None)
     F.apply(a, b).sum().backward()
     assert a.grad.tolist() == [1, 1]
 
@@ -220,7 +220,9 @@ def test_legacy_functions_are_refused() -> None:
 
     with pytest.warns(DeprecationWarning, match="should not be instantiated"):
         f = Old()
-    with pytest.raises(RuntimeError, match="^Legacy autograd function with non-static forward method is deprecated"):
+    with pytest.raises(
+        RuntimeError, match="^Legacy autograd function with non-static forward method is deprecated"
+    ):
         f(torch.ones(1))
 
 
@@ -235,7 +237,9 @@ def test_missing_methods() -> None:
 
     with pytest.raises(NotImplementedError, match="^You must implement the forward function"):
         Nothing.apply(torch.ones(1))
-    with pytest.raises(NotImplementedError, match="^You must implement either the backward or vjp method"):
+    with pytest.raises(
+        NotImplementedError, match="^You must implement either the backward or vjp method"
+    ):
         Half.apply(torch.ones(1, requires_grad=True)).backward()
 
 
@@ -256,7 +260,10 @@ def test_once_differentiable() -> None:
     F.apply(x).backward()
     assert x.grad.item() == 6
     (g,) = torch.autograd.grad(F.apply(x) * x, x, create_graph=True)
-    with pytest.raises(RuntimeError, match="^trying to differentiate twice a function that was marked with @once_differentiable"):
+    with pytest.raises(
+        RuntimeError,
+        match="^trying to differentiate twice a function that was marked with @once_differentiable",
+    ):
         g.backward()
 
 
@@ -267,7 +274,9 @@ def test_saved_values_are_checked_and_freed() -> None:
     h.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation") as e:
         y.sum().backward()
-    assert "saved for SquareBackward" in str(e.value) and "overwritten at test_function.py" in str(e.value)
+    assert "saved for SquareBackward" in str(e.value) and "overwritten at test_function.py" in str(
+        e.value
+    )
     y = Square.apply(x).sum()
     y.backward()
     with pytest.raises(RuntimeError, match="^Trying to backward through the graph a second time"):

@@ -72,7 +72,7 @@ def test_saved_values() -> None:
     assert e.grad_fn._saved_result.tolist() == e.tolist()
     e.backward()
     with pytest.raises(RuntimeError, match="^Trying to backward through the graph a second time"):
-        e.grad_fn._saved_result  # noqa: B018
+        e.grad_fn._saved_result
 
 
 def test_a_node_can_be_called() -> None:
@@ -87,7 +87,9 @@ def test_leaves() -> None:
     y = x + 1
     assert x.is_leaf and x.grad_fn is None and x.output_nr == 0
     assert not y.is_leaf and y.requires_grad
-    with pytest.raises(RuntimeError, match="^you can only change requires_grad flags of leaf variables."):
+    with pytest.raises(
+        RuntimeError, match="^you can only change requires_grad flags of leaf variables."
+    ):
         y.requires_grad = False
     with pytest.raises(RuntimeError, match="^only Tensors of floating point"):
         torch.ones(2, dtype=torch.int64).requires_grad_()

@@ -112,7 +112,9 @@ FUNCTIONS = sorted(
     if not n.startswith("_") and callable(getattr(torch, n)) and not isinstance(getattr(torch, n), type)
     and n not in EXEMPT
 )  # fmt: skip
-METHODS = sorted(n for n in dir(torch.Tensor) if not n.startswith("_") and callable(getattr(torch.Tensor, n)))
+METHODS = sorted(
+    n for n in dir(torch.Tensor) if not n.startswith("_") and callable(getattr(torch.Tensor, n))
+)
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))

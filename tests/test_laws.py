@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recording import Tape
 
-import rushlight  # noqa: F401
+import rushlight
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.node import backward_of, fit
 from rushlight.core.record import apply
 from rushlight.ops.samples import Draw, samples_of
 from rushlight.ops.table import table
-from recording import Tape
 
 H = 1e-6
 
@@ -102,7 +102,9 @@ def node_of(results: Any) -> Any:
     return None
 
 
-def pulled(op: Any, xs: tuple[Any, ...], gs: list[Any], tensors: bool) -> tuple[list[Any], list[Any]]:
+def pulled(
+    op: Any, xs: tuple[Any, ...], gs: list[Any], tensors: bool
+) -> tuple[list[Any], list[Any]]:
     """(inputs as tensors, gradients fitted to them) by one run of the op's own vjp."""
     ts = leaves(xs)
     node = node_of(apply(op, *ts))
@@ -119,7 +121,9 @@ def pulled(op: Any, xs: tuple[Any, ...], gs: list[Any], tensors: bool) -> tuple[
 def slope(op: Any, xs: tuple[Any, ...], ts: list[Any], gs: list[Any]) -> float:
     up = forward(op, shifted(xs, ts, H))
     down = forward(op, shifted(xs, ts, -H))
-    return sum(inner(g, (u - d) / (2 * H)) for g, u, d in zip(gs, up, down, strict=True) if is_float(u))
+    return sum(
+        inner(g, (u - d) / (2 * H)) for g, u, d in zip(gs, up, down, strict=True) if is_float(u)
+    )
 
 
 @pytest.mark.parametrize(("op", "xs"), CASES)
@@ -178,7 +182,9 @@ def test_second_derivative(op: Any, xs: tuple[Any, ...]) -> None:
     assert abs(total - expected) < 5e-6 * (1 + abs(expected)), f"{total}, differences {expected}"
 
 
-@pytest.mark.parametrize(("op", "xs"), [c for c in CASES if not getattr(c.values[0], "dynamic", False)])
+@pytest.mark.parametrize(
+    ("op", "xs"), [c for c in CASES if not getattr(c.values[0], "dynamic", False)]
+)
 def test_replaying_a_recording_gives_the_eager_result(op: Any, xs: tuple[Any, ...]) -> None:
     arrays = [x for x in xs if isinstance(x, np.ndarray)]
     tape = Tape()

@@ -170,7 +170,10 @@ def test_inference_mode() -> None:
         y = x * 2
         assert y.is_inference() and not y.requires_grad
         y.add_(1)
-    with pytest.raises(RuntimeError, match="^Inplace update to inference tensor outside InferenceMode is not allowed."):
+    with pytest.raises(
+        RuntimeError,
+        match="^Inplace update to inference tensor outside InferenceMode is not allowed.",
+    ):
         y.add_(1)
     with pytest.raises(RuntimeError, match="^Inference tensors cannot be saved for backward."):
         x * y

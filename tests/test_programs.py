@@ -12,7 +12,9 @@ import pytest
 
 import rushlight
 
-STORED = json.loads(gzip.decompress((Path(__file__).parent / "reference/programs.json.gz").read_bytes()))
+STORED = json.loads(
+    gzip.decompress((Path(__file__).parent / "reference/programs.json.gz").read_bytes())
+)
 CHUNK = 50
 
 

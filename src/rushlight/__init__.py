@@ -14,6 +14,7 @@ import importlib as _importlib
 import math as _math
 import typing as _typing
 
+from rushlight import __config__ as __config__
 from rushlight import dtypes as _dtypes
 from rushlight import ops as ops
 from rushlight import random as random
@@ -51,10 +52,12 @@ from rushlight.autograd.grad_mode import is_inference_mode_enabled as is_inferen
 from rushlight.autograd.grad_mode import no_grad as no_grad
 from rushlight.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 
+__config__.check_fresh()
+
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 # Imported when first used, so that `import rushlight` stays quick.
-_LATER = ("cuda", "func", "nn", "optim", "special", "testing", "utils", "viz")
+_LATER = ("cuda", "nn", "optim", "special", "testing", "utils")
 _SERIALIZE = ("load", "save", "serialization")
 
 globals().update(_dtypes.aliases)

@@ -184,8 +184,8 @@ def memory_reserved(device: Any = None) -> int:
 def max_memory_allocated(device: Any = None) -> int:
     """max_memory_allocated(device=None) -> int
 
-    At least this much was once in use: CuPy keeps no record of the peak, but what it has taken from
-    the system since `reset_peak_memory_stats` is no less.
+    No more than this was ever in use: CuPy keeps no record of the peak, but it holds on to what it
+    has taken from the system since `reset_peak_memory_stats`.
     """
     return memory_reserved(device)
 

@@ -116,7 +116,7 @@ def _tensor(
     raw, where = memory
     array = making.over(raw, tuple(shape), tuple(strides), _DTYPES[dtype].numpy, offset)
     t = _rebuilt(_class(kind), move(array, where))
-    t.leaf = bool(requires_grad) and array.dtype.kind in "fcV"
+    t.leaf = bool(requires_grad) and array.dtype.kind in "fcVW"
     for key, value in attributes.items():
         if key not in _CORE and not hasattr(type(t), key):
             setattr(t, key, value)

@@ -131,7 +131,7 @@ class Tensor(Methods, metaclass=TensorClass):
                     "differentiation use var_no_grad = var.detach()."
                 )
             raise RuntimeError(text)
-        if value and self.array.dtype.kind not in "fcV":
+        if value and self.array.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )

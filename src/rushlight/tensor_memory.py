@@ -51,7 +51,7 @@ def set_data(t: Any, value: Any) -> None:
     """`t.data = value`: other memory, perhaps another shape and dtype; same place in the graph."""
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
-    if asks(t) and value.array.dtype.kind not in "fcV":
+    if asks(t) and value.array.dtype.kind not in "fcVW":
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
@@ -330,6 +330,8 @@ def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) ->
         )
     check_writable(input, True)
     raw = input.array
+    if not is_array(raw):
+        raise TypeError(f"{name} is only implemented on CPU tensors")
     arrays = [raw, *(v.broadcast(o.array, raw.shape) for o in others)]
     columns = [a.ravel().tolist() for a in arrays]
     made = making.from_data([fn(*row) for row in zip(*columns, strict=True)], raw.dtype, _no_tensor)
@@ -384,9 +386,9 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
         )
     if id(input) in memo:
         return memo[id(input)]
-    root, offset = _root(input.array)
-    # NumPy's arrays are copied through the memo: views of one memory stay views of one memory
-    t = _rebuilt(type(input), _seen(copy.deepcopy(root, memo), input.array, offset))
+    root, array, offset = _root(input.array)
+    # raw arrays are copied through the memo: views of one memory stay views of one memory
+    t = _rebuilt(type(input), _seen(copy.deepcopy(root, memo), array, offset))
     t.memory = memo.setdefault(id(input.memory), t.memory)
     memo[id(input)] = t
     t.leaf = input.leaf
@@ -405,19 +407,24 @@ def __setstate__(input: Any, state: dict[str, Any]) -> None:
 
 @function(free=False)
 def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
-    root, offset = _root(input.array)
+    root, array, offset = _root(input.array)
     # the root array itself is pickled: pickle writes it once for all the views of it
-    where = (input.array.shape, input.array.strides, offset)
+    where = (array.shape, array.strides, offset)
     arguments = (type(input), root, where, asks(input))
     return _unpickled, arguments, _own_attributes(input) or None
 
 
-def _root(array: Any) -> tuple[Any, int]:
-    """The array that owns the memory, and where in it `array` begins, in bytes."""
+def _root(array: Any) -> tuple[Any, Any, int]:
+    """The array that owns the memory, `array` as it lies in it, and where it begins, in bytes.
+
+    An array whose memory would not be copied as it is becomes its own root.
+    """
     bounds = ByteBounds(array)
-    if is_array(array) and not bounds.root.flags.forc:
-        return v.copy(array), 0
-    return bounds.root, bounds.offset
+    flags = bounds.root.flags
+    if flags.forc if is_array(array) else flags.c_contiguous:
+        return bounds.root, array, bounds.offset
+    alone = v.laid_out(array, None)
+    return alone, alone, 0
 
 
 def _seen(root: Any, array: Any, offset: int) -> Any:
@@ -430,8 +437,6 @@ def _window(
 ) -> Any:
     if root.shape == shape and root.dtype == dtype and (root.strides == strides or root.size < 2):
         return root
-    if not is_array(root):
-        raise NotImplementedError("copying views on a GPU: copy the whole tensor, or .cpu() first")
     steps = tuple(s // dtype.itemsize for s in strides)
     return making.over(making.bytes_of(root), shape, steps, dtype, offset)
 

@@ -244,10 +244,21 @@ def test_gradients_of_complex_functions() -> None:
 # --- operators ------------------------------------------------------------------------------------
 def test_operators_turn_strangers_away() -> None:
     x = torch.ones(2)
-    for name in ("__add__", "__pow__", "__mod__", "__floordiv__", "__iadd__", "__rpow__"):
+    for name in ("__pow__", "__mod__", "__floordiv__", "__iadd__", "__rpow__"):
         assert getattr(x, name)("a") is NotImplemented
     with pytest.raises(TypeError, match="unsupported operand type"):
         x ** "a"
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        x + "a"
+
+    class Stranger:
+        def __radd__(self, other: object) -> str:
+            return "mine"
+
+        __rsub__ = __rmul__ = __rtruediv__ = __rmatmul__ = __rpow__ = __radd__
+
+    s = Stranger()
+    assert [x + s, x - s, x * s, x / s, x @ s, x**s] == ["mine"] * 6
 
 
 def test_operators_in_place() -> None:

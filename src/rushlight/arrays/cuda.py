@@ -246,7 +246,7 @@ def polygamma(cupy: Any, x: Any, n: int) -> Any:
 def where(cupy: Any, condition: Any, a: Any, b: Any) -> Any:
     condition = cupy.asarray(condition, np.bool_)
     low = next((x for x in (a, b) if getattr(x, "dtype", _F32).kind == "V"), None)
-    a, b = (cupy.asarray(x) if isinstance(x, np.ndarray) else x for x in (a, b))
+    a, b = (cupy.asarray(x) if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in (a, b))
     if low is None:
         return cupy.where(condition, a, b)
     a, b = (_wide(x) if hasattr(x, "dtype") else x for x in (a, b))
@@ -329,6 +329,36 @@ def unique(cupy: Any, x: Any) -> tuple[Any, Any, Any]:
 
 
 # --- gathering and scattering ---------------------------------------------------------------------
+def _index(index: Any, arrays: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """An index with its arrays in place, none of them out of range: CuPy would wrap it round."""
+    filled = v._filled(index, arrays)
+    wide = sum(_width(item) for item in filled)
+    axis = 0
+    for item in filled:
+        if item is Ellipsis:
+            axis += len(shape) - wide
+        elif hasattr(item, "dtype") and item.dtype.kind in "iu" and item.size:
+            n = shape[axis]
+            low, high = int(item.min()), int(item.max())
+            if low < -n or high >= n:
+                bad = high if high >= n else low
+                raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {n}")
+        axis += _width(item)
+    return filled
+
+
+def _width(item: Any) -> int:
+    """How many axes of the indexed array an item of an index stands for."""
+    if item is None or item is Ellipsis:
+        return 0
+    return int(item.ndim) if hasattr(item, "dtype") and item.dtype.kind == "b" else 1
+
+
+@_on_cuda
+def pick(cupy: Any, x: Any, index: Any, *arrays: Any) -> Any:
+    return x[_index(index, arrays, x.shape)]
+
+
 def _add_at(cupy: Any, target: Any, index: Any, value: Any) -> None:
     """target[index] += value, repeated places included."""
     kind = target.dtype
@@ -397,14 +427,14 @@ def place_add(cupy: Any, x: Any, value: Any, index: Any, *arrays: Any) -> Any:
 
 @_on_cuda
 def store_add(cupy: Any, target: Any, value: Any, index: Any, *arrays: Any) -> None:
-    _add_at(cupy, target, v._filled(index, arrays), value)
+    _add_at(cupy, target, _index(index, arrays, target.shape), value)
 
 
 @_on_cuda
 def store(cupy: Any, target: Any, value: Any, index: Any, *arrays: Any) -> None:
     if isinstance(value, np.ndarray):
         value = cupy.asarray(value)
-    target[v._filled(index, arrays)] = value
+    target[_index(index, arrays, target.shape)] = value
 
 
 @_on_cuda

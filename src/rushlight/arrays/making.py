@@ -287,6 +287,11 @@ def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
         raise RuntimeError("step must be nonzero")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype == np.int64:  # PyTorch counts in the dtype itself here, in double elsewhere
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
+        integral = True
     if integral:
         count = -((start - end) // step)
     else:

@@ -11,6 +11,7 @@ from rushlight.core import engine
 from rushlight.core.engine import Target
 from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.node import AccumulateGradBase
+from rushlight.core.record import normal
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import Where
 from rushlight.errors import sentence
@@ -51,9 +52,7 @@ def root_of(t: Any, i: int) -> tuple[Any, int]:
 def first_gradients(outputs: tuple[Any, ...], grads: tuple[Any, ...], batched: bool) -> list[Any]:
     """The gradient to start from at each output: what the user gave, or 1 for a scalar."""
     if len(grads) != len(outputs):
-        raise RuntimeError(
-            f"got {len(outputs)} tensors and {len(grads)} gradients"
-        )
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     made: list[Any] = []
     for i, (out, g) in enumerate(zip(outputs, grads, strict=True)):
         if g is None:
@@ -83,8 +82,7 @@ def one_for(out: TensorBase) -> TensorBase:
         )
     if x.dtype.kind == "c":
         raise RuntimeError(
-            "grad can be implicitly created only for real scalar outputs but got "
-            f"{out.dtype}"  # type: ignore[attr-defined]
+            f"grad can be implicitly created only for real scalar outputs but got {out.dtype}"  # type: ignore[attr-defined]
         )
     return wrap(v.full(x, x.shape, 1, x.dtype))
 
@@ -191,7 +189,7 @@ def backward(
 
 
 def as_tensor(g: Any) -> Any:
-    return g if g is None or isinstance(g, TensorBase) else wrap(engine.normal(g))
+    return g if g is None or isinstance(g, TensorBase) else wrap(normal(g))
 
 
 def grad(
@@ -311,4 +309,4 @@ def _backward(
 
 
 _backward.__name__ = "backward"
-Tensor.backward = _backward  # type: ignore[attr-defined]
+setattr(Tensor, "backward", _backward)  # noqa: B010

@@ -13,24 +13,30 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.core.graph import Node, Storage, TensorBase, View, wrap, wrap_as
+from rushlight.arrays import vocabulary as v
+from rushlight.core.graph import Node, Storage, TensorBase, View, title_of, wrap, wrap_as
 from rushlight.core.inplace import check_writable, rebase
 from rushlight.core.modes import enter, grad_enabled, leave, next_number
-from rushlight.core.node import AccumulateGradBase, GraphNode, describe_freed, fit
+from rushlight.core.node import GraphNode, describe_freed, fit
 from rushlight.core.record import normal
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import Where, caller
 from rushlight.errors import sentence
-from rushlight.arrays import vocabulary as v
 from rushlight.tensor import Tensor
 
-__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "NestedIOFunction", "once_differentiable"]
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "NestedIOFunction",
+    "once_differentiable",
+]
 
 
 class Saved:
     """A tensor kept for backward: leaves as they are, others as array and edge."""
 
-    __slots__ = ("array", "edge", "nr", "output", "memory", "tensor", "version")
+    __slots__ = ("array", "edge", "memory", "nr", "output", "tensor", "version")
 
     def __init__(self, t: Any, owner: Node) -> None:
         self.memory: Storage = t.memory
@@ -60,7 +66,7 @@ class Saved:
     def overwritten(self, owner: Node) -> str:
         t = wrap(self.array)
         maker = owner if self.output else self.edge
-        which = "" if maker is None else f", which is output {self.nr} of {type(maker).__name__},"
+        which = "" if maker is None else f", which is output {self.nr} of {title_of(maker)},"
         return sentence(
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [{t.type()} {list(self.array.shape)}]{which} is at version "  # type: ignore[attr-defined]
@@ -140,6 +146,8 @@ class BackwardCFunction(FunctionCtx, GraphNode):
 
     def __init__(self) -> None:
         self.records: Any = ()
+        self.only: Any = None  # (shape, dtype, like) of the output, where there is one
+        self.wanted: tuple[Any, ...] = ()  # (shape, dtype) of the tensors among the arguments
         self.positions: tuple[int, ...] = ()  # of the tensors among the arguments
         self.arguments: int = 0
 
@@ -419,7 +427,7 @@ def attach(
             continue
         is_input = any(o is t for t in tensors)
         is_dirty = any(o is t for t in dirty)
-        floating = o.array.dtype.kind in "fcV"
+        floating = o.array.dtype.kind in "fcVW"
         asks = executable and floating and not any(o is t for t in fixed)
         if is_dirty:
             made.append(rewritten(ctx, o, nr, asks, tensors, before))
@@ -440,9 +448,7 @@ def attach(
     return made
 
 
-def rewritten(
-    ctx: Any, o: Any, nr: int, asks: bool, tensors: list[Any], before: list[int]
-) -> Any:
+def rewritten(ctx: Any, o: Any, nr: int, asks: bool, tensors: list[Any], before: list[int]) -> Any:
     """An input that forward wrote in place: it gets the node as its new history."""
     at = next((i for i, t in enumerate(tensors) if t is o), None)
     if at is not None and o.memory.version == before[at]:
@@ -497,7 +503,7 @@ class DelayedError(Function):
 
     @staticmethod
     def forward(ctx: Any, *xs: Any) -> Any:
-        return tuple(x.clone() if isinstance(x, TensorBase) else x for x in xs)
+        return tuple(x.clone() if isinstance(x, Tensor) else x for x in xs)
 
     @staticmethod
     def backward(ctx: Any, *gs: Any) -> Any:
@@ -522,9 +528,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return outputs
         several = isinstance(outputs, tuple)
         found = outputs if several else (outputs,)
-        asking = [
-            x.detach().requires_grad_() if isinstance(x, TensorBase) else x for x in found
-        ]
+        asking = [x.detach().requires_grad_() if isinstance(x, Tensor) else x for x in found]
         result = DelayedError.apply(*asking)
         return result if several else result[0]
 

@@ -55,7 +55,7 @@ class ModeContext:
                 FutureWarning,
                 stacklevel=2,
             )
-            fn.__init__ = self(fn.__init__)  # type: ignore[misc]
+            setattr(fn, "__init__", self(fn.__init__))  # noqa: B010  # mypy: not a method here
             return fn
         if inspect.isgeneratorfunction(fn):
             return cast(F, self._wrap_generator(fn))
@@ -106,7 +106,7 @@ class ModeContext:
         return call
 
 
-class no_grad(ModeContext):  # noqa: N801
+class no_grad(ModeContext):
     """Record nothing: results do not require grad, whatever their inputs do.
 
     >>> import rushlight as torch
@@ -127,7 +127,7 @@ class no_grad(ModeContext):  # noqa: N801
         return False, inference_enabled()
 
 
-class enable_grad(ModeContext):  # noqa: N801
+class enable_grad(ModeContext):
     """Record again, inside `no_grad`.
 
     >>> import rushlight as torch
@@ -151,14 +151,12 @@ class enable_grad(ModeContext):  # noqa: N801
 
 def _plain_decorator(cls: Any, fn: Any) -> Any:
     """`@no_grad` without parentheses decorates at once."""
-    made = object.__new__(cls)
     if fn is None:
-        return made
-    made.__init__()
-    return made(fn)
+        return object.__new__(cls)
+    return cls()(fn)
 
 
-class set_grad_enabled(ModeContext):  # noqa: N801
+class set_grad_enabled(ModeContext):
     """Set recording on or off: at once as a function, for a block as a context manager.
 
     >>> import rushlight as torch
@@ -200,7 +198,7 @@ class set_grad_enabled(ModeContext):  # noqa: N801
     __repr__ = __str__
 
 
-class inference_mode(ModeContext):  # noqa: N801
+class inference_mode(ModeContext):
     """Like `no_grad`, and further: results keep no record of views and versions at all.
 
     >>> import rushlight as torch
@@ -212,11 +210,9 @@ class inference_mode(ModeContext):  # noqa: N801
     """
 
     def __new__(cls, mode: Any = True) -> Any:
-        made = object.__new__(cls)
         if isinstance(mode, bool):
-            return made
-        made.__init__()
-        return made(mode)
+            return object.__new__(cls)
+        return cls(True)(mode)  # `@inference_mode` without parentheses
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()

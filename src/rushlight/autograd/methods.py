@@ -104,7 +104,16 @@ def detach_(self: Any) -> Any:
 
 for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad, detach, detach_):
     setattr(Tensor, _method.__name__, _method)
-Tensor.retains_grad = property(  # type: ignore[attr-defined]
-    lambda self: self.extra is not None and self.extra.retains
+
+
+def is_inference(self: Any) -> bool:
+    """Whether this tensor was made inside `inference_mode`."""
+    return bool(self.memory.inference)
+
+
+setattr(Tensor, "is_inference", is_inference)  # noqa: B010
+setattr(  # noqa: B010
+    Tensor,
+    "retains_grad",
+    property(lambda self: self.extra is not None and self.extra.retains),
 )
-Tensor.is_inference = lambda self: self.memory.inference  # type: ignore[attr-defined]

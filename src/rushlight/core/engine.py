@@ -20,7 +20,6 @@ from threading import Lock
 from typing import Any, Final
 
 import numpy as np
-from mypy_extensions import i64
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import add
@@ -31,6 +30,7 @@ from rushlight.core.quiet import again
 from rushlight.core.record import normal
 from rushlight.core.where import Where, here
 from rushlight.errors import advise
+from rushlight.native import i64
 
 __all__ = ["Run", "Target", "backward"]
 
@@ -67,7 +67,9 @@ class Target:
 class Run:
     """One backward pass."""
 
-    def __init__(self, keep: bool, tensors: bool, targets: list[Target] | None, store: bool) -> None:
+    def __init__(
+        self, keep: bool, tensors: bool, targets: list[Target] | None, store: bool
+    ) -> None:
         self.keep = keep
         self.tensors = tensors
         self.store = store  # into `.grad` of the leaves
@@ -395,7 +397,10 @@ class Run:
         hooks = node.hooks
         assert hooks is not None
         grads_in = tuple(
-            [self.as_tensor(out) if node.nexts[i] is not None else None for i, out in enumerate(outs)]
+            [
+                self.as_tensor(out) if node.nexts[i] is not None else None
+                for i, out in enumerate(outs)
+            ]
         )
         grads_out = (
             tuple([self.as_tensor(x) for x in g]) if node.outs is not None else (self.as_tensor(g),)
@@ -517,9 +522,7 @@ def checked_hook_result(given: TensorBase, result: Any) -> TensorBase:
     if not isinstance(result, TensorBase):
         raise TypeError(f"expected Tensor, but hook returned '{type(result).__name__}'")
     if result.array.shape != given.array.shape:
-        raise RuntimeError(
-            "hook has changed the size of value"
-        )
+        raise RuntimeError("hook has changed the size of value")
     if result.array.dtype != given.array.dtype:
         raise RuntimeError("hook has changed the type of value")
     return result

@@ -14,13 +14,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mypy_extensions import mypyc_attr
-
 from rushlight.arrays.vocabulary import broadcast, conjugate
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.errors import broadcast_mismatch
+from rushlight.native import mypyc_attr
 
-__all__ = ["Arithmetic", "Bilinear", "Elementwise", "Linear", "Reduce", "ViewOp", "conj", "is_complex"]
+__all__ = [
+    "Arithmetic",
+    "Bilinear",
+    "Elementwise",
+    "Linear",
+    "Reduce",
+    "ViewOp",
+    "conj",
+    "is_complex",
+]
 
 
 def is_complex(x: Any) -> bool:

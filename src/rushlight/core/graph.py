@@ -24,14 +24,13 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, Self
 
-from mypy_extensions import i64, mypyc_attr
-
 from rushlight.core.modes import COMPILED, next_number
 from rushlight.core.where import Where, caller, known
+from rushlight.native import i64, mypyc_attr
 
 __all__ = [
     "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Storage", "TensorBase", "View",
-    "asks", "factory", "plan_for", "wrap", "wrap_as",
+    "asks", "factory", "plan_for", "title_of", "wrap", "wrap_as",
 ]  # fmt: skip
 
 
@@ -341,6 +340,13 @@ def wrap_as(array: Any, storage: Storage) -> TensorBase:
     t.array = array
     t.memory = storage
     return t
+
+
+def title_of(node: Node) -> str:
+    """The op's name as PyTorch's errors give it: 'Add' for an AddBackward0."""
+    name = type(node).__name__
+    cut = name.rfind("Backward")
+    return name[:cut] if cut > 0 else name
 
 
 def asks(t: TensorBase) -> bool:

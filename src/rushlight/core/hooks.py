@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
-from mypy_extensions import mypyc_attr
+from rushlight.native import mypyc_attr
 
 __all__ = ["RemovableHandle", "register"]
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy_extensions import i64
-
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, overwrite
 from rushlight.core.graph import Node, Plan, TensorBase, View, asks
@@ -16,8 +14,11 @@ from rushlight.core.modes import current
 from rushlight.core.node import make_copy_slices, retain_on
 from rushlight.core.record import evaluate, node_for, normal, recording, remember_all
 from rushlight.core.views import order_of, raise_forbidden
+from rushlight.native import i64
 
-__all__ = ["check_partial_overlap", "check_writable", "rebase", "settle", "write", "write_raw"]
+__all__ = [
+    "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "write", "write_raw",
+]  # fmt: skip
 
 
 def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = ()) -> None:
@@ -102,9 +103,7 @@ def write(op: Any, target: TensorBase, *others: Any) -> Any:
     """target = op(target, *others), in place. Raw operands are used as they are: callers that
     promote dtypes pass an op that computes in the right one."""
     check_writable(target, True, others)
-    raws = tuple(
-        [target.array, *[x.array if isinstance(x, TensorBase) else x for x in others]]
-    )
+    raws = tuple([target.array, *[x.array if isinstance(x, TensorBase) else x for x in others]])
     y = normal(evaluate(op, *raws))
     return write_raw(op, target, (target, *others), raws, y)
 

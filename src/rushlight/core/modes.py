@@ -18,9 +18,18 @@ from itertools import count
 from threading import Lock
 from typing import Final
 
-from mypy_extensions import i64
+from rushlight.native import i64
 
-__all__ = ["Mode", "State", "current", "enter", "grad_enabled", "inference_enabled", "leave", "state"]
+__all__ = [
+    "Mode",
+    "State",
+    "current",
+    "enter",
+    "grad_enabled",
+    "inference_enabled",
+    "leave",
+    "state",
+]
 
 
 class Mode:

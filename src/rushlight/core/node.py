@@ -8,8 +8,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from mypy_extensions import i64, mypyc_attr
-
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Arithmetic
 from rushlight.core.graph import (
@@ -22,6 +20,7 @@ from rushlight.core.graph import (
     TensorBase,
     factory,
     node_base,
+    title_of,
     wrap,
     wrap_as,
 )
@@ -30,6 +29,7 @@ from rushlight.core.modes import next_number
 from rushlight.core.views import look, put
 from rushlight.core.where import Where
 from rushlight.errors import sentence
+from rushlight.native import i64, mypyc_attr
 
 __all__ = [
     "AccumulateGrad", "CopySlices", "GraphNode", "accumulate_of", "backward_of",
@@ -108,6 +108,7 @@ class GraphNode(Node):
         """Let go of saved values, for nodes that are not of the op table."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AccumulateGradBase(GraphNode):
     """The end of a path: adds the gradient to `variable.grad`."""
 
@@ -118,6 +119,7 @@ class AccumulateGradBase(GraphNode):
         return ()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CopySlicesBase(GraphNode):
     """The history of a base that was written through a view; see Note [Rebased history].
 
@@ -170,11 +172,15 @@ def call_node(node: Any, *grads: Any) -> Any:
     return outs[0] if len(outs) == 1 else outs
 
 
-def _call(self: Any, *grads: Any) -> Any:
-    return call_node(self, *grads)
+def _caller() -> Any:
+    # a function inside a function: compiled ones at the top level do not become methods
+    def call(self: Any, *grads: Any) -> Any:
+        return call_node(self, *grads)
+
+    return call
 
 
-node_base.members["__call__"] = _call
+node_base.members["__call__"] = _caller()
 
 
 def _visible(base: Any, title: str) -> Any:
@@ -314,12 +320,12 @@ def describe_overwritten(node: Node, stamp: i64) -> str:
     source: i64 = position if plan.variadic else plan.sources[position]
     maker = ""
     if source < 0:
-        maker = f", which is output {-1 - source} of {type(node).__name__},"
+        maker = f", which is output {-1 - source} of {title_of(node)},"
     else:
         target = node.nexts[source]
         if isinstance(target, Node) and not isinstance(target, AccumulateGradBase):
             nr = 0 if node.nrs is None else node.nrs[source]
-            maker = f", which is output {nr} of {type(target).__name__},"
+            maker = f", which is output {nr} of {title_of(target)},"
     version = culprit.version
     kind = factory.cls.type(wrap(value))
     written = Where(culprit.code, culprit.offset)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mypy_extensions import mypyc_attr
-
 from rushlight.core.graph import Op, TensorBase
-from rushlight.core.record import pair, slots, unary, with_number
+from rushlight.core.record import pair, plain_pair, slots, unary, with_number
+from rushlight.native import mypyc_attr
 
-__all__ = ["Operators", "OperatorTable", "table"]
+__all__ = ["OperatorTable", "Operators", "table"]
 
 
 class OperatorTable:
@@ -26,6 +25,8 @@ class OperatorTable:
         self.neg: Op = self.add
         self.rsub: Op = self.add  # other - self
         self.reciprocal: Op = self.add
+        self.mm: Op = self.add
+        self.matmul: Any = None  # of tensors that are not two plain matrices
         self.accepts: Any = None  # accepts(x): may x stand beside a tensor?
 
 
@@ -71,6 +72,14 @@ class Operators(TensorBase):
     def __rtruediv__(self, other: Any) -> Any:
         # PyTorch's graph of 1 / x: a reciprocal, then a product
         return _both(table.mul, unary(table.reciprocal, self), other)
+
+    def __matmul__(self, other: Any) -> Any:
+        if not isinstance(other, TensorBase):
+            return NotImplemented
+        b: TensorBase = other
+        if self.array.ndim == 2 and b.array.ndim == 2 and plain_pair(self, b):
+            return pair(table.mm, self, b)
+        return table.matmul(self, b)
 
     def __neg__(self) -> Any:
         return unary(table.neg, self)

@@ -32,11 +32,11 @@ class WhileBusy:
 
 def install() -> None:
     """Put the filter in place, once."""
-    for entry in warnings.filters:
+    filters: Any = warnings.filters
+    for entry in filters:
         if isinstance(entry[1], WhileBusy):
             return
-    ours: Any = ("ignore", WhileBusy(), RuntimeWarning, None, 0)
-    warnings.filters.insert(0, ours)  # type: ignore[attr-defined]
+    filters.insert(0, ("ignore", WhileBusy(), RuntimeWarning, None, 0))
     if hasattr(warnings, "_filters_mutated"):
         warnings._filters_mutated()
 

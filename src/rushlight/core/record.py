@@ -9,14 +9,24 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 import numpy as np
-from mypy_extensions import i64
 
 from rushlight.core.families import Arithmetic
 from rushlight.core.graph import Node, Op, Plan, Storage, TensorBase, asks, begin_node, wrap
 from rushlight.core.modes import grad_enabled, inference_enabled, state
 from rushlight.core.quiet import again
+from rushlight.native import i64
 
-__all__ = ["apply", "binary", "evaluate", "normal", "recording", "remember", "unary"]
+__all__ = [
+    "apply",
+    "binary",
+    "evaluate",
+    "normal",
+    "pair",
+    "plain_pair",
+    "recording",
+    "remember",
+    "unary",
+]
 
 _ndarray: Final = np.ndarray
 _generic: Final = np.generic
@@ -24,7 +34,7 @@ _asarray: Final = np.asarray
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
 _LAST_BIT: Final[i64] = 1 << 62
-_DIFFERENTIABLE: Final = "fcV"  # kinds of dtype that carry gradients (V: ml_dtypes' floats)
+_DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_dtypes')
 
 
 class Slots:
@@ -127,8 +137,22 @@ def binary(op: Any, a: Any, b: Any) -> Any:
     return slots.elementwise(op, (a, b))
 
 
+def plain_pair(a: TensorBase, b: TensorBase) -> bool:
+    """Whether two tensors are float32 or float64 alike, on one device, and no mode is active."""
+    xa = a.array
+    xb = b.array
+    dtype = xa.dtype
+    return (
+        (dtype is _F32 or dtype is _F64)
+        and xb.dtype is dtype
+        and state.active == 0
+        and type(xa) is type(xb)
+    )
+
+
 def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
-    """An element-wise op of two tensors: the hottest path there is."""
+    """An op of two tensors alike that is element-wise, or whose rules need nothing but them:
+    the hottest path there is."""
     xa = a.array
     xb = b.array
     dtype = xa.dtype

@@ -17,12 +17,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy_extensions import i64
-
 from rushlight.arrays.vocabulary import laid_out, overwrite
-from rushlight.core.graph import Node, Op, Plan, TensorBase, View, asks, begin_node, plan_for, wrap_as
+from rushlight.core.graph import (
+    Node,
+    Op,
+    Plan,
+    TensorBase,
+    View,
+    asks,
+    begin_node,
+    plan_for,
+    title_of,
+    wrap_as,
+)
 from rushlight.core.modes import current, state
 from rushlight.core.record import apply, slots
+from rushlight.native import i64
 
 __all__ = ["AsStrided", "Put", "edge_of_view", "look", "look_at", "look_at_many", "put", "refresh"]
 
@@ -154,9 +164,7 @@ def raise_forbidden(t: TensorBase, view: View, written: bool = False) -> None:
     )
     start = ""
     if t.node is not None:
-        maker = type(t.node).__name__
-        cut = maker.rfind("Backward")
-        start = f"Output {t.index} of {maker[:cut] if cut > 0 else maker} is a view"
+        start = f"Output {t.index} of {title_of(t.node)} is a view"
     if view.how == "no_grad" or not start:
         start = start + " of a view which was created" if start else "A view was created"
         raise RuntimeError(

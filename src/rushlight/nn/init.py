@@ -91,7 +91,15 @@ def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Any = None,
 ) -> Any:  # fmt: skip
-    """Normal, cut off at `a` and `b`: uniform draws through the inverse of its integral."""
+    """Normal, but only values between `a` and `b`: others are drawn again.
+
+    Where few normal numbers would fall between them, uniform ones are drawn and kept with the
+    probability of the normal distribution.
+
+    >>> import rushlight as torch
+    >>> bool((torch.nn.init.trunc_normal_(torch.empty(100)).abs() <= 2).all())
+    True
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
@@ -103,12 +111,36 @@ def trunc_normal_(
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
     with no_grad():
-        low, high = below((a - mean) / std), below((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        share = below((b - mean) / std) - below((a - mean) / std)
+        if share > 0.3:
+            return _among_normals(tensor, mean, std, a, b, generator)
+        return _among_uniforms(tensor, mean, std, a, b, generator)
+
+
+def _among_normals(
+    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
+) -> Any:
+    low, high = (tensor.new_tensor(x).item() for x in (a, b))
+    tensor.normal_(mean, std, generator=generator)
+    while bool((outside := (tensor < low) | (tensor > high)).any()):
+        again = functions["empty_like"](tensor).normal_(mean, std, generator=generator)
+        tensor.copy_(functions["where"](outside, again, tensor))
+    return tensor
+
+
+def _among_uniforms(
+    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
+) -> Any:
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    pending: Any = None
+    while pending is None or bool(pending.any()):
+        drawn = functions["empty_like"](tensor).uniform_(a, b, generator=generator)
+        tensor.copy_(drawn if pending is None else functions["where"](pending, drawn, tensor))
+        density = drawn.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+        chance = functions["empty_like"](tensor).uniform_(generator=generator).log_()
+        refused = chance.gt(density)
+        pending = refused if pending is None else pending & refused
+    return tensor
 
 
 def constant_(tensor: Any, val: float) -> Any:

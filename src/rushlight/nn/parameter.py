@@ -49,7 +49,7 @@ class Parameter(Tensor, metaclass=ParameterClass):
             data = functions["empty"](0)
         if not isinstance(data, TensorBase):
             data = data.detach()  # PyTorch's AttributeError for what is no tensor
-        if requires_grad and data.array.dtype.kind not in "fcV":
+        if requires_grad and data.array.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import exp, expm1, maximum, minimum, special, tanh, where
-from rushlight.core.families import Elementwise
+from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import Node
 from rushlight.ops.special import by_name
 from rushlight.ops.table import op
@@ -191,12 +191,16 @@ class Silu(Activation):
     name = "silu"
     kernel = "silu_cpu"
     saves = ("self",)
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
-        return x * special(x, "expit")
+        return x * self.sigmoid(x)
+
+    def sigmoid(self, x: Any) -> Any:
+        return 1 / (1 + exp(-x)) if is_complex(x) else special(x, "expit")
 
     def partials(self, x: Any) -> Any:
-        s = special(x, "expit")
+        s = self.sigmoid(x)
         return (s * (1 + x * (1 - s)),)
 
 

@@ -12,11 +12,12 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
+from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
 from rushlight.ops.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
 from rushlight.ops.run import operand, result_dtype
-from rushlight.ops.table import functions, methods, op, public, word_for
+from rushlight.ops.table import function, functions, methods, op, public, word_for
 
 __all__ = [
     "attach_operator",
@@ -248,6 +249,11 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     >>> torch.rsub(torch.tensor([1., 2.]), 10)
     tensor([9., 8.])
     """
+    if not isinstance(input, TensorBase):
+        raise invalid(
+            "rsub", (input, other), "(Tensor input, Tensor other, *, Number alpha = 1)",
+            "(Tensor input, Number other, Number alpha = 1)",
+        )  # fmt: skip
     check_operands("rsub", input, other)
     input, other = operand(input), operand(other)
     refuse_bools((input, other))
@@ -378,7 +384,13 @@ attach_operator("add", None, functions["add_"])
 attach_operator("sub", None, functions["sub_"])
 attach_operator("mul", None, functions["mul_"])
 attach_operator("truediv", None, functions["div_"])
-attach_operator("div", functions["div"], functions["div_"])
+attach_operator("div", functions["div"], functions["div_"], swapped=False)
+
+
+@function(name="__rdiv__", free=False)
+def _rdiv(input: Any, other: Any) -> Any:
+    """`__rtruediv__` by its old name."""
+    return Operators.__rtruediv__(input, other)
 
 
 # --- the words of rules ---------------------------------------------------------------------------

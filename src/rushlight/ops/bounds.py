@@ -27,7 +27,7 @@ from rushlight.ops.pointwise import (
     not_implemented,
     with_numbers,
 )
-from rushlight.ops.run import operand, result_dtype
+from rushlight.ops.run import operand, put, result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public
 
@@ -530,8 +530,5 @@ def frexp(input: Any, *, out: Any = None) -> Any:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     pair = return_types.frexp(apply(FREXP, input))
     if out is not None:
-        for target, source in zip(out, pair):
-            v.overwrite(target.array, source.array)
-            target.memory.written()
-        return return_types.frexp(out)
+        return return_types.frexp([put(o, y.array) for o, y in zip(out, pair)])
     return pair

@@ -11,7 +11,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, unary
+from rushlight.core.record import apply, binary, normal, unary
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arithmetic_api import (
     attach_operator,
@@ -22,7 +22,7 @@ from rushlight.ops.arithmetic_api import (
     raw_dtype,
 )
 from rushlight.ops.pointwise import answer_with, expose, not_implemented
-from rushlight.ops.run import operand, result_dtype, run_out
+from rushlight.ops.run import operand, put, result_dtype, run_out
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, methods, op, public, word_for
 
@@ -167,7 +167,7 @@ def isclose(
     if equal_nan and not integral(a):
         close = v.logical_or(close, v.logical_and(v.isnan(a), v.isnan(b)))
     if rtol == 0 and atol == 0:
-        return wrap(close)
+        return wrap(normal(close))
     if integral(b):
         b = v.cast(b, dtypes.default.numpy)
         a = v.cast(a, dtypes.default.numpy)
@@ -176,7 +176,7 @@ def isclose(
     except ValueError:
         raise RuntimeError(broadcast_mismatch(a.shape, b.shape)) from None
     allowed = atol + v.absolute(rtol * b)
-    return wrap(v.logical_or(close, v.logical_and(v.isfinite(apart), apart <= allowed)))
+    return wrap(normal(v.logical_or(close, v.logical_and(v.isfinite(apart), apart <= allowed))))
 
 
 @function()
@@ -784,12 +784,8 @@ def isin(
     x = v.cast(a.array, common) if isinstance(a, TensorBase) else v.constant(like, a, common)
     many = v.cast(b.array, common) if isinstance(b, TensorBase) else v.constant(like, b, common)
     found = _among(x, v.reshape(many, (-1,)))
-    result = wrap(v.logical_not(found) if invert else found)
-    if out is not None:
-        v.overwrite(out.array, result.array)
-        out.memory.written()
-        return out
-    return result
+    result = normal(v.logical_not(found) if invert else found)
+    return wrap(result) if out is None else put(out, result)
 
 
 def _among(x: Any, many: Any) -> Any:

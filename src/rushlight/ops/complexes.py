@@ -21,7 +21,7 @@ from rushlight.ops.pointwise import (
     answer_with,
     expose,
 )
-from rushlight.ops.run import run_inplace
+from rushlight.ops.run import put, run_inplace
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, methods, op, word_for
 
@@ -88,11 +88,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     """
     check_tensors("conj_physical", input=input)
     result = unary(CONJ_PHYSICAL, input) if is_complex(input) else input
-    if out is not None:
-        v.overwrite(out.array, result.array)
-        out.memory.written()
-        return out
-    return result
+    return result if out is None else put(out, result.array)
 
 
 @function()

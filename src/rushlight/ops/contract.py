@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import narrow_matmul, reshape, swap, total
-from rushlight.core.families import Bilinear, conj
+from rushlight.arrays.vocabulary import narrow_matmul, reshape, swap, total, turned
+from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.modes import state
 from rushlight.core.record import apply, binary, recording
 from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.run import put
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
 
@@ -108,9 +109,11 @@ class Mm(Bilinear):
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         nexts = node.nexts
+        if is_complex(g):
+            a, b = conj(a), conj(b)
         return (
-            times(g, swap(conj(b), -1, -2)) if nexts[0] is not None else None,
-            times(swap(conj(a), -1, -2), g) if nexts[1] is not None else None,
+            times(g, turned(b)) if nexts[0] is not None else None,
+            times(swap(a, -1, -2), g) if nexts[1] is not None else None,
         )
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -312,11 +315,7 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
             f"Expected out tensor to have dtype {c_name(y.dtype)}, "
             f"but got {c_name(out.array.dtype)} instead"
         )
-    if out.array.shape != y.shape:
-        out.array = v.empty(out.array, y.shape, y.dtype)
-    v.overwrite(out.array, y)
-    out.memory.written()
-    return out
+    return put(out, y)
 
 
 @functools.lru_cache(maxsize=1024, typed=True)

@@ -21,6 +21,7 @@ from rushlight.arrays.host import (
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish, recording
 from rushlight.dtypes import type_name
+from rushlight.ops.run import put
 from rushlight.ops.table import function
 
 __all__ = [
@@ -91,7 +92,7 @@ def made(array: Any, requires_grad: bool) -> Any:
     """A new tensor, a leaf that asks for gradients if `requires_grad`."""
     t = finish(wrap(array))
     if requires_grad:
-        if array.dtype.kind not in "fcV":
+        if array.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
@@ -172,11 +173,7 @@ def into(name: str, out: Any, array: Any, dtype: Any, requires_grad: bool) -> An
         raise RuntimeError(
             f"dtype {dtype.scalar_type} does not match dtype of out parameter ({have.scalar_type})"
         )
-    if out.array.shape != array.shape:
-        out.array = v.empty(out.array, array.shape, out.array.dtype)
-    v.overwrite(out.array, from_host(array, out.array))
-    out.memory.written()
-    return out
+    return put(out, from_host(array, out.array))
 
 
 # --- from values ----------------------------------------------------------------------------------

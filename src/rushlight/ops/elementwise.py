@@ -242,6 +242,8 @@ class RoundDecimals(Flat):
         self.decimals = decimals
 
     def forward(self, x: Any) -> Any:
+        if self.decimals == 0:
+            return v.rint(x)
         ten = 10.0 ** abs(self.decimals)
         return v.rint(x * ten) / ten if self.decimals > 0 else v.rint(x / ten) * ten
 
@@ -262,7 +264,7 @@ answer_with("rint", ROUND)
 
 
 @public(inplace=True, name="round", namespace="special")
-def round_to(input: Any, *, decimals: int = 0) -> Any:
+def round_to(input: Any, *, decimals: int | None = None) -> Any:
     """round(input, *, decimals=0, out=None) -> Tensor
 
     Round to the nearest integer, halves to the even one; or to a number of decimals.
@@ -272,7 +274,7 @@ def round_to(input: Any, *, decimals: int = 0) -> Any:
     (tensor([0., 2.]), tensor([0.1200]))
     """
     check_tensors("round", input=input)
-    return (ROUND if decimals == 0 else RoundDecimals(decimals)), (input,)
+    return (ROUND if decimals is None else RoundDecimals(decimals)), (input,)
 
 
 @op

@@ -378,6 +378,8 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
 
 def _largest(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
     """The three forms of `max` and `min`: over all, along a dimension, of two tensors."""
+    if dim is not ... and not isinstance(input, TensorBase):
+        raise mismatch(name, input, dim)
     array = tensor_of(input, name)
     if isinstance(dim, TensorBase):
         dim, other = ..., dim

@@ -17,7 +17,7 @@ from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.run import result_dtype
+from rushlight.ops.run import put, result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.shape import Join, cat, stack, zeros_as
 from rushlight.ops.table import function, functions, namespaces, op, public
@@ -307,11 +307,7 @@ def _into(name: str, result: Any, out: Any) -> Any:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
-    if out.array.shape != result.array.shape:
-        out.array = v.empty(out.array, result.array.shape, out.array.dtype)
-    v.overwrite(out.array, result.array)
-    out.memory.written()
-    return out
+    return put(out, result.array)
 
 
 @op
@@ -458,7 +454,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     if count < 0:
         raise RuntimeError("N must be non-negative.")
     one = wrap(v.full(x.array, x.array.shape, 1, x.array.dtype))
-    if not (x.array.dtype.kind in "fcV" or x.array.dtype.itemsize == 8):
+    if not (x.array.dtype.kind in "fcVW" or x.array.dtype.itemsize == 8):
         x, one = x.long(), one.long()  # type: ignore[attr-defined]
     columns: list[Any] = []
     for k in range(count):

@@ -254,6 +254,8 @@ def embedding(
     expect_tensor(weight, "embedding", "weight", 2)
     if sparse:
         raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
+    if weight.array.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     rows = weight.array.shape[0]
     if padding_idx is None:
         padding_idx = -1

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import is_array, is_scalar
+from rushlight.arrays.host import has_values, is_scalar
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
@@ -160,6 +160,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
         )
     joint_shape(mask.array.shape, input.array.shape)
     if isinstance(value, TensorBase):
+        if value.array.dtype.kind == "c" and input.array.dtype.kind != "c":
+            number_for(value.array.item(), input.array.dtype)  # refuses an imaginary part
         return MaskedFillWith(), (input, mask, same_device(value, input))
     return MaskedFill(number_for(value, input.array.dtype)), (input, mask)
 
@@ -255,7 +257,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
             f"{_scalar_type(mask)}"
         )
     shape = joint_shape(mask.array.shape, input.array.shape)
-    if is_array(mask.array):
+    if has_values(mask.array):
         ones = int(v.broadcast(mask.array, shape).sum())
         if ones > source.array.size:
             raise RuntimeError("Number of elements of source < number of ones in mask")
@@ -462,7 +464,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         )
     axis = one_dim(dim, len(mine)) % max(len(mine), 1)
     places = indices.array
-    if is_array(places) and places.size and int(places.min()) < 0:
+    if has_values(places) and places.size and int(places.min()) < 0:
         n = mine[axis] if mine else 1
         indices = wrap(v.where(places < 0, places + n, places))
     if mine:
@@ -708,5 +710,13 @@ def as_strided_scatter(
         inside.append(width)
         width *= max(n, 1)
     offset = storage_offset or 0
+    last = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if 0 not in size and last > input.array.size:
+        width = input.array.dtype.itemsize
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+            f"itemsize {width} requiring a storage size of {last * width} are out of bounds for "
+            f"storage of size {input.array.size * width}"
+        )
     view = AsStrided(tuple(size), tuple(stride), offset, offset, tuple(reversed(inside)))
     return _into_region("as_strided_scatter", AsStridedScatter, view, input, src)

@@ -9,9 +9,10 @@ import warnings
 from typing import Any
 
 from rushlight.core.graph import TensorBase
+from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.contract import DOT, bmm_of, dot_of, into, mm_of, mv_of
+from rushlight.ops.contract import DOT, MM, bmm_of, dot_of, into, mm_of, mv_of
 from rushlight.ops.run import operand
 from rushlight.ops.table import function, word_for
 from rushlight.ops.view import UnsafeView
@@ -142,14 +143,8 @@ def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n if m == 1 else m for m, n in zip(wide_a, wide_b))
 
 
-@function(name="__matmul__", free=False)
-def _at(self: Any, other: Any) -> Any:
-    """self @ other"""
-    if not isinstance(other, TensorBase):
-        return NotImplemented
-    if self.array.ndim == 2 and other.array.ndim == 2:
-        return mm_of(self, other)
-    return product(self, other)
+operators.mm = MM
+operators.matmul = product  # `a @ b` that is not two plain matrices
 
 
 @function(name="__rmatmul__", free=False)
@@ -158,6 +153,11 @@ def _at_right(self: Any, other: Any) -> Any:
     if not isinstance(other, TensorBase):
         return NotImplemented
     return product(other, self)
+
+
+@word_for("turned")
+def _turned(x: Any) -> Any:
+    return x.transpose(-1, -2)
 
 
 @word_for("matmul", "narrow_matmul")

@@ -264,7 +264,7 @@ class KthValue(Chosen):
     """The `k`-th smallest along a dimension."""
 
     name = "kthvalue"
-    params = ("dims", "keepdim", "k")  # type: ignore[assignment]  # see Fold
+    params = ("dims", "keepdim", "k")
 
     def __init__(self, dims: tuple[int, ...], keepdim: bool, k: int) -> None:
         super().__init__(dims, keepdim)

@@ -14,6 +14,7 @@ from rushlight.ops.arithmetic_api import (
     check_integers,
     check_operands,
     check_tensors,
+    invalid,
     raw_dtype,
     zeros,
 )
@@ -158,6 +159,11 @@ def remainder(input: Any, other: Any) -> Any:
     >>> torch.remainder(torch.tensor([5., -5.]), 3)
     tensor([2., 1.])
     """
+    if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
+        raise invalid(
+            "remainder", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
+            "(Number self, Tensor other)", "(Tensor input, Number other, *, Tensor out = None)",
+        )  # fmt: skip
     check_integers("remainder_cpu", input, other)
     if isinstance(input, TensorBase):
         check_second("remainder", input, other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import warnings
 from typing import Any, Final, NoReturn
 
@@ -114,11 +115,32 @@ def _spaced(
     name: str, start: Any, end: Any, steps: Any, base: Any, out: Any, dtype: Any, layout: Any,
     device: Any, pin_memory: bool, requires_grad: bool,
 ) -> Any:  # fmt: skip
+    tensors = [isinstance(x, TensorBase) for x in (start, end)]
+    ranks = [x.array.ndim if isinstance(x, TensorBase) else 0 for x in (start, end)]
+    if any(ranks):
+        ends = [
+            f"{key} with {rank} dimension(s)"
+            for key, rank, is_tensor in zip(("start", "end"), ranks, tensors, strict=True)
+            if is_tensor
+        ]
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got "
+            f"{' and '.join(ends)}."
+        )
     first, last = number(start, name, "start", 1), number(end, name, "end", 2)
     count = whole(steps)
     if count is None:
+        got = ", ".join(map(type_name, (start, end, steps)))
+        more = "" if base is None else ", float base = 10.0"
+        forms = "".join(
+            f"\n * ({a} start, {b} end, int steps{more}, *, Tensor out = None, "
+            "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
+            "bool pin_memory = False, bool requires_grad = False)"
+            for b, a in itertools.product(("Tensor", "Number"), repeat=2)
+        )
         raise TypeError(
-            f"{name}(): argument 'steps' (position 3) must be int, not {type_name(steps)}"
+            f"{name}() received an invalid combination of arguments - got ({got}), "
+            f"but expected one of:{forms}\n"
         )
     if count < 0:
         raise RuntimeError("number of steps must be non-negative")

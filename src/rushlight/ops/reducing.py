@@ -16,18 +16,17 @@ from rushlight.arrays.vocabulary import (
     equal,
     isnan,
     low_precision,
-    overwrite,
     pad,
     permute,
     reshape,
     where,
     window,
 )
-from rushlight.arrays.vocabulary import empty as empty_array
 from rushlight.core.families import Reduce
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply, recording
 from rushlight.ops.arguments import axes_of, one_dim, some_dims
+from rushlight.ops.run import put
 
 __all__ = [
     "Fold", "count", "dims_of", "filled", "fold", "mismatch", "narrow", "negatives", "nonempty",
@@ -101,7 +100,7 @@ def same(x: Any, y: Any) -> Any:
 class Fold(Reduce):
     """A reduction whose rules bring results back into the shape of the input."""
 
-    params: ClassVar[tuple[str, ...]] = ("dims", "keepdim")  # type: ignore[assignment]  # any number
+    params: ClassVar[tuple[str, ...]] = ("dims", "keepdim")
 
     def back(self, g: Any, shape: tuple[int, ...]) -> Any:
         """`g`, of the output's shape, with the reduced axes as size 1 (a 0-d one as it is)."""
@@ -202,11 +201,7 @@ def filled(function: str, out: Any, result: Any) -> Any:
             f"result type {have.scalar_type} can't be cast to the desired output type "
             f"{want.scalar_type}"
         )
-    if out.array.shape != result.array.shape:
-        out.array = empty_array(out.array, result.array.shape, out.array.dtype)
-    overwrite(out.array, result.array)
-    out.memory.written()
-    return out
+    return put(out, result.array)
 
 
 def pair(function: str, kind: Any, op: Any, input: Any, out: Any) -> Any:

@@ -10,10 +10,16 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import asarray, check_same_device, from_host, is_array, is_scalar
+from rushlight.arrays.host import asarray, check_same_device, device_of, is_array, is_scalar
 from rushlight.core.families import Elementwise, ViewOp
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.inplace import check_partial_overlap, check_writable, write, write_raw
+from rushlight.core.inplace import (
+    check_partial_overlap,
+    check_writable,
+    overlaps,
+    write,
+    write_raw,
+)
 from rushlight.core.record import (
     apply,
     binary,
@@ -28,7 +34,7 @@ from rushlight.core.record import (
 )
 from rushlight.core.views import look_at
 
-__all__ = ["elementwise", "operand", "result_dtype", "run", "run_inplace", "run_out"]
+__all__ = ["elementwise", "operand", "put", "result_dtype", "run", "run_inplace", "run_out"]
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -45,6 +51,17 @@ def operand(x: Any) -> Any:
         dtypes.of(x.dtype)
         return wrap(x)
     raise TypeError(f"unsupported operand of type '{type(x).__name__}': expected a Tensor or a number")
+
+
+def together(xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands on one device: a 0-d tensor on the CPU goes to the others', any other is an
+    error. The way there is recorded, so that its gradient comes back."""
+    arrays = [x.array for x in xs if isinstance(x, TensorBase)]
+    if all(type(a) is type(arrays[0]) for a in arrays[1:]):
+        return xs
+    check_same_device(arrays)
+    place = device_of(next(a for a in arrays if not is_array(a)))
+    return tuple([v.moved(x, place) if isinstance(x, TensorBase) else x for x in xs])
 
 
 def category(x: Any) -> tuple[dtypes.dtype, Any]:
@@ -75,8 +92,6 @@ def result_dtype(xs: tuple[Any, ...]) -> dtypes.dtype:
 def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The raw result of an element-wise op in PyTorch's dtype, and the raw inputs as given."""
     arrays = [x.array for x in xs if isinstance(x, TensorBase)]
-    if len(arrays) > 1 and any(type(a) is not type(arrays[0]) for a in arrays):
-        check_same_device(arrays)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     common = result_dtype(xs)
     promotion = op.promotion
@@ -98,8 +113,6 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
             else:
                 ready.append(v.constant(like, _number(r, common), inside))
         else:
-            if r.ndim == 0 and type(r) is not type(like):
-                r = from_host(r, like)
             ready.append(v.cast(r, inside))
     y = normal(evaluate(op, *ready))
     if inside is not answer and promotion != "bool" and y.dtype == inside:
@@ -125,6 +138,7 @@ def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
     xs = tuple([operand(x) for x in xs])
     if not any(isinstance(x, TensorBase) for x in xs):
         xs = (wrap(asarray(xs[0], dtypes.of_scalar(xs[0]).numpy)), *xs[1:])
+    xs = together(xs)
     y, raws = computed(op, xs)
     return settle_elementwise(op, xs, raws, y)
 
@@ -132,7 +146,7 @@ def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
 def settle_elementwise(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
     t = finish(wrap(y))
     node = node_for(op, xs, raws)
-    if node is not None and y.dtype.kind in "fcV":
+    if node is not None and y.dtype.kind in "fcVW":
         if op.plan.saves:
             remember_all(node, op.plan, xs, raws, [t])
         t.node = node
@@ -164,7 +178,9 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
         return write(op, *xs)
     check_writable(target, True, xs[1:])
     check_partial_overlap(target, xs[1:])
-    xs = tuple([operand(x) for x in xs])
+    xs = together(tuple([operand(x) for x in xs]))
+    if xs[0] is not target:
+        check_same_device([v.reshape(target.array, (1,)), xs[0].array])
     y, raws = computed(op, xs)
     have, want = dtypes.of(y.dtype), dtypes.of(target.array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
@@ -192,8 +208,18 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
             f"result type {have.scalar_type} can't be cast to the desired output type "
             f"{want.scalar_type}"
         )
-    if out.array.shape != result.array.shape:
-        out.array = v.empty(out.array, result.array.shape, out.array.dtype)
-    v.overwrite(out.array, result.array)
+    return put(out, result.array)
+
+
+def put(out: Any, array: Any) -> Any:
+    """Write a finished array into `out`, which is resized if its shape differs."""
+    if overlaps(out.array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+    if out.array.shape != array.shape:
+        out.array = v.empty(out.array, array.shape, out.array.dtype)
+    v.overwrite(out.array, array)
     out.memory.written()
     return out

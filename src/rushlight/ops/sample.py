@@ -533,5 +533,8 @@ def multinomial(
     expect_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
+    if isinstance(out, TensorBase) and dtypes.of(out.array.dtype) is not dtypes.int64:
+        kind = dtypes.of(out.array.dtype).scalar_type
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     drawn = random.multinomial(to_host(input.array), count, bool(replacement), gen)
     return into("multinomial", out, from_host(drawn, input.array), dtypes.int64, False)

@@ -13,13 +13,14 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import is_array
+from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.index import IndexPut, checked_index, checked_values, index_put_into, run_indexed
+from rushlight.ops.run import run_inplace
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
 from rushlight.ops.view import Slice
@@ -47,6 +48,8 @@ def scattering(
         @functools.wraps(fn)
         def write(*args: Any, **kwargs: Any) -> Any:
             what, xs = fn(*args, **kwargs)
+            if "self" in what.saves:  # its rule reads the old value: a copy of it is kept
+                return run_inplace(what, xs)
             return write_directly(what, xs[0], xs[1:], what.store, what.overlap)
 
         write.__name__ = write.__qualname__ = title + "_"
@@ -68,9 +71,9 @@ def check_bounds(
 ) -> None:
     """Raise `error(text)` for the first index that is not in range. `text` has fields {i}, {n}.
 
-    Only arrays in the host's memory are looked at.
+    What is merely the record of an array is not looked at.
     """
-    if not is_array(index) or index.size == 0:
+    if not has_values(index) or index.size == 0:
         return
     low, high = int(index.min()), int(index.max())
     least = -size if negative else 0

@@ -574,6 +574,8 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
             f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(given)}"
         )
     rank = input.array.ndim
+    if given and not rank:
+        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
     found = tuple([one_dim(d, rank) for d in given])
     return Roll(by, found if rank else ()), (input,)
 

@@ -236,6 +236,12 @@ def _split_along(name: str, input: Any, where: Any, dim: int, least: int) -> Any
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
             f"with {rank} dimensions!"
         )
+    if isinstance(where, (str, float)):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, "
+            f"{type(where).__name__}), but expected one of:\n * (Tensor input, int sections)\n"
+            " * (Tensor input, tuple of ints indices)\n"
+        )
     if not isinstance(where, (tuple, list)):
         n = input.array.shape[dim]
         if where <= 0 or n % where:

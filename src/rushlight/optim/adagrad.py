@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays.vocabulary import sqrt
-from rushlight.autograd.grad_mode import enable_grad
 from rushlight.ops.table import functions
 from rushlight.optim.optimizer import (
     Optimizer,
-    Raw,
-    Recorded,
     check_flags,
     check_lr,
     check_not_negative,
     count,
+    number,
     real,
+    update,
     zero_step,
 )
 
@@ -90,30 +89,23 @@ class Adagrad(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""
-        loss = self._loss(closure)
-        for group in self.param_groups:
-            if group["differentiable"]:
-                with enable_grad():
-                    self._step(group, Recorded)
-            else:
-                self._step(group, Raw)
-        return loss
+        return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], way: Any) -> None:
-        of, put, number = way.of, way.put, way.number
-        lr, slowing = number(group["lr"]), group["lr_decay"]
-        decay, eps = number(group["weight_decay"]), group["eps"]
-        for param, grad, state in self._work(group):
-            n = count(state)
-            param, grad, kept = real(param), real(grad), real(state["sum"])
-            p, g = of(param), of(grad)
-            if group["maximize"]:
+    def _step(self, group: dict[str, Any], recorded: bool) -> None:
+        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
+        slowing, eps, maximize = group["lr_decay"], group["eps"], group["maximize"]
+
+        def rule(n: int, g: Any, p: Any, total: Any) -> tuple[Any, ...]:
+            if maximize:
                 g = -g
             if decay != 0:
                 g = g + decay * p
-            total = of(kept) + g * g
-            put(kept, total)
-            put(param, p - lr / (1 + (n - 1) * slowing) * (g / (sqrt(total) + eps)))
+            total = total + g * g
+            return p - lr / (1 + (n - 1) * slowing) * (g / (sqrt(total) + eps)), total
+
+        for param, grad, state in self._work(group):
+            targets = [real(param), real(state["sum"])]
+            update(rule, count(state), recorded, real(grad), targets)
 
     def share_memory(self) -> None:
         """Does nothing: rushlight has no memory that is shared between processes."""

@@ -6,22 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays.vocabulary import maximum, sqrt
-from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.graph import TensorBase
 from rushlight.ops.table import functions
 from rushlight.optim.optimizer import (
     Optimizer,
-    Raw,
-    Recorded,
     check_flags,
     check_lr,
     check_not_negative,
     count,
+    number,
     real,
+    update,
     zero_step,
 )
 
 __all__ = ["Adam"]
+
+NAMES = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
 
 class Adam(Optimizer):
@@ -94,50 +95,40 @@ class Adam(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""
-        loss = self._loss(closure)
-        for group in self.param_groups:
-            if group["differentiable"]:
-                with enable_grad():
-                    self._step(group, Recorded)
-            else:
-                self._step(group, Raw)
-        return loss
+        return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], way: Any) -> None:
-        of, put, number = way.of, way.put, way.number
-        lr, eps, amsgrad = number(group["lr"]), group["eps"], group["amsgrad"]
-        beta1, beta2 = number(group["betas"][0]), number(group["betas"][1])
-        decay, decoupled = number(group["weight_decay"]), group["decoupled_weight_decay"]
-        for param, grad, state in self._work(group):
-            if not state:
-                _start(state, param, amsgrad)
-            n = count(state)
-            param, grad = real(param), real(grad)
-            mean, square = real(state["exp_avg"]), real(state["exp_avg_sq"])
-            p, g = of(param), of(grad)
-            if group["maximize"]:
+    def _step(self, group: dict[str, Any], recorded: bool) -> None:
+        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
+        beta1, beta2 = (number(beta, recorded) for beta in group["betas"])
+        eps, amsgrad = group["eps"], group["amsgrad"]
+        decoupled, maximize = group["decoupled_weight_decay"], group["maximize"]
+
+        def rule(n: int, g: Any, p: Any, m: Any, v: Any, *largest: Any) -> tuple[Any, ...]:
+            if maximize:
                 g = -g
             if decay != 0:
                 if decoupled:
                     p = p * (1 - lr * decay)
                 else:
                     g = g + decay * p
-            m, v = of(mean), of(square)
             m = m + (1 - beta1) * (g - m)
             v = beta2 * v + (1 - beta2) * (g * g)
-            put(mean, m)
-            put(square, v)
-            if amsgrad:
-                largest = real(state["max_exp_avg_sq"])
-                v = maximum(of(largest), v)
-                put(largest, v)
+            high = maximum(largest[0], v) if largest else v
             size = lr / (1 - beta1**n)
-            put(param, p - size * (m / (sqrt(v) / (1 - beta2**n) ** 0.5 + eps)))
+            p = p - size * (m / (sqrt(high) / (1 - beta2**n) ** 0.5 + eps))
+            return (p, m, v, high) if largest else (p, m, v)
+
+        for param, grad, state in self._work(group):
+            if not state:
+                _start(state, param, amsgrad)
+            kept = [state[name] for name in NAMES[: 3 if amsgrad else 2]]
+            targets = [real(t) for t in (param, *kept)]
+            update(rule, count(state), recorded, real(grad), targets)
 
 
 def _start(state: dict[str, Any], param: Any, amsgrad: bool) -> None:
     state["step"] = zero_step()
-    for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if amsgrad else 2]:
+    for name in NAMES[: 3 if amsgrad else 2]:
         state[name] = functions["zeros_like"](param)
 
 

@@ -3,9 +3,11 @@
 Imported by the other files of `optim`, and by users who write optimisers of their own.
 
 Note [Rules of optimisers]
-    A rule is plain maths: `p - lr * g`. Usually it runs on raw arrays (`Raw`), which nothing
-    records. With `differentiable=True` the same rule runs on tensors (`Recorded`), so that the
-    step itself can be differentiated, by the learning rate for one.
+    A rule is plain maths, element by element: (step number, gradient, parameter, what is kept) to
+    (new parameter, new kept). Usually it runs on raw arrays, which nothing records, and on large
+    ones block by block, so that what it computes on the way stays in the processor's cache. With
+    `differentiable=True` the same rule runs on tensors: then the step itself can be
+    differentiated, by the learning rate for one.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from itertools import chain
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays.host import is_array
 from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.graph import TensorBase
@@ -39,46 +42,53 @@ class Required:
 
 
 required: Final = Required()
+BLOCK: Final = 1 << 14  # elements
 
 
-class Raw:
-    """A rule's view of tensors: their arrays. See Note [Rules of optimisers]."""
+def update(
+    rule: Callable[..., tuple[Any, ...]], n: int, recorded: bool, grad: Any, targets: list[Any]
+) -> None:
+    """targets = rule(n, grad, *targets): the parameter first, then what the optimiser keeps.
 
-    @staticmethod
-    def of(t: Any) -> Any:
-        return t.array
-
-    @staticmethod
-    def number(x: Any) -> Any:
-        return x.item() if isinstance(x, TensorBase) else x  # type: ignore[attr-defined]
-
-    @staticmethod
-    def put(t: Any, y: Any) -> None:
-        overwrite(t.array, y)
+    See Note [Rules of optimisers].
+    """
+    if recorded:
+        for t, y in zip(targets, rule(n, grad, *targets)):
+            t.copy_(y)
+        return
+    g = grad.array
+    raws = [t.array for t in targets]
+    if g.size > BLOCK and all(is_array(a) and a.flags.c_contiguous for a in (g, *raws)):
+        _by_blocks(rule, n, g, raws)
+    else:
+        for raw, y in zip(raws, rule(n, g, *raws)):
+            overwrite(raw, y)
+    for t in targets:
         t.memory.written()
 
 
-class Recorded:
-    """A rule's view of tensors: themselves."""
+def _by_blocks(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
+    g = g.reshape(-1)
+    raws = [raw.reshape(-1) for raw in raws]
+    for start in range(0, g.size, BLOCK):
+        here = slice(start, start + BLOCK)
+        parts = [raw[here] for raw in raws]
+        for part, y in zip(parts, rule(n, g[here], *parts)):
+            overwrite(part, y)
 
-    @staticmethod
-    def of(t: Any) -> Any:
-        return t
 
-    @staticmethod
-    def number(x: Any) -> Any:
-        return x
-
-    @staticmethod
-    def put(t: Any, y: Any) -> None:
-        t.copy_(y)
+def number(x: Any, recorded: bool) -> Any:
+    """An option that may be a tensor: as a number, unless its own gradient may be asked for."""
+    if isinstance(x, TensorBase) and not recorded:
+        return x.array.item()
+    return x
 
 
 def count(state: dict[str, Any]) -> int:
     """One step more, kept as the 0-d tensor that PyTorch keeps."""
     step = state["step"]
     n = int(step.item()) + 1
-    Raw.put(step, functions["tensor"](float(n), dtype=step.dtype).array)
+    step.fill_(float(n))
     return n
 
 
@@ -250,12 +260,23 @@ class Optimizer:
         """Change the parameters by their gradients. `closure` computes the loss anew."""
         raise NotImplementedError
 
-    def _loss(self, closure: Callable[[], Any] | None) -> Any:
-        """What the closure gives, computed with gradients."""
-        if closure is None:
-            return None
-        with enable_grad():
-            return closure()
+    def _step_groups(self, closure: Callable[[], Any] | None) -> Any:
+        """What `step` does in all optimisers here: the loss, then the groups, by `_step`."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            if group["differentiable"]:
+                with enable_grad():
+                    self._step(group, True)
+            else:
+                self._step(group, False)
+        return loss
+
+    def _step(self, group: dict[str, Any], recorded: bool) -> None:
+        """Change the parameters of one group."""
+        raise NotImplementedError
 
     def _work(self, group: dict[str, Any]) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
         """The parameters of a group that have a gradient, with it and with their state."""

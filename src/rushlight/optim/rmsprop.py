@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays.vocabulary import sqrt
-from rushlight.autograd.grad_mode import enable_grad
 from rushlight.ops.table import functions
 from rushlight.optim.optimizer import (
     Optimizer,
-    Raw,
-    Recorded,
     check_lr,
     check_not_negative,
     count,
+    number,
     real,
+    update,
     zero_step,
 )
 
@@ -81,49 +80,39 @@ class RMSprop(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""
-        loss = self._loss(closure)
-        for group in self.param_groups:
-            if group["differentiable"]:
-                with enable_grad():
-                    self._step(group, Recorded)
-            else:
-                self._step(group, Raw)
-        return loss
+        return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], way: Any) -> None:
-        of, put, number = way.of, way.put, way.number
-        lr, alpha, eps = number(group["lr"]), group["alpha"], group["eps"]
-        decay, momentum = number(group["weight_decay"]), group["momentum"]
-        for param, grad, state in self._work(group):
-            if not state:
-                _start(state, param, group)
-            count(state)
-            param, grad, square = real(param), real(grad), real(state["square_avg"])
-            p, g = of(param), of(grad)
-            if group["maximize"]:
+    def _step(self, group: dict[str, Any], recorded: bool) -> None:
+        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
+        alpha, eps, momentum = group["alpha"], group["eps"], group["momentum"]
+        centered, maximize = group["centered"], group["maximize"]
+
+        def rule(n: int, g: Any, p: Any, v: Any, *kept: Any) -> tuple[Any, ...]:
+            if maximize:
                 g = -g
             if decay != 0:
                 g = g + decay * p
-            v = alpha * of(square) + (1 - alpha) * (g * g)
-            put(square, v)
-            if group["centered"]:
-                mean = real(state["grad_avg"])
-                m = of(mean)
-                m = m + (1 - alpha) * (g - m)
-                put(mean, m)
-                v = v - m * m
-            d = g / (sqrt(v) + eps)
+            v = alpha * v + (1 - alpha) * (g * g)
+            rest: tuple[Any, ...] = ()
+            spread = v
+            if centered:
+                m = kept[-1] + (1 - alpha) * (g - kept[-1])
+                spread = v - m * m
+                rest = (m,)
+            d = g / (sqrt(spread) + eps)
             if momentum > 0:
-                kept = real(state["momentum_buffer"])
-                d = momentum * of(kept) + d
-                put(kept, d)
-            put(param, p - lr * d)
+                d = momentum * kept[0] + d
+                rest = (d, *rest)
+            return (p - lr * d, v, *rest)
 
-
-def _start(state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
-    state["step"] = zero_step()
-    state["square_avg"] = functions["zeros_like"](param)
-    if group["momentum"] > 0:
-        state["momentum_buffer"] = functions["zeros_like"](param)
-    if group["centered"]:
-        state["grad_avg"] = functions["zeros_like"](param)
+        names = ["square_avg"]
+        if momentum > 0:
+            names.append("momentum_buffer")
+        if centered:
+            names.append("grad_avg")
+        for param, grad, state in self._work(group):
+            if not state:
+                state["step"] = zero_step()
+                state.update({name: functions["zeros_like"](param) for name in names})
+            targets = [real(t) for t in (param, *(state[name] for name in names))]
+            update(rule, count(state), recorded, real(grad), targets)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.arrays.vocabulary import copy
-from rushlight.autograd.grad_mode import enable_grad
-from rushlight.core.graph import wrap
+from rushlight.ops.table import functions
 from rushlight.optim.optimizer import (
     Optimizer,
-    Raw,
-    Recorded,
     check_flags,
     check_lr,
     check_not_negative,
+    number,
+    update,
 )
 
 __all__ = ["SGD"]
@@ -81,37 +79,34 @@ class SGD(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""
-        loss = self._loss(closure)
-        for group in self.param_groups:
-            if group["differentiable"]:
-                with enable_grad():
-                    self._step(group, Recorded)
-            else:
-                self._step(group, Raw)
-        return loss
+        return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], way: Any) -> None:
-        of, put = way.of, way.put
-        lr, decay = way.number(group["lr"]), way.number(group["weight_decay"])
+    def _step(self, group: dict[str, Any], recorded: bool) -> None:
+        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
         momentum, dampening = group["momentum"], group["dampening"]
-        nesterov, maximize = group["nesterov"], group["maximize"]
+        nesterov, sign = group["nesterov"], -1 if group["maximize"] else 1
+
+        def rule(n: int, g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:
+            if sign < 0:
+                g = -g
+            if decay != 0:
+                g = g + decay * p
+            if momentum == 0:
+                return (p - lr * g,)
+            v = g if n == 1 else momentum * kept[0] + (1 - dampening) * g
+            return p - lr * (g + momentum * v if nesterov else v), v
+
         for param in group["params"]:
             grad = param.grad
             if grad is None:
                 continue
-            p, g = of(param), of(grad)
-            if maximize:
-                g = -g
-            if decay != 0:
-                g = g + decay * p
-            if momentum != 0:
-                state = self.state[param]
-                kept = state.get("momentum_buffer")
-                if kept is None:
-                    state["momentum_buffer"] = g.clone() if way is Recorded else wrap(copy(g))
-                    v = g
-                else:
-                    v = momentum * of(kept) + (1 - dampening) * g
-                    put(kept, v)
-                g = g + momentum * v if nesterov else v
-            put(param, p - lr * g)
+            if momentum == 0:  # nothing is kept, not even an empty state
+                update(rule, 0, recorded, grad, [param])
+                continue
+            state = self.state[param]
+            n = 0
+            kept = state.get("momentum_buffer")
+            if kept is None:
+                kept = state["momentum_buffer"] = functions["empty_like"](grad)
+                n = 1
+            update(rule, n, recorded, grad, [param, kept])
