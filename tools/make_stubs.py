@@ -22,7 +22,7 @@ from typing import Any
 import rushlight
 from rushlight import dtypes
 from rushlight.core.operators import Operators
-from rushlight.ops.table import functions, methods, namespaces
+from rushlight.ops.table import functions, methods, namespaces, signature_of
 from rushlight.tensor import Tensor
 from rushlight.tensor_types import tensor_types
 
@@ -126,7 +126,7 @@ def result(fn: Callable[..., Any]) -> str:
 def parameters(fn: Callable[..., Any], method: bool) -> str:
     """A function's parameters as a stub writes them."""
     written, star = [], False
-    for at, p in enumerate(inspect.signature(fn).parameters.values()):
+    for at, p in enumerate(signature_of(fn).parameters.values()):
         if at == 0 and method:
             written.append("self")
             if p.kind is p.POSITIONAL_ONLY:

@@ -26,24 +26,26 @@ CLOSE: dict[str, Case] = {}
 
 # --- the printed form of modules ------------------------------------------------------------------
 MODULES = """
-Identity(3) | Linear(2, 3) | Linear(2, 3, bias=False) | Bilinear(2, 3, 4) | Flatten() | Flatten(0, 2)
-Unflatten(1, (2, 3)) | Embedding(5, 3) | Embedding(5, 3, padding_idx=1) | Embedding(5, 3, max_norm=2.0)
-Embedding(5, 3, norm_type=1.0, scale_grad_by_freq=True, sparse=True) | Embedding(5, 3, padding_idx=-1)
-Dropout() | Dropout(0.2, True) | Dropout1d() | Dropout2d() | Dropout3d()
-LayerNorm(3) | LayerNorm((2, 3), bias=False) | LayerNorm((2, 3), elementwise_affine=False)
-BatchNorm1d(3) | BatchNorm1d(3, affine=False) | BatchNorm2d(3, momentum=None) | BatchNorm3d(3)
-BatchNorm1d(3, track_running_stats=False) | BatchNorm1d(3, bias=False)
-ReLU() | ReLU(True) | ReLU6() | ReLU6(True) | LeakyReLU() | LeakyReLU(0.2, True) | RReLU()
-RReLU(inplace=True) | ELU() | ELU(0.5, True) | CELU() | CELU(inplace=True) | SELU() | SELU(True)
-GELU() | GELU("tanh") | SiLU() | SiLU(True) | Mish() | Mish(True) | Sigmoid() | LogSigmoid() | Tanh()
-Hardtanh() | Hardtanh(-2, 2, True) | Hardsigmoid() | Hardsigmoid(True) | Hardswish() | Hardswish(True)
-Softplus() | Softplus(2, 10) | Softsign() | Softmax(1) | Softmax() | LogSoftmax(0) | Softmin(1)
-Softmax2d() | Threshold(1, 2) | Threshold(1, 2, True) | PReLU() | PReLU(3) | Tanhshrink() | Hardshrink()
-Softshrink(0.3) | GLU() | GLU(0) | MSELoss() | L1Loss() | SmoothL1Loss() | HuberLoss() | BCELoss()
-BCEWithLogitsLoss() | NLLLoss() | CrossEntropyLoss() | KLDivLoss() | PoissonNLLLoss()
-GaussianNLLLoss() | HingeEmbeddingLoss() | CosineEmbeddingLoss() | MarginRankingLoss()
-SoftMarginLoss() | TripletMarginLoss() | CosineSimilarity() | PairwiseDistance() | Sequential()
-Module() | ModuleList() | ModuleDict() | ParameterList() | ParameterDict()
+Identity(3) | Linear(2, 3) | Linear(2, 3, bias=False) | Bilinear(2, 3, 4) | Flatten()
+Flatten(0, 2) | Unflatten(1, (2, 3)) | Embedding(5, 3) | Embedding(5, 3, padding_idx=1)
+Embedding(5, 3, max_norm=2.0)
+Embedding(5, 3, norm_type=1.0, scale_grad_by_freq=True, sparse=True)
+Embedding(5, 3, padding_idx=-1) | Dropout() | Dropout(0.2, True) | Dropout1d() | Dropout2d()
+Dropout3d() | LayerNorm(3) | LayerNorm((2, 3), bias=False)
+LayerNorm((2, 3), elementwise_affine=False) | BatchNorm1d(3) | BatchNorm1d(3, affine=False)
+BatchNorm2d(3, momentum=None) | BatchNorm3d(3) | BatchNorm1d(3, track_running_stats=False)
+BatchNorm1d(3, bias=False) | ReLU() | ReLU(True) | ReLU6() | ReLU6(True) | LeakyReLU()
+LeakyReLU(0.2, True) | RReLU() | RReLU(inplace=True) | ELU() | ELU(0.5, True) | CELU()
+CELU(inplace=True) | SELU() | SELU(True) | GELU() | GELU("tanh") | SiLU() | SiLU(True) | Mish()
+Mish(True) | Sigmoid() | LogSigmoid() | Tanh() | Hardtanh() | Hardtanh(-2, 2, True)
+Hardsigmoid() | Hardsigmoid(True) | Hardswish() | Hardswish(True) | Softplus() | Softplus(2, 10)
+Softsign() | Softmax(1) | Softmax() | LogSoftmax(0) | Softmin(1) | Softmax2d() | Threshold(1, 2)
+Threshold(1, 2, True) | PReLU() | PReLU(3) | Tanhshrink() | Hardshrink() | Softshrink(0.3) | GLU()
+GLU(0) | MSELoss() | L1Loss() | SmoothL1Loss() | HuberLoss() | BCELoss() | BCEWithLogitsLoss()
+NLLLoss() | CrossEntropyLoss() | KLDivLoss() | PoissonNLLLoss() | GaussianNLLLoss()
+HingeEmbeddingLoss() | CosineEmbeddingLoss() | MarginRankingLoss() | SoftMarginLoss()
+TripletMarginLoss() | CosineSimilarity() | PairwiseDistance() | Sequential() | Module()
+ModuleList() | ModuleDict() | ParameterList() | ParameterDict()
 Sequential(Linear(1, 2), ReLU(), Sequential(Tanh()))
 ModuleList([Linear(1, 2), Linear(1, 2), ReLU(), ReLU(), Linear(1, 2)])
 ModuleList([Sequential(ReLU()), Sequential(ReLU())])
@@ -139,9 +141,18 @@ EXACT["initialised"] = initialised
 def outputs(torch: Any) -> Any:
     """Each module of one real input: its output and the gradient of the input."""
     found = {}
-    shapes = {"BatchNorm2d": (2, 3, 2, 2), "BatchNorm3d": (2, 3, 1, 2, 2), "Softmax2d": (2, 3, 2, 2)}
+    shapes = {
+        "BatchNorm2d": (2, 3, 2, 2),
+        "BatchNorm3d": (2, 3, 1, 2, 2),
+        "Softmax2d": (2, 3, 2, 2),
+    }
     shapes |= {"Unflatten": (2, 6), "Dropout1d": (2, 3, 2), "Dropout2d": (2, 3, 2, 2)}
-    shapes |= {"Dropout3d": (2, 3, 1, 2, 2), "GLU": (2, 4), "LayerNorm": (4, 2, 3), "Linear": (4, 2)}
+    shapes |= {
+        "Dropout3d": (2, 3, 1, 2, 2),
+        "GLU": (2, 4),
+        "LayerNorm": (4, 2, 3),
+        "Linear": (4, 2),
+    }
     skip = ("Loss", "Embedding", "Bilinear", "Module", "Parameter", "Cosine", "Pairwise", "Seq")
     for text in MODULES:
         name = text.partition("(")[0]
@@ -163,7 +174,11 @@ def losses(torch: Any) -> Any:
     nn = torch.nn
     torch.manual_seed(4)
     x, t = torch.randn(5, 3), torch.randn(5, 3)
-    p, labels, signs = torch.rand(5, 3), torch.tensor([0, 2, 1, 1, 0]), torch.tensor([1, -1, 1, 1, -1])
+    p, labels, signs = (
+        torch.rand(5, 3),
+        torch.tensor([0, 2, 1, 1, 0]),
+        torch.tensor([1, -1, 1, 1, -1]),
+    )
     weight = torch.tensor([1.0, 2.0, 0.5])
     calls: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "MSELoss": (nn.MSELoss, (t,)),
@@ -172,7 +187,9 @@ def losses(torch: Any) -> Any:
         "HuberLoss": (lambda **k: nn.HuberLoss(delta=0.7, **k), (t,)),
         "NLLLoss": (lambda **k: nn.NLLLoss(weight, ignore_index=1, **k), (labels,)),
         "CrossEntropyLoss": (lambda **k: nn.CrossEntropyLoss(weight, **k), (labels,)),
-        "CrossEntropyLoss smooth": (lambda **k: nn.CrossEntropyLoss(label_smoothing=0.1, **k), (labels,)),
+        "CrossEntropyLoss smooth": (
+            lambda **k: nn.CrossEntropyLoss(label_smoothing=0.1, **k), (labels,)
+        ),
         "CrossEntropyLoss probabilities": (nn.CrossEntropyLoss, (p,)),
         "KLDivLoss": (nn.KLDivLoss, (p,)),
         "BCEWithLogitsLoss": (lambda **k: nn.BCEWithLogitsLoss(pos_weight=weight, **k), (p,)),
@@ -267,13 +284,16 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
     "SGD nesterov": ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
     "SGD dampening": ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.2, "maximize": True}),
     "Adam": ("Adam", {"lr": 0.1}),
-    "Adam amsgrad": ("Adam", {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1, "amsgrad": True}),
+    "Adam amsgrad": (
+        "Adam", {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1, "amsgrad": True}
+    ),
     "Adam maximize": ("Adam", {"eps": 1e-3, "maximize": True}),
     "AdamW": ("AdamW", {"lr": 0.1}),
     "AdamW amsgrad": ("AdamW", {"lr": 0.1, "weight_decay": 0.3, "amsgrad": True, "maximize": True}),
     "Adagrad": ("Adagrad", {"lr": 0.1}),
     "Adagrad decay": (
-        "Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.1}
+        "Adagrad",
+        {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.1},
     ),
     "RMSprop": ("RMSprop", {}),
     "RMSprop centered": (

@@ -117,9 +117,7 @@ def trunc_normal_(
         return _among_uniforms(tensor, mean, std, a, b, generator)
 
 
-def _among_normals(
-    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
-) -> Any:
+def _among_normals(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
     low, high = (tensor.new_tensor(x).item() for x in (a, b))
     tensor.normal_(mean, std, generator=generator)
     while bool((outside := (tensor < low) | (tensor > high)).any()):

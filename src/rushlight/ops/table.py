@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from rushlight.arrays.kinds import Kind, register
-from rushlight.core.graph import Op, TensorBase, plan_for
+from rushlight.core.graph import Op, TensorBase
 from rushlight.ops.run import run, run_inplace, run_out
 
 __all__ = ["answers", "function", "functions", "methods", "namespaces", "op", "public", "table", "word_for"]
@@ -31,8 +31,8 @@ methods: Final[dict[str, Callable[..., Any]]] = {}
 namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "nn.functional": {}, "special": {}, "linalg": {},
 }  # fmt: skip
+takes_out: Final[set[Callable[..., Any]]] = set()
 answers: Final[dict[str, Callable[..., Any]]] = {}
-ufunc_answers: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def op(cls: C) -> C:
@@ -40,7 +40,6 @@ def op(cls: C) -> C:
     if cls.name in table:
         raise ValueError(f"two ops are called {cls.name!r}")
     table[cls.name] = cls
-    plan_for(cls)
     return cls
 
 
@@ -91,7 +90,7 @@ def public(
                 what, xs = fn(*args, **kwargs)
                 return run(what, xs)
 
-            call.__signature__ = _with_out(fn)  # type: ignore[attr-defined]
+            takes_out.add(call)
         else:
 
             @functools.wraps(fn)
@@ -118,8 +117,14 @@ def public(
     return register_it
 
 
-def _with_out(fn: Callable[..., Any]) -> inspect.Signature:
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """A public function's signature, with the `out=` that `public` gave it.
+
+    Worked out on demand: for all functions it would cost a tenth of the package's import time.
+    """
     signature = inspect.signature(fn)
+    if fn not in takes_out:
+        return signature
     extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
     parameters = list(signature.parameters.values())
     at = len(parameters)
