@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["AGAINST_NUMPY", "AGAINST_TORCH"]
+__all__ = ["AGAINST_NUMPY", "AGAINST_TORCH", "numpy_pairs"]
 
 Work = Callable[[], object]
 

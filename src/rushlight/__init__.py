@@ -65,7 +65,12 @@ globals().update(_tensor_types)
 globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
 
 if _typing.TYPE_CHECKING:
+    from rushlight import nn as nn
+    from rushlight import optim as optim
+    from rushlight import serialize as serialization  # noqa: F401
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
+    from rushlight.serialize import load as load
+    from rushlight.serialize import save as save
 else:
 
     def __getattr__(name: str) -> _typing.Any:

@@ -106,7 +106,7 @@ class device:
 
 
 class device_of(device):
-    """device_of(tensor): a context in which the tensor's GPU is the current one, if it is on one."""
+    """device_of(tensor): a context in which the tensor's GPU is current, if it is on one."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else None)
@@ -191,7 +191,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """max_memory_reserved(device=None) -> int: as `memory_reserved`; memory is seldom given back."""
+    """max_memory_reserved(device=None) -> int: as `memory_reserved`: little is given back."""
     return memory_reserved(device)
 
 

@@ -10,8 +10,11 @@ from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 __all__ = [
-    "Named", "aminmax", "cummax", "cummin", "frexp", "kthvalue", "max", "median", "min", "mode",
-    "nanmedian", "sort", "topk",
+    "Named", "aminmax", "cummax", "cummin", "frexp", "geqrf", "kthvalue", "linalg_cholesky_ex",
+    "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_lstsq", "linalg_lu",
+    "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet", "linalg_solve_ex",
+    "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet",
+    "sort", "svd", "topk", "triangular_solve",
 ]  # fmt: skip
 
 
@@ -64,11 +67,29 @@ aminmax: Final = _make("aminmax", "min", "max")
 cummax: Final = _make("cummax", "values", "indices")
 cummin: Final = _make("cummin", "values", "indices")
 frexp: Final = _make("frexp", "mantissa", "exponent")
+geqrf: Final = _make("geqrf", "a", "tau")
 kthvalue: Final = _make("kthvalue", "values", "indices")
+linalg_cholesky_ex: Final = _make("linalg_cholesky_ex", "L", "info")
+linalg_eig: Final = _make("linalg_eig", "eigenvalues", "eigenvectors")
+linalg_eigh: Final = _make("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_inv_ex: Final = _make("linalg_inv_ex", "inverse", "info")
+linalg_lstsq: Final = _make("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_lu: Final = _make("linalg_lu", "P", "L", "U")
+linalg_lu_factor: Final = _make("linalg_lu_factor", "LU", "pivots")
+linalg_lu_factor_ex: Final = _make("linalg_lu_factor_ex", "LU", "pivots", "info")
+linalg_qr: Final = _make("linalg_qr", "Q", "R")
+linalg_slogdet: Final = _make("linalg_slogdet", "sign", "logabsdet")
+linalg_solve_ex: Final = _make("linalg_solve_ex", "result", "info")
+linalg_svd: Final = _make("linalg_svd", "U", "S", "Vh")
+lu_unpack: Final = _make("lu_unpack", "P", "L", "U")
 max: Final = _make("max", "values", "indices")
 median: Final = _make("median", "values", "indices")
 min: Final = _make("min", "values", "indices")
 mode: Final = _make("mode", "values", "indices")
 nanmedian: Final = _make("nanmedian", "values", "indices")
+qr: Final = _make("qr", "Q", "R")
+slogdet: Final = _make("slogdet", "sign", "logabsdet")
 sort: Final = _make("sort", "values", "indices")
+svd: Final = _make("svd", "U", "S", "V")
 topk: Final = _make("topk", "values", "indices")
+triangular_solve: Final = _make("triangular_solve", "solution", "cloned_coefficient")

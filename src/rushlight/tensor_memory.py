@@ -14,7 +14,14 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, cuda_count, current
-from rushlight.arrays.host import ByteBounds, device_of, is_array, make_array, to_host
+from rushlight.arrays.host import (
+    ByteBounds,
+    address,
+    device_of,
+    is_array,
+    make_array,
+    to_host,
+)
 from rushlight.core.graph import Storage, TensorBase, factory, wrap
 from rushlight.core.inplace import check_writable
 from rushlight.core.operators import Operators
@@ -421,8 +428,10 @@ def _root(array: Any) -> tuple[Any, Any, int]:
     """
     bounds = ByteBounds(array)
     flags = bounds.root.flags
-    if flags.forc if is_array(array) else flags.c_contiguous:
+    if is_array(array) and flags.forc:
         return bounds.root, array, bounds.offset
+    if not is_array(array) and flags.c_contiguous:
+        return bounds.root, array, address(array) - address(bounds.root)
     alone = v.laid_out(array, None)
     return alone, alone, 0
 

@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-_UNKNOWN = ("float8_", "float4_", "float6_", "int4", "int2", "uint4", "uint2", "complex32", "bcomplex")
+_UNKNOWN = (
+    "float8_",
+    "float4_",
+    "float6_",
+    "int4",
+    "int2",
+    "uint4",
+    "uint2",
+    "complex32",
+    "bcomplex",
+)
 _ATOMIC = frozenset("ilqILQefd")
 _REDUCES = {"add", "multiply"}
 _COMPARES = {"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"}
@@ -28,14 +38,22 @@ def _supported(dtype: Any) -> Any:
     return found
 
 
-class MemoryPointer:
-    """An address, and the NumPy array that keeps it alive."""
+class Memory:
+    """One allocation: the NumPy array that owns it, where it starts and how long it is."""
 
-    def __init__(self, owner: Any, ptr: int) -> None:
-        self.owner, self.ptr, self.device_id = owner, ptr, 0
+    def __init__(self, owner: Any) -> None:
+        low, high = np.lib.array_utils.byte_bounds(owner)
+        self.owner, self.ptr, self.size = owner, int(low), int(high - low) if owner.size else 0
+
+
+class MemoryPointer:
+    """A place in an allocation."""
+
+    def __init__(self, mem: Memory, offset: int) -> None:
+        self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, 0
 
     def __add__(self, offset: int) -> MemoryPointer:
-        return MemoryPointer(self.owner, self.ptr + offset)
+        return MemoryPointer(self.mem, self.ptr - self.mem.ptr + offset)
 
 
 class Device:
@@ -94,7 +112,7 @@ def _new(a: Any) -> Any:
     if a.base is not None or not a.flags.writeable:
         a = a.copy("K")  # a result is an array of its own
     made = object.__new__(ndarray)
-    made._a, made._base = a, None
+    made._a, made._base, made._memory = a, None, Memory(a)
     return made
 
 
@@ -102,6 +120,7 @@ def _view(x: ndarray, a: Any) -> ndarray:
     made = object.__new__(ndarray)
     made._a = a
     made._base = x if x._base is None else x._base
+    made._memory = x._memory
     return made
 
 
@@ -113,9 +132,16 @@ def _basic(index: Any) -> bool:
 def _index(index: Any, shape: tuple[int, ...]) -> Any:
     """An index for NumPy, integers wrapped round as CuPy wraps them."""
     items = list(index) if isinstance(index, tuple) else [index]
-    plain = [i._a if isinstance(i, ndarray) else np.asarray(i) if isinstance(i, list) else i for i in items]
+    plain = [
+        i._a if isinstance(i, ndarray) else np.asarray(i) if isinstance(i, list) else i
+        for i in items
+    ]
     wide = sum(
-        0 if i is None or i is Ellipsis else i.ndim if isinstance(i, np.ndarray) and i.dtype.kind == "b" else 1
+        0
+        if i is None or i is Ellipsis
+        else i.ndim
+        if isinstance(i, np.ndarray) and i.dtype.kind == "b"
+        else 1
         for i in plain
     )
     axis, out = 0, []
@@ -128,7 +154,10 @@ def _index(index: Any, shape: tuple[int, ...]) -> Any:
             axis += i.ndim
         elif isinstance(i, np.ndarray):
             if i.dtype.kind not in "iu":
-                raise IndexError(f"arrays used as indices must be of integer or boolean type. (actual: {i.dtype.type})")
+                raise IndexError(
+                    "arrays used as indices must be of integer or boolean type. "
+                    f"(actual: {i.dtype.type})"
+                )
             if shape[axis]:
                 i = i % shape[axis]
             axis += 1
@@ -145,16 +174,29 @@ class ndarray:
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None, order: str = "C") -> None:
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any = float,
+        memptr: Any = None,
+        strides: Any = None,
+        order: str = "C",
+    ) -> None:
         dtype = _supported(dtype)
+        self._base: Any = None  # also of an array made over memory, as in CuPy
         if memptr is None:
             self._a = np.empty(shape, dtype, order)
-        else:
-            memory = memptr.owner
-            low = memory.__array_interface__["data"][0]
-            flat = np.lib.stride_tricks.as_strided(memory, (memory.size,), (memory.itemsize,)).view(np.uint8)
-            self._a = np.ndarray(shape, dtype, flat, memptr.ptr - low, strides)
-        self._base: Any = None
+            self._memory = Memory(self._a)
+            return
+        self._memory = memptr.mem
+        owner = memptr.mem.owner
+        flat = np.lib.stride_tricks.as_strided(owner, (owner.size,), (owner.itemsize,)).view(
+            np.uint8
+        )
+        start = memptr.ptr - memptr.mem.ptr if owner.size else 0
+        self._a = (
+            np.ndarray(shape, dtype, flat, start, strides) if flat.size else np.empty(shape, dtype)
+        )
 
     # --- what it is
     @property
@@ -180,8 +222,8 @@ class ndarray:
 
     @property
     def data(self) -> MemoryPointer:
-        root = self if self._base is None else self._base
-        return MemoryPointer(root._a, self._a.__array_interface__["data"][0])
+        here = self._a.__array_interface__["data"][0]
+        return MemoryPointer(self._memory, here - self._memory.ptr if self._a.size else 0)
 
     @property
     def real(self) -> Any:
@@ -201,15 +243,23 @@ class ndarray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.data.ptr, False), "version": 3}
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.data.ptr, False),
+            "version": 3,
+        }
 
     # --- to the host, only when asked
-    def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> Any:
+    def get(
+        self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True
+    ) -> Any:
         return np.array(self._a, order=order)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(
-            "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array explicitly."
+            "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct "
+            "a NumPy array explicitly."
         )
 
     def item(self) -> Any:
@@ -284,7 +334,14 @@ class ndarray:
     def copy(self, order: str = "C") -> Any:
         return _new(self._a.copy(order))
 
-    def astype(self, dtype: Any, order: str = "K", casting: Any = None, subok: Any = None, copy: bool = True) -> Any:
+    def astype(
+        self,
+        dtype: Any,
+        order: str = "K",
+        casting: Any = None,
+        subok: Any = None,
+        copy: bool = True,
+    ) -> Any:
         if casting is not None or subok is not None:
             raise TypeError("casting is not supported yet")
         dtype = _supported(dtype)
@@ -313,7 +370,12 @@ class ndarray:
     def __getitem__(self, index: Any) -> Any:
         if _basic(index):
             a = self._a[index]
-            return _view(self, a if isinstance(a, np.ndarray) else self._a[(*index, ...) if isinstance(index, tuple) else (index, ...)])
+            return _view(
+                self,
+                a
+                if isinstance(a, np.ndarray)
+                else self._a[(*index, ...) if isinstance(index, tuple) else (index, ...)],
+            )
         return _new(self._a[_index(index, self.shape)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -344,7 +406,9 @@ class ndarray:
             if not isinstance(x, (ndarray, np.ndarray, *_NUMBERS, tuple)):
                 return NotImplemented
         if name in _COMPARES:
-            inputs = tuple(x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs)
+            inputs = tuple(
+                x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs
+            )
         return fn(*inputs, **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -397,7 +461,12 @@ for _name, _ufunc in (
     ("gt", np.greater), ("ge", np.greater_equal),
 ):  # fmt: skip
     _operator(f"__{_name}__", _ufunc, False)
-for _name, _ufunc in (("neg", np.negative), ("pos", np.positive), ("abs", np.absolute), ("invert", np.invert)):
+for _name, _ufunc in (
+    ("neg", np.negative),
+    ("pos", np.positive),
+    ("abs", np.absolute),
+    ("invert", np.invert),
+):
     setattr(ndarray, f"__{_name}__", lambda self, _ufunc=_ufunc: _ufunc(self))
 
 
@@ -409,7 +478,12 @@ def _inplace(name: str, ufunc: Any) -> None:
     setattr(ndarray, name, call)
 
 
-for _name, _ufunc in (("iadd", np.add), ("isub", np.subtract), ("imul", np.multiply), ("itruediv", np.true_divide)):
+for _name, _ufunc in (
+    ("iadd", np.add),
+    ("isub", np.subtract),
+    ("imul", np.multiply),
+    ("itruediv", np.true_divide),
+):
     _inplace(f"__{_name}__", _ufunc)
 
 
@@ -419,7 +493,9 @@ class Ufunc:
     def __init__(self, ufunc: Any) -> None:
         self.ufunc, self.__name__ = ufunc, ufunc.__name__
 
-    def __call__(self, *args: Any, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
+    def __call__(
+        self, *args: Any, out: Any = None, dtype: Any = None, casting: str = "same_kind"
+    ) -> Any:
         raw = [_raw(x) for x in args]
         with np.errstate(all="ignore"):
             if out is not None:
@@ -428,7 +504,9 @@ class Ufunc:
             kwargs = {} if dtype is None else {"dtype": dtype}
             return _new(self.ufunc(*raw, **kwargs))
 
-    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def reduce(
+        self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
         if self.__name__ not in _REDUCES:
             raise NotImplementedError(f"`cupy_{self.__name__}.reduce` is not supported yet")
         return getattr(array, "sum" if self.__name__ == "add" else "prod")(axis, out, keepdims)
@@ -442,15 +520,20 @@ class Ufunc:
         if self.__name__ != "add":
             raise NotImplementedError(f"`cupy_{self.__name__}.at` is not supported yet")
         b = b._a if isinstance(b, ndarray) else np.asarray(b)
-        masks = [i for i in (indices if isinstance(indices, tuple) else (indices,)) if isinstance(i, (ndarray, np.ndarray))]
+        masks = [
+            i
+            for i in (indices if isinstance(indices, tuple) else (indices,))
+            if isinstance(i, (ndarray, np.ndarray))
+        ]
         if _basic(indices):
             a._a[indices] += b
             return
-        if len(masks) != 1 or masks[0].dtype.kind != "b":
-            if a.dtype.char not in _ATOMIC:
-                raise TypeError(
-                    "cupy.add.at only supports int32, int64, float16, float32, float64, uint32, uint64 as data type"
-                )
+        masked = len(masks) == 1 and masks[0].dtype.kind == "b"
+        if not masked and a.dtype.char not in _ATOMIC:
+            raise TypeError(
+                "cupy.add.at only supports int32, int64, float16, float32, float64, uint32, "
+                "uint64 as data type"
+            )
         np.add.at(a._a, _index(indices, a.shape), b.astype(a.dtype))
 
 
@@ -469,7 +552,9 @@ globals().update(_ufuncs())
 
 
 # --- functions: the arguments that CuPy's have ----------------------------------------------------
-def array(obj: Any, dtype: Any = None, copy: Any = True, order: Any = "K", subok: Any = False) -> Any:
+def array(
+    obj: Any, dtype: Any = None, copy: Any = True, order: Any = "K", subok: Any = False
+) -> Any:
     a = obj._a if isinstance(obj, ndarray) else np.asarray(obj)
     if dtype is None:
         _supported(a.dtype)
@@ -501,7 +586,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> An
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
-    return _new(np.arange(start, dtype=dtype) if stop is None else np.arange(start, stop, step, dtype))
+    return _new(
+        np.arange(start, dtype=dtype) if stop is None else np.arange(start, stop, step, dtype)
+    )
 
 
 def _refuse_subok(subok: Any) -> None:
@@ -509,12 +596,16 @@ def _refuse_subok(subok: Any) -> None:
         raise TypeError("subok is not supported yet")
 
 
-def empty_like(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> Any:
+def empty_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None
+) -> Any:
     _refuse_subok(subok)
     return _new(np.empty_like(a._a, dtype, order, shape=shape))
 
 
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> Any:
+def zeros_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None
+) -> Any:
     _refuse_subok(subok)
     return _new(np.zeros_like(a._a, dtype, order, shape=shape))
 
@@ -525,7 +616,9 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return _new(np.where(condition.astype("?", copy=False)._a, _raw(x), _raw(y)))
 
 
-def concatenate(tup: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+def concatenate(
+    tup: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
     return _new(np.concatenate([_raw(x) for x in tup], axis))
 
 
@@ -558,11 +651,15 @@ def tile(A: Any, reps: Any) -> Any:
     return _new(np.tile(_whole(A), reps))
 
 
-def argmax(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+def argmax(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
+) -> Any:
     return _new(np.argmax(_whole(a), axis, keepdims=keepdims).astype("q"))
 
 
-def argmin(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+def argmin(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
+) -> Any:
     return _new(np.argmin(_whole(a), axis, keepdims=keepdims).astype("q"))
 
 
@@ -593,14 +690,20 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 
 def bincount(x: Any, weights: Any = None, minlength: Any = None) -> Any:
-    return _new(np.bincount(_whole(x), None if weights is None else _whole(weights), minlength or 0))
+    return _new(
+        np.bincount(_whole(x), None if weights is None else _whole(weights), minlength or 0)
+    )
 
 
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: Any = None, *, equal_nan: bool = True,
 ) -> Any:  # fmt: skip
-    return _new(np.unique(_whole(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan))
+    return _new(
+        np.unique(
+            _whole(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan
+        )
+    )
 
 
 def from_dlpack(source: Any, **options: Any) -> Any:
@@ -615,7 +718,7 @@ def get_default_memory_pool() -> Any:
 
 # --- submodules -----------------------------------------------------------------------------------
 def _as_strided(x: Any, shape: Any = None, strides: Any = None) -> Any:
-    return _view(x, np.lib.stride_tricks.as_strided(x._a, shape, strides))
+    return ndarray(shape, x.dtype, x.data, strides)
 
 
 lib = types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=_as_strided))

@@ -6,6 +6,8 @@ sampled in several dtypes; see tests/ops_cases.py for what is asked about each s
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 import sys
 import zlib
@@ -64,9 +66,24 @@ def reseed(text: str) -> None:
     import torch
 
     seed = zlib.crc32(text.encode()) % 2**31
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed takes long: it logs its caller
     random.seed(seed)
     np.random.seed(seed)
+
+
+@contextlib.contextmanager
+def seeded(text: str) -> Iterator[None]:
+    """op_db seeds its generators before each sample: let it be with seeds made from a text."""
+    from torch.testing._internal import common_utils
+
+    kept = common_utils.set_rng_seed
+    numbers = itertools.count()
+    common_utils.set_rng_seed = lambda seed=None: reseed(f"{text} {next(numbers)}")
+    try:
+        reseed(text)
+        yield
+    finally:
+        common_utils.set_rng_seed = kept
 
 
 def simplify(x: Any) -> None:
@@ -119,14 +136,12 @@ def samples(op: Any, dtype: str, count: int, wants: bool, seed: str) -> Iterator
     """Some samples of an entry: small ones, of different kinds, from the whole list."""
     import torch
 
-    reseed(f"{title(op)} {dtype} {seed}")
     kinds: dict[Any, list[Any]] = {}
-    generated = op.sample_inputs("cpu", getattr(torch, dtype), requires_grad=wants)
-    for number, sample in enumerate(generated):
-        if number == 300:
-            break
-        whole = [sample.input, sample.args, sample.kwargs]
-        kinds.setdefault(signature(whole), [elements(whole), sample])
+    with seeded(f"{title(op)} {dtype} {seed}"):
+        generated = op.sample_inputs("cpu", getattr(torch, dtype), requires_grad=wants)
+        for sample in itertools.islice(generated, 300 if seed == "stored" else 40):
+            whole = [sample.input, sample.args, sample.kwargs]
+            kinds.setdefault(signature(whole), [elements(whole), sample])
     small = [s for n, s in kinds.values() if n <= SMALL]
     if not small:
         small = [min(kinds.values(), key=lambda pair: pair[0])[1]] if kinds else []
@@ -179,7 +194,7 @@ def cases_of(op: Any, name: str, dtype: str, count: int, seed: str, blob: oc.Blo
             case["also"] = aliases(op)
         if op.name in UNSET:
             case["values"] = False
-        torch.manual_seed(7)
+        torch.default_generator.manual_seed(7)
         before = torch.get_rng_state()
         want = oc.observe(torch, case, blob)
         if "error" in want["forward"]:
@@ -226,8 +241,9 @@ def error_cases(op: Any, name: str, blob: oc.Blob) -> Iterator[Any]:
 
     if op.error_inputs_func is None:
         return
-    reseed("errors " + title(op))
-    for error in op.error_inputs("cpu"):
+    with seeded("errors " + title(op)):
+        errors = list(op.error_inputs("cpu"))
+    for error in errors:
         sample = error.sample_input
         args = [sample.input, *sample.args]
         order = ORDER.get(title(op)) or ORDER.get(op.name)

@@ -9,7 +9,7 @@ Note [What CuPy lacks]
     ufunc.reduce      add and multiply only
     ufunc.accumulate  add and multiply only
     ufunc.at          add, of 32 and 64 bits and float16; no complex numbers, no products
-    as_strided        does not come through NumPy's function of that name
+    as_strided        does not come through NumPy's function of that name, and has no `base`
     subok=, where=    refused
     host arrays       refused beside its own; index arrays and NumPy's scalars are taken
     bfloat16          arithmetic and copies; no where, no maximum, no scans
@@ -28,7 +28,7 @@ import numpy as np
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.kinds import Kind, register, words
 
-__all__ = ["bytes_of", "is_cuda", "over", "prepare"]
+__all__ = ["bytes_of", "is_cuda", "memory_of", "over", "prepare"]
 
 _words: Final[dict[str, Callable[..., Any]]] = {}
 _state: Final[dict[str, Any]] = {}
@@ -72,43 +72,44 @@ def _narrow(y: Any, like: Any) -> Any:
 
 
 # --- memory ---------------------------------------------------------------------------------------
-def _flat(x: Any) -> Any:
-    """All the memory behind `x` as a vector of its dtype; a view, so that its `base` is known."""
-    root = x if x.base is None else x.base
-    flat = _seen(root, (root.size,), (root.dtype.itemsize,))
-    return flat if root.dtype == x.dtype else flat.view(x.dtype)
-
-
 def _seen(x: Any, shape: tuple[int, ...], strides: tuple[int, ...], start: int = 0) -> Any:
-    """A view by strides in bytes, beginning `start` bytes from the first element of `x`."""
-    if start:
-        flat = _flat(x)
-        here = (x.data.ptr - flat.data.ptr + start) // x.dtype.itemsize
-        x = flat[here:]
-    return _state["cupy"].lib.stride_tricks.as_strided(x, shape, strides)
+    """A view by strides in bytes, beginning `start` bytes from the first element of `x`.
+
+    An array made over memory claims to own it (its `base` is None); a view of that array does not.
+    """
+    return type(x)(shape, x.dtype, x.data + start, strides).view()
+
+
+def memory_of(x: Any) -> tuple[int, int]:
+    """Where the memory behind an array starts, and how many bytes it has."""
+    memory = x.data.mem
+    root = x if x.base is None else x.base
+    if root.data.ptr == memory.ptr and root.flags.forc:
+        return int(memory.ptr), int(root.nbytes)
+    return int(memory.ptr), int(memory.size)  # as it was allocated: a few bytes more than asked for
 
 
 def bytes_of(array: Any) -> Any:
     """All the memory behind an array as a flat array of bytes that shares it."""
-    return _flat(array).view(np.uint8)
+    start, length = memory_of(array)
+    there = array.data + (start - array.data.ptr)
+    return type(array)((length,), np.uint8, there).view()
 
 
 def over(
     memory: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, offset: int
 ) -> Any:
     """An array over a flat array of bytes; strides in elements, `offset` in bytes."""
-    size = dtype.itemsize
-    count = (memory.size - offset) // size
-    cells = memory[offset : offset + count * size].view(dtype)
-    return _seen(cells, shape, tuple(s * size for s in strides))
+    steps = tuple(s * dtype.itemsize for s in strides)
+    return type(memory)(shape, dtype, memory.data + offset, steps).view()
 
 
 @_on_cuda
 def unsqueezed(cupy: Any, x: Any, dim: int) -> Any:
     at = x.ndim + 1 + dim
-    step = x.shape[at] * x.strides[at] if at < x.ndim else x.dtype.itemsize
-    shape = (*x.shape[:at], 1, *x.shape[at:])
-    return _seen(x, shape, (*x.strides[:at], step, *x.strides[at:]))
+    if x.flags.c_contiguous:
+        return x.reshape((*x.shape[:at], 1, *x.shape[at:]))
+    return x[(*[slice(None)] * at, None)]
 
 
 @_on_cuda
@@ -116,7 +117,8 @@ def strided(
     cupy: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
 ) -> Any:
     size = x.dtype.itemsize
-    return _seen(_flat(x)[offset:], shape, tuple(s * size for s in strides))
+    start = offset * size - (x.data.ptr - x.data.mem.ptr)
+    return _seen(x, shape, tuple(s * size for s in strides), start)
 
 
 @_on_cuda

@@ -168,8 +168,10 @@ class ByteBounds:
         if isinstance(root, np.ndarray):
             low, high = np.lib.array_utils.byte_bounds(root)
         else:
-            low = address(root)
-            high = low + root.nbytes
+            from rushlight.arrays import cuda
+
+            low, length = cuda.memory_of(array)
+            high = low + length
         self.start: int = int(low)
         self.nbytes: int = int(high - low) if root.size else 0
         self.offset: int = (address(array) - int(low)) if array.size and root.size else 0

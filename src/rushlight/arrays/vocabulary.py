@@ -5,8 +5,8 @@ Two sorts of word:
   `__array_ufunc__`; on NumPy arrays calling one costs exactly what NumPy costs.
 - the functions below, made by `word`: shapes, reductions, gathering and the like.
 
-Beside these an op may use Python's arithmetic and comparison operators, `x.shape`, `x.ndim`,
-`x.size` and `x.dtype`. A law in the tests runs every op and rule on recorded arrays, which answer
+Beside these an op may use Python's arithmetic and comparison operators, `x.shape`, `x.ndim`, and
+`x.dtype` (`x.size` is a method on tensors). A law in the tests runs every op and rule on recorded arrays, which answer
 to this list alone: that is what keeps it closed.
 
 Axes are tuples of ints (None: all). `like` arguments name an array whose kind and device is meant.
@@ -270,6 +270,8 @@ def imag(x: Array) -> Array:
 @word
 def complex_of(re: Array, im: Array) -> Array:
     """re + i·im, without the rounding or NaNs that multiplying by i would bring."""
+    if re.dtype == np.float16 and im.dtype == np.float16:
+        return as_complex(np.stack([re, im], -1))
     out = np.empty_like(re, dtype=np.result_type(re.dtype, np.complex64), shape=re.shape)
     out.real = re
     out.imag = im

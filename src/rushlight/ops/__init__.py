@@ -12,7 +12,7 @@ FILES = (
     "view_parts", "view_turn", "shape", "pad", "grid", "truth", "reduce", "spread", "norm",
     "extreme", "scan", "order", "quantile", "counting",
     "write", "index", "scatter", "masked", "contract", "matmul", "contract_add",
-    "linear", "linalg_solve", "linalg_factor", "einsum", "activation", "activation_api", "fused", "normalise", "layers",
+    "linear", "linalg_solve", "linalg_factor", "linalg_lu", "linalg_spectrum", "einsum", "activation", "activation_api", "fused", "normalise", "layers",
     "loss", "loss_api", "loss_made", "create", "ranges", "like", "sample", "cast",
 )  # fmt: skip
 

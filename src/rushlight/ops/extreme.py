@@ -6,7 +6,7 @@ Built on the same parts as `reduce`; `order` sorts.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays.vocabulary import (
@@ -302,8 +302,13 @@ def _dims(name: str, array: Any, dim: Any) -> tuple[int, ...] | None:
     return dims
 
 
+_WHOLE: Final = {Amax: Amax(None, False), Amin: Amin(None, False)}
+
+
 def _amax(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
     array = tensor_of(input, name)
+    if dim == () and not keepdim and out is None and array.dtype.kind == "f" and array.size:
+        return apply(_WHOLE[cls], input)  # the usual call, without the detours
     _refuse_complex("max_values_cpu" if cls is Amax else "min_values_cpu", array)
     y = apply(cls(_dims(name, array, dim), keepdim), input)
     if out is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from rushlight.arrays.vocabulary import contiguous, reshape, swap, total
+from rushlight import dtypes
+from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reshape, swap, total
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arithmetic_api import raw_dtype
 from rushlight.ops.contract import times
 from rushlight.ops.contract_add import ADDMM, addmm_of, batch_of_one
 from rushlight.ops.matmul import product
@@ -72,8 +74,11 @@ class Trilinear(Op):
     reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}
 
     def forward(self, a: Any, w: Any, b: Any) -> Any:
+        dtype = raw_dtype(a)
+        if low_precision(dtype):
+            a, w, b = (cast(x, dtypes.float32.numpy) for x in (a, w, b))
         y = total(times(batch_of_one(a), w) * batch_of_one(b), (-1,), False)  # [o, n]
-        return contiguous(swap(y, -1, -2))
+        return contiguous(swap(cast(y, dtype), -1, -2))
 
     def vjp(self, node: Node, g: Any, a: Any, w: Any, b: Any) -> Any:
         h = swap(g, -1, -2)

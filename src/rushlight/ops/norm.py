@@ -206,7 +206,7 @@ def vector_norm(
 @public()
 @numpy_names
 def norm(
-    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """norm(input, p='fro', dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 

@@ -754,7 +754,9 @@ class IndexAdd(Vector):
         self.alpha = alpha
 
     def scaled(self, source: Any) -> Any:
-        return source if self.alpha == 1 else source * self.alpha
+        if self.alpha == 1:
+            return source
+        return source * number_for(self.alpha, raw_dtype(source))  # -1 in uint8 is 255
 
     def forward(self, x: Any, index: Any, source: Any) -> Any:
         return self.put(x, self.scaled(source), index, add=True)
