@@ -33,19 +33,27 @@ KNOWN: dict[str, tuple[str, float]] = {
     "polygamma": (_POLYGAMMA, 1e-8),
     "special.polygamma": (_POLYGAMMA, 1e-8),
     "mvlgamma:second": (_POLYGAMMA, 1e-8),
+    "digamma:first": (_POLYGAMMA, 1e-8),
+    "digamma:inplace": (_POLYGAMMA, 1e-8),
+    "lgamma:second": (_POLYGAMMA, 1e-8),
     "special.bessel_j0": (_BESSEL, 1e-6),
     "special.bessel_j1": (_BESSEL, 1e-6),
     "special.bessel_y0": (_BESSEL, 1e-6),
     "special.bessel_y1": (_BESSEL, 1e-6),
     "nn.functional.hardsigmoid:first": ("PyTorch's 1/6 is a float32 there, in float64 too", 1e-7),
+    "nn.functional.binary_cross_entropy:second": ("PyTorch adds 1e-12 to denominators", 1e-6),
     **{
         f"kthvalue:{d}": ("which of equal elements is the k-th is left open", 0)
-        for d in ("int64", "int32", "uint8", "bool", "bfloat16", "float16")
+        for d in "uint8 int8 int16 int32 int64 bool bfloat16 float16".split()
     },
     "as_strided_scatter:first": ("PyTorch lets a gradient through to elements it overwrote", 0),
     "addbmm:inplace": ("PyTorch resizes the tensor that is written", 0),
     "norm.nuc": ("needs singular values", 0),
-    "nn.functional.hinge_embedding_loss:bfloat16": ("rounded at every step, in both", 0),
+    **{
+        f"nn.functional.{name}:{d}": ("rounded at every step, in both", 0)
+        for name in ("bilinear", "hinge_embedding_loss", "kl_div", "nll_loss")
+        for d in ("bfloat16", "float16")
+    },
     # names of nodes, where PyTorch's function is several ops and ours one, or the other way round
     "diff:nodes": ("n=0 is a clone", 0),
     "unfold:nodes": ("of a 0-d tensor: a slice of a view", 0),
@@ -521,6 +529,8 @@ def rounded(m: Any, case: dict[str, Any], blob: Blob) -> Any:
     def wide(x: Any) -> Any:
         if isinstance(x, m.Tensor):
             return x.double() if x.dtype in (m.bfloat16, m.float16) else x
+        if isinstance(x, m.dtype):
+            return m.float64 if x in (m.bfloat16, m.float16) else x
         if isinstance(x, (list, tuple)):
             return type(x)(wide(y) for y in x)
         return x

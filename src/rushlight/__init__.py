@@ -57,7 +57,7 @@ __config__.check_fresh()
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 # Imported when first used, so that `import rushlight` stays quick.
-_LATER = ("cuda", "nn", "optim", "special", "testing", "utils")
+_LATER = ("cuda", "linalg", "nn", "optim", "special", "testing", "utils")
 _SERIALIZE = ("load", "save", "serialization")
 
 globals().update(_dtypes.aliases)

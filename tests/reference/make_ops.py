@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -73,17 +74,22 @@ def reseed(text: str) -> None:
 
 @contextlib.contextmanager
 def seeded(text: str) -> Iterator[None]:
-    """op_db seeds its generators before each sample: let it be with seeds made from a text."""
-    from torch.testing._internal import common_utils
+    """op_db seeds its generators before each sample: let it be with seeds made from a text.
 
-    kept = common_utils.set_rng_seed
+    It also walks up the stack each time, for the test it is called by; that takes most of the time.
+    """
     numbers = itertools.count()
-    common_utils.set_rng_seed = lambda seed=None: reseed(f"{text} {next(numbers)}")
-    try:
+    inside = "torch.testing._internal."
+    with (
+        mock.patch(
+            inside + "common_utils.set_rng_seed",
+            lambda seed=None: reseed(f"{text} {next(numbers)}"),
+        ),
+        mock.patch(inside + "common_utils.extract_test_fn", lambda: None),
+        mock.patch(inside + "opinfo.core.extract_test_fn", lambda: None),
+    ):
         reseed(text)
         yield
-    finally:
-        common_utils.set_rng_seed = kept
 
 
 def simplify(x: Any) -> None:

@@ -23,7 +23,7 @@ from rushlight.arrays.kinds import word
 
 __all__ = [
     "cholesky", "cofactors", "det", "eig", "eigh", "fourier", "householder_qr", "inv",
-    "least_squares", "lu", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd",
+    "least_squares", "lu", "pinv", "qr", "row_order", "slogdet", "solve", "solve_triangular", "svd",
 ]  # fmt: skip
 
 Array = Any
@@ -85,7 +85,7 @@ def inv(x: Array) -> tuple[Array, Array]:
     try:
         return np.linalg.inv(x), _fine(x)
     except np.linalg.LinAlgError:
-        info = lu(x, True)[3]
+        info = lu(x)[3]
     good = np.where((info == 0)[..., None, None], x, np.eye(x.shape[-1], dtype=x.dtype))
     return np.where((info == 0)[..., None, None], np.linalg.inv(good), np.inf).astype(x.dtype), info
 
@@ -98,7 +98,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     try:
         return np.linalg.solve(a, b), np.zeros(batch, _INFO)
     except np.linalg.LinAlgError:
-        info = lu(a, True)[3]
+        info = lu(a)[3]
     good = np.where((info == 0)[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype))
     found = np.where((info == 0)[..., None, None], np.linalg.solve(good, b), np.inf)
     return found.astype(a.dtype), np.broadcast_to(info, batch).copy()
@@ -204,41 +204,33 @@ def householder_qr(x: Array) -> tuple[Array, Array]:
 
 @word
 @_on_host
-def lu(x: Array, pivot: bool) -> tuple[Array, Array, Array, Array]:
+def lu(x: Array) -> tuple[Array, Array, Array, Array]:
     """Both triangles in one, the exchanges of rows (from 1), the order of rows that they lead to,
     and `info`: which pivot is zero."""
     m, n = x.shape[-2:]
-    k = min(m, n)
     batch = x.shape[:-2]
     both = _each(x).copy("C")
-    pivots = np.tile(np.arange(k, dtype=_INFO), (len(both), 1))
-    order = np.tile(np.arange(m), (len(both), 1))
+    pivots = np.tile(np.arange(min(m, n), dtype=_INFO), (len(both), 1))
     info = np.zeros(len(both), _INFO)
-    getrf = _lapack("getrf", x) if pivot and x.size else None
-    for i, one in enumerate(both if x.size else ()):
-        if getrf is None:
-            info[i] = _eliminate(one)
-        else:
+    if x.size:
+        getrf = _lapack("getrf", x)
+        for i, one in enumerate(both):
             both[i], pivots[i], info[i] = getrf(one)
-        for a, b in enumerate(pivots[i]):
-            order[i, [a, b]] = order[i, [b, a]]
-    return (
-        both.reshape(x.shape),
-        (pivots + 1).reshape(*batch, k).astype(_INFO),
-        order.reshape(*batch, m),
-        info.reshape(batch),
-    )
+    pivots = (pivots + 1).reshape(*batch, min(m, n)).astype(_INFO)
+    return both.reshape(x.shape), pivots, row_order(pivots, m), info.reshape(batch)
 
 
-def _eliminate(a: Array) -> int:
-    """Gauss's elimination in place, without exchanges; the first zero pivot (from 1), or 0."""
-    failed = 0
-    for k in range(min(a.shape)):
-        if a[k, k] == 0:
-            failed = failed or k + 1
-        a[k + 1 :, k] /= a[k, k]
-        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
-    return failed
+@word
+@_on_host
+def row_order(pivots: Array, n: int) -> Array:
+    """Where each of `n` rows comes from after exchanges of rows (from 1)."""
+    swaps = pivots.reshape(-1, pivots.shape[-1])
+    order = np.tile(np.arange(n), (len(swaps), 1))
+    every = np.arange(len(swaps))
+    for a in range(swaps.shape[1]):
+        b = swaps[:, a] - 1
+        order[every, a], order[every, b] = order[every, b].copy(), order[every, a].copy()
+    return order.reshape(*pivots.shape[:-1], n)
 
 
 @word

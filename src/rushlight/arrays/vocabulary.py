@@ -36,6 +36,7 @@ from rushlight.arrays.lapack import (
     lu,
     pinv,
     qr,
+    row_order,
     slogdet,
     solve,
     solve_triangular,
@@ -59,8 +60,8 @@ __all__ = [
     "running", "scatter", "scatter_add", "searchsorted", "smallest", "sort", "special", "store", "store_add", "store_along", "strided",
     "swap", "tile", "total", "turned", "triangle", "ungather", "unique", "unpick", "unstrided", "where", "window", "windows", "Array", "SLOT",
     "Slot", "low_precision", "specials", "ufuncs", "unsqueezed", "cholesky", "cofactors", "det", "eig",
-    "eigh", "fourier", "householder_qr", "inv", "least_squares", "lu", "pinv", "qr", "slogdet", "solve",
-    "solve_triangular", "svd",
+    "eigh", "fourier", "householder_qr", "inv", "least_squares", "lu", "pinv", "qr", "row_order", "slogdet",
+    "solve", "solve_triangular", "svd",
 ]  # fmt: skip
 
 Array = Any  # a raw array of any kind, or a tensor, or a number
@@ -516,9 +517,11 @@ def triangle(x: Array, k: int, lower: bool) -> Array:
 # --- reductions -----------------------------------------------------------------------------------
 @word
 def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
-    """Sum; low precision is summed in float32 and rounded once."""
+    """Sum; low precision is summed in float32 and rounded once. Integers keep their dtype."""
     if low_precision(x.dtype):
         return add.reduce(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
+    if x.dtype.kind in "iu":
+        return add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keep)
     return add.reduce(x, axis=axes, keepdims=keep)
 
 
@@ -526,6 +529,8 @@ def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
 def product(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     if low_precision(x.dtype):
         return multiply.reduce(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
+    if x.dtype.kind in "iu":
+        return multiply.reduce(x, axis=axes, dtype=x.dtype, keepdims=keep)
     return multiply.reduce(x, axis=axes, keepdims=keep)
 
 

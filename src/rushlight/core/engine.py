@@ -26,7 +26,7 @@ from rushlight.arrays.vocabulary import add
 from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.modes import enter, leave, state
 from rushlight.core.node import AccumulateGradBase, accumulate, backward_of, fit, free_saved
-from rushlight.core.quiet import again
+from rushlight.core.quiet import quietly
 from rushlight.core.record import normal
 from rushlight.core.where import Where, here
 from rushlight.errors import advise
@@ -170,7 +170,7 @@ class Run:
             state.busy = False
             if id(old) in self.owned:
                 return old
-            total = normal(again(add, old, g))
+            total = normal(quietly(add, old, g))
         state.busy = False
         if total.ndim:
             # kept alive by `pending` or `leaves` until it is delivered, so the id stays true
@@ -345,7 +345,7 @@ class Run:
         """After a rule that raised: run it again if it was but a warning, else say whose it was."""
         state.busy = False
         if isinstance(error, RuntimeWarning) and node.op is not None:
-            return again(backward_of, node, g, self.tensors)
+            return quietly(backward_of, node, g, self.tensors)
         if isinstance(error, Exception):
             made = Where(node.code, node.offset)
             advise(error, f"in the backward of {type(node).__name__}, made at {made}")

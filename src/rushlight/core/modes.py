@@ -16,7 +16,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from itertools import count
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from rushlight.native import i64
 
@@ -33,13 +33,19 @@ __all__ = [
 
 
 class Mode:
-    """One setting of the modes, and the one it covers."""
+    """One setting of the modes, and the one it covers.
+
+    `saving` (a pair of pack and unpack hooks) and `dual` (a level of forward mode) are None unless
+    someone set them; a mode inside inherits them.
+    """
 
     def __init__(self, grad: bool, inference: bool, outer: Mode | None) -> None:
         self.grad = grad
         self.inference = inference
         self.outer = outer
         self.alive = True
+        self.saving: Any = None if outer is None else outer.saving
+        self.dual: Any = None if outer is None else outer.dual
 
 
 class State:

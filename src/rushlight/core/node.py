@@ -437,7 +437,7 @@ def accumulate(leaf: TensorBase, g: TensorBase, tensors: bool) -> None:
 
 
 def _add_into(old: Any, g: Any) -> Any:
-    if old.flags.writeable:
-        old += g
-        return old
-    return old + g
+    if not getattr(old.flags, "writeable", True):  # CuPy's arrays do not say
+        return old + g
+    old += g
+    return old

@@ -10,10 +10,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from rushlight.arrays.host import check_same_device
 from rushlight.core.families import Arithmetic
 from rushlight.core.graph import Node, Op, Plan, Storage, TensorBase, asks, begin_node, wrap
 from rushlight.core.modes import grad_enabled, inference_enabled, state
-from rushlight.core.quiet import again
+from rushlight.core.quiet import quietly
 from rushlight.native import i64
 
 __all__ = [
@@ -94,7 +95,9 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
     """After a forward that raised: compute again if it was but a warning, else PyTorch's error."""
     state.busy = False
     if isinstance(error, RuntimeWarning):
-        return again(op.forward, *raws)
+        return quietly(op.forward, *raws)
+    if isinstance(error, TypeError):  # CuPy's, when it meets an array in the host's memory
+        check_same_device([x for x in raws if hasattr(x, "dtype")])
     if isinstance(error, Exception):
         raise op.explain(error, raws) from None
     raise error

@@ -12,7 +12,6 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.inplace import write
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.arithmetic_api import raw_dtype
 from rushlight.ops.contract import c_name, into, mat_vec, outer_of, refuse, times
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
@@ -139,8 +138,7 @@ class Addbmm(AddProduct):
     reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
 
     def times(self, a: Any, b: Any) -> Any:
-        y = times(a, b)
-        return cast(total(y, (-3,), False), raw_dtype(y))  # small integers are summed in wider ones
+        return total(times(a, b), (-3,), False)
 
     def left(self, g: Any, b: Any, a: Any) -> Any:
         return times(batch_of_one(g), swap(b, -1, -2))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import cast, concat, equal, triangle, window
-from rushlight.core.graph import Node, Op
+from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import (
     check_info,
+    check_sides,
     check_square,
     columns,
     eye,
-    floating,
-    matrices,
+    lapack_only,
     mh,
     mt,
     named,
@@ -94,17 +94,6 @@ def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return tl, tu
 
 
-class Lus(Op):
-    """An op that factors A = P L U."""
-
-    inputs: ClassVar[tuple[str, ...]] = ("A",)
-    params = ("pivot",)
-
-    def __init__(self, pivot: bool = True) -> None:
-        super().__init__()
-        self.pivot = pivot
-
-
 def packed(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
     """The strict lower triangle of one and the upper triangle of the other, as one matrix."""
     m, n = shape[-2:]
@@ -118,14 +107,14 @@ def packed(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
 
 
 @op
-class LuFactor(Lus):
+class LuFactor(Op):
     """Both triangles in one matrix; the exchanges of rows; the order of rows; failures."""
 
     name, node = "linalg_lu_factor_ex", "LinalgLuFactorExBackward0"
-    outputs, saves = ("LU", "pivots", "order", "info"), ("LU", "order")
+    inputs, outputs, saves = ("A",), ("LU", "pivots", "order", "info"), ("LU", "order")
 
     def forward(self, x: Any) -> Any:
-        return v.lu(x, self.pivot)
+        return v.lu(x)
 
     def vjp(self, node: Node, g: Any, both: Any, order: Any) -> Any:
         low, high = unpacked(both)
@@ -144,20 +133,20 @@ class LuFactor(Lus):
         yield LuFactor(), draw.real(3, 3)
         yield LuFactor(), draw.real(4, 2)
         yield LuFactor(), draw.real(2, 4)
-        yield LuFactor(False), square(draw, 2, 2, 2)
+        yield LuFactor(), square(draw, 2, 2, 2)
         yield LuFactor(), draw.complex(3, 2)
         yield LuFactor(), draw.complex(2, 3)
 
 
 @op
-class Lu(Lus):
+class Lu(Op):
     """P, L and U."""
 
     name = "linalg_lu"
-    outputs, saves = ("P", "L", "U"), ("P", "L", "U")
+    inputs, outputs, saves = ("A",), ("P", "L", "U"), ("P", "L", "U")
 
     def forward(self, x: Any) -> Any:
-        both, _, order, _ = v.lu(x, self.pivot)
+        both, _, order, _ = v.lu(x)
         return (permuting(order, x), *unpacked(both))
 
     def vjp(self, node: Node, g: Any, p: Any, low: Any, high: Any) -> Any:
@@ -172,7 +161,6 @@ class Lu(Lus):
         yield Lu(), draw.real(3, 3)
         yield Lu(), draw.real(2, 4, 2)
         yield Lu(), draw.real(2, 3)
-        yield Lu(False), square(draw, 2, 2)
         yield Lu(), draw.complex(2, 2)
 
 
@@ -228,7 +216,7 @@ class LuSolve(Op):
     def samples(draw: Any) -> Any:
         for adjoint in (False, True):
             for n, kind in ((3, "real"), (2, "complex")):
-                both, _, order, _ = v.lu(square(draw, n, n, complex=kind == "complex")[::-1], True)
+                both, _, order, _ = v.lu(square(draw, n, n, complex=kind == "complex")[::-1])
                 yield LuSolve(adjoint), both, order, getattr(draw, kind)(n, 2)
 
 
@@ -259,11 +247,24 @@ class LuUnpack(Op):
 
 
 # --- public ---------------------------------------------------------------------------------------
-def _factored(A: Any, function: str, pivot: bool) -> Any:
-    array = tensor_at(A, function)
-    matrices(array, "torch." + function.replace("linalg_", "linalg."))
-    floating(array, "torch." + function.replace("linalg_", "linalg."))
-    return apply(LuFactor(bool(pivot)), A)
+def _checked(A: Any, function: str, pivot: bool) -> None:
+    array = tensor_at(A, "linalg_" + function)
+    if array.ndim < 2:
+        title = "linalg.lu" if function == "lu" else "torch.lu_factor"
+        raise RuntimeError(
+            f"{title}: Expected tensor with 2 or more dimensions. Got size: {list(array.shape)} "
+            "instead"
+        )
+    if not pivot:
+        raise RuntimeError(
+            f"linalg.{function}: LU without pivoting is not implemented on the CPU"
+        )
+    lapack_only(array, "lu_cpu")
+
+
+def _factored(A: Any, pivot: bool) -> Any:
+    _checked(A, "lu_factor", pivot)
+    return apply(LuFactor(), A)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -280,8 +281,8 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     >>> pivots
     tensor([2, 2], dtype=torch.int32)
     """
-    both, pivots, _, info = _factored(A, "linalg_lu_factor", pivot)
-    check_info("torch.linalg.lu_factor", info, "lu_factor")
+    both, pivots, _, info = _factored(A, pivot)
+    check_info("torch.linalg.lu_factor", info, "lu_factor", RuntimeError)
     return named("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
 
 
@@ -297,9 +298,9 @@ def lu_factor_ex(
     >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    both, pivots, _, info = _factored(A, "linalg_lu_factor_ex", pivot)
+    both, pivots, _, info = _factored(A, pivot)
     if check_errors:
-        check_info("torch.linalg.lu_factor_ex", info, "lu_factor")
+        check_info("torch.linalg.lu_factor_ex", info, "lu_factor", RuntimeError)
     kind = return_types.linalg_lu_factor_ex
     return named("linalg_lu_factor_ex", kind, (both, pivots, info), out)
 
@@ -315,10 +316,8 @@ def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     tensor([[2., 2.],
             [0., 3.]])
     """
-    array = tensor_at(A, "linalg_lu")
-    matrices(array, "linalg.lu")
-    floating(array, "linalg.lu")
-    p, low, high = apply(Lu(bool(pivot)), A)
+    _checked(A, "lu", pivot)
+    p, low, high = apply(Lu(), A)
     return named("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
 
 
@@ -333,21 +332,13 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     tensor([[2.0000, 2.0000],
             [0.5000, 3.0000]])
     """
-    both, pivots, _, info = _factored(A, "linalg_lu_factor_ex", pivot)
-    if not get_infos:
-        check_info("lu", info, "lu_factor")
+    both, pivots, _, info = _factored(A, pivot)
     return named("lu", tuple, (both, pivots, info) if get_infos else (both, pivots), out)
 
 
 def _order_of(pivots: Any, n: int) -> Any:
     """The order of `n` rows after exchanges of the rows that `pivots` names (from 1)."""
-    at = pivots.array.reshape(-1, pivots.array.shape[-1])
-    order = pivots.new_zeros((len(at), n), dtype=dtypes.int64)
-    for row, swaps in zip(order.array, at, strict=True):
-        row[:] = range(n)
-        for a, b in enumerate(swaps):
-            row[[a, int(b) - 1]] = row[[int(b) - 1, a]]
-    return order.reshape(*pivots.array.shape[:-1], n)
+    return wrap(v.row_order(pivots.array, n))
 
 
 @function(method=False, free=False, namespace="linalg", name="lu_solve")
@@ -366,13 +357,7 @@ def linalg_lu_solve(
     """
     array, right = tensor_at(LU, "linalg_lu_solve", "LU"), tensor_at(B, "linalg_lu_solve", "B", 3)
     check_square(array, "torch.linalg.lu_solve")
-    matrices(right, "torch.linalg.lu_solve", "B")
-    if right.shape[-2 if left else -1] != array.shape[-1]:
-        raise RuntimeError(
-            "linalg.lu_solve: Incompatible shapes of A and B for the equation "
-            f"{'AX = B' if left else 'XA = B'} ({array.shape[-2]}x{array.shape[-1]} and "
-            f"{right.shape[-2]}x{right.shape[-1]})"
-        )
+    check_sides(array, right, left, "linalg.lu_solve")
     order = _order_of(pivots, array.shape[-1])
 
     def compute() -> Any:

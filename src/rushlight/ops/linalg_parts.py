@@ -22,12 +22,14 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
-from rushlight.ops.reducing import filled
+from rushlight.ops.matmul import broadcast_shapes
+from rushlight.ops.reducing import filled, not_implemented
 
 __all__ = [
-    "LinAlgError", "check_info", "check_square", "columns", "diag", "diagonal_of", "eye", "floating",
-    "half_diagonal", "hermitian", "lower_solve", "matrices", "mh", "mt", "named", "on_subspace",
-    "quotient", "rows", "square", "tensor_at", "upper_solve",
+    "LinAlgError", "check_info", "check_sides", "check_square", "columns", "diag", "diagonal_of",
+    "eye", "floating", "half_diagonal", "hermitian", "lapack_only", "lower", "lower_solve",
+    "matrices", "mh", "mt", "named", "on_subspace", "positive", "quotient", "rows", "square",
+    "tensor_at", "upper_solve",
 ]  # fmt: skip
 
 _INT: Final = dtypes.int64.numpy
@@ -191,6 +193,24 @@ def floating(array: Any, function: str) -> None:
         )
 
 
+def lapack_only(array: Any, kernel: str) -> None:
+    """PyTorch's error of the kernels that do not look at dtypes before they compute."""
+    if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
+        raise not_implemented(kernel, array.dtype)
+
+
+def check_sides(a: Any, b: Any, left: bool, function: str) -> None:
+    """Refuse sides of A X = B (X A = B unless `left`) that do not fit each other."""
+    matrices(b, function, "B")
+    if b.shape[-2 if left else -1] != a.shape[-1]:
+        (m, n), (p, q) = a.shape[-2:], b.shape[-2:]
+        raise RuntimeError(
+            f"{function}: Incompatible shapes of A and B for the equation "
+            f"{'AX = B' if left else 'XA = B'} ({m}x{n} and {p}x{q})"
+        )
+    broadcast_shapes(b.shape[:-2], a.shape[:-2])
+
+
 _REASONS: Final = {
     "cholesky": "The factorization could not be completed because the input is not "
     "positive-definite (the leading minor of order {0} is not positive-definite).",
@@ -203,14 +223,16 @@ _REASONS: Final = {
 }
 
 
-def check_info(function: str, info: Any, reason: str) -> None:
+def check_info(
+    function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError
+) -> None:
     """Raise PyTorch's error for the first matrix of a batch that has none of what was wanted."""
     numbers = info.array.reshape(-1)
     if not numbers.any():
         return
     at = int(numbers.astype(bool).argmax())
     where_ = f"(Batch element {at}): " if info.array.ndim else ""
-    raise LinAlgError(f"{function}: {where_}{_REASONS[reason].format(int(numbers[at]))}")
+    raise kind(f"{function}: {where_}{_REASONS[reason].format(int(numbers[at]))}")
 
 
 def named(function: str, kind: Any, results: Any, out: Any = None) -> Any:

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.host import is_array
+from rushlight.arrays.host import has_values
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import refuse_grad, shared
@@ -239,7 +239,7 @@ def binary_cross_entropy(
         raise NotImplementedError(
             f"\"binary_cross_entropy\" not implemented for '{kind.scalar_type}'"
         )
-    if is_array(x) and not bool(((x >= 0) & (x <= 1)).all()):
+    if has_values(x) and not bool(((x >= 0) & (x <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     refuse_grad("binary_cross_entropy", weight=weight)
     return apply(shared(BinaryCrossEntropy, how, x.ndim), input, target, _beside(weight, input))
@@ -354,7 +354,7 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
 def _some_ignored(t: Any, classes: int, ignore: int) -> bool:
     """Whether some targets are to be ignored; raises if one is no class. Values that cannot be
     read here (they are on another device, or only recorded) are taken to hold ignored ones."""
-    if not is_array(t):
+    if not has_values(t):
         return True
     inside = not outside(t, classes)
     if inside and not 0 <= ignore < classes:

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import is_array
+from rushlight.arrays.host import has_values
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.fused import pairwise_distance
 from rushlight.ops.loss import SUM
@@ -104,7 +104,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = functions["full_like"](input, var)
-    elif is_array(var.array) and bool((var.array < 0).any()):
+    elif has_values(var.array) and bool((var.array < 0).any()):
         raise ValueError("var has negative entry/entries")
     shape = var.array.shape
     if shape != x.shape:

@@ -234,9 +234,9 @@ def contracted(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
     for i, j in zip(left, right):
         one, two = a.array.shape[i], b.array.shape[j]
         if one == 1 and two != 1:
-            b = b.sum(j, keepdim=True)
+            b = b.sum(j, keepdim=True, dtype=b.dtype)
         elif two == 1 and one != 1:
-            a = a.sum(i, keepdim=True)
+            a = a.sum(i, keepdim=True, dtype=a.dtype)
         elif one != two:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {one} in dim {i} and "

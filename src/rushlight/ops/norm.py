@@ -31,7 +31,6 @@ from rushlight.ops.reducing import (
     Fold,
     dims_of,
     narrow,
-    numpy_names,
     raw_dtype,
     same,
     tensor_of,
@@ -201,29 +200,6 @@ def vector_norm(
     tensor(5.)
     """
     return _vector_norm(x, ord, dim, keepdim, dtype)
-
-
-@public()
-@numpy_names
-def norm(
-    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
-    """norm(input, p='fro', dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
-
-    The norm of order `p` of all elements taken as one vector, or along dimensions.
-
-    >>> import rushlight as torch
-    >>> torch.norm(torch.tensor([3., 4.]))
-    tensor(5.)
-    >>> torch.norm(torch.tensor([[3., -4.], [1., 1.]]), p=1, dim=1)
-    tensor([7., 2.])
-    """
-    tensor_of(input, "norm")
-    if p is None or p == "fro":
-        p = 2
-    elif isinstance(p, str):
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return _vector_norm(input, p, dim, keepdim, dtype)
 
 
 # --- distance -------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from rushlight.arrays.host import is_array
 from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.graph import TensorBase
+from rushlight.core.quiet import quietly
 from rushlight.ops.table import functions
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
@@ -56,15 +57,17 @@ def update(
         for t, y in zip(targets, rule(n, grad, *targets)):
             t.copy_(y)
         return
-    g = grad.array
-    raws = [t.array for t in targets]
+    quietly(_on_arrays, rule, n, grad.array, [t.array for t in targets])
+    for t in targets:
+        t.memory.written()
+
+
+def _on_arrays(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
     if g.size > BLOCK and all(is_array(a) and a.flags.c_contiguous for a in (g, *raws)):
         _by_blocks(rule, n, g, raws)
     else:
         for raw, y in zip(raws, rule(n, g, *raws)):
             overwrite(raw, y)
-    for t in targets:
-        t.memory.written()
 
 
 def _by_blocks(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
