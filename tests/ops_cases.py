@@ -48,7 +48,7 @@ KNOWN: dict[str, tuple[str, float]] = {
     },
     "as_strided_scatter:first": ("PyTorch lets a gradient through to elements it overwrote", 0),
     "addbmm:inplace": ("PyTorch resizes the tensor that is written", 0),
-    "norm.nuc": ("needs singular values", 0),
+    "linalg.norm.subgradients_at_zero:second": ("NaN in PyTorch, 0 here", 0),
     **{
         f"nn.functional.{name}:{d}": ("rounded at every step, in both", 0)
         for name in ("bilinear", "hinge_embedding_loss", "kl_div", "nll_loss")
@@ -59,6 +59,7 @@ KNOWN: dict[str, tuple[str, float]] = {
     "unfold:nodes": ("of a 0-d tensor: a slice of a view", 0),
     "__rsub__:nodes": ("the method called by name on two tensors", 0),
     "special.ndtr:nodes": ("one op", 0),
+    "stft:nodes": ("the last step is a transpose", 0),
     "nn.functional.pad:nodes": ("circular: one op", 0),
     "nn.functional.cross_entropy:nodes": ("of probabilities: divided by a number", 0),
     "nn.functional.pairwise_distance:nodes": ("the norm is linalg's", 0),

@@ -5,7 +5,7 @@
 
 `src/rushlight/_functions.pyi` has the functions of `rushlight`, `_methods.pyi` the methods of
 `Tensor`. Neither has a module behind it: `rushlight/__init__.py` and `tensor.py` import them for
-type checkers alone. `special.pyi` is the stub of `special.py`.
+type checkers alone. `special.pyi` and `linalg.pyi` are the stubs of the modules of these names.
 """
 
 from __future__ import annotations
@@ -180,11 +180,11 @@ def function_stub() -> str:
     return head + "\n\n".join([*parts, *typed]) + "\n"
 
 
-def special_stub() -> str:
-    """The text of `special.pyi`."""
-    found = sorted(namespaces["special"].items())
-    head = HEAD.format(what="`torch.special`.")
-    return head + "\n".join(stub(name, fn, False) for name, fn in found) + "\n"
+def namespace_stub(namespace: str, more: str = "") -> str:
+    """The text of `special.pyi` or its like; `more` is what stands beside the functions."""
+    found = sorted(namespaces[namespace].items())
+    head = HEAD.format(what=f"`torch.{namespace}`.")
+    return head + more + "\n".join(stub(name, fn, False) for name, fn in found) + "\n"
 
 
 def written_out() -> set[str]:
@@ -229,7 +229,10 @@ def stubs() -> dict[str, str]:
     return {
         "_functions.pyi": function_stub(),
         "_methods.pyi": method_stub(),
-        "special.pyi": special_stub(),
+        "linalg.pyi": namespace_stub(
+            "linalg", "from rushlight.ops.linalg_parts import LinAlgError as LinAlgError\n\n"
+        ),
+        "special.pyi": namespace_stub("special"),
     }
 
 

@@ -63,6 +63,7 @@ def _make(name: str, *fields: str) -> Any:
     return type(name, (Named,), members)
 
 
+_lu_with_info: Final = _make("_lu_with_info", "LU", "pivots", "info")
 aminmax: Final = _make("aminmax", "min", "max")
 cummax: Final = _make("cummax", "values", "indices")
 cummin: Final = _make("cummin", "values", "indices")

@@ -68,9 +68,14 @@ def cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
     """The triangular factor, and `info`: the order of the first minor that is not positive. Only
     one triangle of `x` is read."""
     try:
-        return np.linalg.cholesky(x, upper=upper), _fine(x)
+        found = np.linalg.cholesky(x, upper=upper)
     except np.linalg.LinAlgError:
         potrf = _lapack("potrf", x)
+    else:
+        lost = np.isnan(np.diagonal(found, 0, -2, -1))  # not every LAPACK looks for them
+        if not lost.any():
+            return found, _fine(x)
+        return found, np.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(_INFO)
     found, info = np.empty_like(_each(x)), []
     for i, one in enumerate(_each(x)):
         found[i], failed = potrf(one, lower=not upper, clean=1)
@@ -133,7 +138,7 @@ def det(x: Array) -> Array:
 @word
 @_on_host
 def slogdet(x: Array) -> tuple[Array, Array]:
-    """The determinant as its sign (a complex number of magnitude 1) and the log of its magnitude."""
+    """The determinant: its sign (complex: of magnitude 1) and the logarithm of its magnitude."""
     sign, log = np.linalg.slogdet(x)
     return np.asarray(sign), np.asarray(log)
 
@@ -187,7 +192,7 @@ def svd(x: Array, full: bool) -> tuple[Array, Array, Array]:
 @word
 @_on_host
 def qr(x: Array, mode: str) -> tuple[Array, Array]:
-    """Orthonormal columns and an upper triangle, "reduced" or "complete"; the triangle alone ("r")."""
+    """Orthonormal columns and an upper triangle, "reduced" or "complete"; that alone ("r")."""
     if mode == "r":
         return np.empty((0,), x.dtype), np.linalg.qr(x, "r")
     q, r = np.linalg.qr(x, mode)  # type: ignore[call-overload]  # one of those words
@@ -224,13 +229,13 @@ def lu(x: Array) -> tuple[Array, Array, Array, Array]:
 @_on_host
 def row_order(pivots: Array, n: int) -> Array:
     """Where each of `n` rows comes from after exchanges of rows (from 1)."""
-    swaps = pivots.reshape(-1, pivots.shape[-1])
-    order = np.tile(np.arange(n), (len(swaps), 1))
-    every = np.arange(len(swaps))
-    for a in range(swaps.shape[1]):
-        b = swaps[:, a] - 1
-        order[every, a], order[every, b] = order[every, b].copy(), order[every, a].copy()
-    return order.reshape(*pivots.shape[:-1], n)
+    order = np.tile(np.arange(n), (*pivots.shape[:-1], 1))
+    for a in range(pivots.shape[-1]):
+        b = pivots[..., a : a + 1].astype(np.int64) - 1
+        here, there = order[..., a : a + 1].copy(), np.take_along_axis(order, b, -1)
+        np.put_along_axis(order, b, here, -1)
+        order[..., a : a + 1] = there
+    return order
 
 
 @word

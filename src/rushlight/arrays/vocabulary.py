@@ -529,7 +529,7 @@ def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
 def product(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     if low_precision(x.dtype):
         return multiply.reduce(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
-    if x.dtype.kind in "iu":
+    if x.dtype.kind in "iub":
         return multiply.reduce(x, axis=axes, dtype=x.dtype, keepdims=keep)
     return multiply.reduce(x, axis=axes, keepdims=keep)
 

@@ -54,6 +54,17 @@ class LeafHooks:
 leaf_hooks: Final = LeafHooks()
 
 
+class Watch:
+    """Who looks over each node's shoulder: `look(node, outs)` after its rule, `failed(node)` if
+    it raised. None but in anomaly mode."""
+
+    def __init__(self) -> None:
+        self.check: Any = None
+
+
+watch: Final = Watch()
+
+
 class Target:
     """An input whose gradient is asked for: a leaf, or output `nr` of a node."""
 
@@ -84,6 +95,7 @@ class Run:
         self.heap: list[tuple[i64, i64, Node]] = []
         self.ties: i64 = 0
         self.freed: Where | None = None
+        self.check: Any = watch.check
 
     # --- ready nodes --------------------------------------------------------------------------
     def push(self, node: Node) -> None:
@@ -289,6 +301,13 @@ class Run:
         return grads_in
 
     def before(self, node: Node, g: Any) -> Any:
+        try:
+            return self.call_before(node, g)
+        except BaseException as error:
+            self.blame(node, error)
+            raise
+
+    def call_before(self, node: Node, g: Any) -> Any:
         """Tensor hooks of the node's outputs, kept gradients, then the node's own pre-hooks."""
         hooks = node.hooks
         assert hooks is not None
@@ -337,6 +356,8 @@ class Run:
             state.busy = False
             if node.hooks is not None and node.hooks.post:
                 outs = self.after(node, g, outs)
+            if self.check is not None:
+                self.check.look(node, outs)
             self.hand_on(node, g, outs)
             if not self.keep:
                 self.release(node)
@@ -346,10 +367,16 @@ class Run:
         state.busy = False
         if isinstance(error, RuntimeWarning) and node.op is not None:
             return quietly(backward_of, node, g, self.tensors)
+        self.blame(node, error)
+        raise error
+
+    def blame(self, node: Node, error: BaseException) -> None:
+        """Say which forward line an error belongs to that is passing through."""
         if isinstance(error, Exception):
             made = Where(node.code, node.offset)
             advise(error, f"in the backward of {type(node).__name__}, made at {made}")
-        raise error
+            if self.check is not None:
+                self.check.failed(node)
 
     def hand_on(self, node: Node, g: Any, outs: Any) -> None:
         """Deliver the gradients of a node's inputs, each in its input's shape and dtype."""
@@ -405,7 +432,12 @@ class Run:
         grads_out = (
             tuple([self.as_tensor(x) for x in g]) if node.outs is not None else (self.as_tensor(g),)
         )
-        return [self.as_gradient(x) for x in self.call_post_hooks(hooks.post, grads_in, grads_out)]
+        try:
+            found = self.call_post_hooks(hooks.post, grads_in, grads_out)
+        except BaseException as error:
+            self.blame(node, error)
+            raise
+        return [self.as_gradient(x) for x in found]
 
     def release(self, node: Node) -> None:
         if self.freed is None:
@@ -559,10 +591,17 @@ def backward(
     tensors: bool,
     targets: list[Target] | None,
     store: bool,
-) -> None:
-    """Run a backward pass from `roots` (nodes or leaves) with their gradients."""
+    like: Run | None = None,
+) -> Run:
+    """Run a backward pass from `roots` (nodes or leaves) with their gradients.
+
+    `like` is a run from the same roots to the same targets: this one goes the same ways.
+    """
     run = Run(keep, tensors, targets, store)
-    if targets is not None:
+    if like is not None:
+        run.wanted = like.wanted
+        run.needed = like.needed
+    elif targets is not None:
         run.plan(roots)
     if leaf_hooks.count != 0:
         run.count_uses(roots)
@@ -584,3 +623,4 @@ def backward(
     if leaves:
         for leaf in list(leaves):
             run.settle_leaf(leaf, leaves[leaf])
+    return run

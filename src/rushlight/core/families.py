@@ -106,13 +106,13 @@ class Arithmetic(Elementwise):
 
     inputs = ("self", "other")
     complex_too = True
+    direct = True
 
     def forward(self, a: Any, b: Any) -> Any:
         raise NotImplementedError
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
-        """The vjp, with the saved operands (None where they were not kept)."""
-        raise NotImplementedError
+    def both(self, a: Any, b: Any) -> Any:
+        return self.forward(a, b)
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         return self.pull(node, g, *saved) if saved else self.pull(node, g, None, None)

@@ -30,7 +30,7 @@ from rushlight.native import i64, mypyc_attr
 
 __all__ = [
     "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Storage", "TensorBase", "View",
-    "asks", "factory", "plan_for", "title_of", "wrap", "wrap_as",
+    "asks", "factory", "plan_for", "shape_of", "title_of", "wrap", "wrap_as",
 ]  # fmt: skip
 
 
@@ -90,6 +90,8 @@ class TensorBase:
     held: Any = None  # the accumulated gradient (`.grad`)
     as_view: View | None = None
     extra: Extra | None = None
+    dims: Any = None  # the shape of `sized`: NumPy makes a new tuple each time it is asked
+    sized: Any = None  # the array `dims` is true of; whoever replaces `array` makes it outdated
 
     def __new__(cls) -> Self:
         # stated so that compiled code can call it directly: half the cost of a call through type
@@ -124,9 +126,20 @@ class Op:
     params: ClassVar[tuple[str, ...]] = ()
     differentiable: ClassVar[bool] = True
     variadic: ClassVar[bool] = False  # any number of tensors, all standing in `inputs[0]`
+    direct: ClassVar[bool] = False  # has compiled `both` and `pull`: see `families.Arithmetic`
 
     def __init__(self) -> None:
         self.plan: Plan = plan_for(type(self))
+
+    def both(self, a: Any, b: Any) -> Any:
+        """`forward` of two operands, called without a look-up where it is compiled."""
+        rule: Any = self
+        return rule.forward(a, b)
+
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        """`vjp` with two saved operands (None where they were not kept), likewise."""
+        rule: Any = self
+        return rule.vjp(node, g, a, b)
 
     def forward(self, *xs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}.forward")
@@ -194,6 +207,7 @@ class Plan:
         self.variadic: bool = cls.variadic
         self.outputs: i64 = len(outputs)
         self.differentiable: bool = cls.differentiable
+        self.direct: bool = cls.direct
 
 
 class View:
@@ -211,6 +225,7 @@ class Node:
     """One application of an op, recorded. `nexts` are its edges; see Note [Edges to leaves]."""
 
     op: Any = None
+    rule: Op | None = None  # the op again, if its `pull` is compiled
     nexts: tuple[Any, ...] = ()
     nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
     wants: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
@@ -340,6 +355,14 @@ def wrap_as(array: Any, storage: Storage) -> TensorBase:
     t.array = array
     t.memory = storage
     return t
+
+
+def shape_of(t: TensorBase, array: Any) -> Any:
+    """The shape of `t`, whose array this is, kept for the next time."""
+    if t.sized is not array:
+        t.dims = array.shape
+        t.sized = array
+    return t.dims
 
 
 def title_of(node: Node) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from rushlight.arrays import vocabulary as v
-from rushlight.core.families import Arithmetic
 from rushlight.core.graph import (
     Extra,
     Hooks,
@@ -366,10 +365,11 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
         if tensors:
             saved = tuple([unpack(node, j) for j in range(len(saved))])
     n = len(saved)
-    if isinstance(op, Arithmetic):
+    rule = node.rule
+    if rule is not None:
         if n == 2:
-            return op.pull(node, g, saved[0], saved[1])
-        return op.pull(node, g, None, None)
+            return rule.pull(node, g, saved[0], saved[1])
+        return rule.pull(node, g, None, None)
     if n == 0:
         return op.vjp(node, g)
     if n == 1:

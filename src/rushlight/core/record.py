@@ -6,13 +6,22 @@ a tensor in `views`. The public functions in `ops` call these and nothing else.
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from rushlight.arrays.host import check_same_device
-from rushlight.core.families import Arithmetic
-from rushlight.core.graph import Node, Op, Plan, Storage, TensorBase, asks, begin_node, wrap
+from rushlight.core.graph import (
+    Node,
+    Op,
+    Plan,
+    Storage,
+    TensorBase,
+    asks,
+    begin_node,
+    shape_of,
+    wrap,
+)
 from rushlight.core.modes import grad_enabled, inference_enabled, state
 from rushlight.core.quiet import quietly
 from rushlight.native import i64
@@ -166,10 +175,9 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         or type(xa) is not type(xb)
     ):
         return slots.elementwise(op, (a, b))
-    plain = isinstance(op, Arithmetic)
     state.busy = True
     try:
-        y = cast(Arithmetic, op).forward(xa, xb) if plain else cast(Any, op).forward(xa, xb)
+        y = op.both(xa, xb)
     except BaseException as error:
         y = rescued(op, error, (xa, xb))
     state.busy = False
@@ -186,6 +194,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     plan = op.plan
     if not plan.differentiable:
         return t
+    direct = plan.direct
     ta: Any = None
     tb: Any = None
     uneven = False
@@ -200,12 +209,16 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     node.nexts = (ta, tb)
     if uneven:
         node.nrs = (a.index if wants & 1 != 0 else 0, b.index if wants & 2 != 0 else 0)
-    sa = xa.shape
-    sb = xb.shape
-    if sa != sb:
-        node.shapes = (sa, sb)
+    sa = shape_of(a, xa)
+    sb = shape_of(b, xb)
+    if sa is sb or sa == sb:
+        node.plain = direct
+        t.dims = sa
+        t.sized = y
     else:
-        node.plain = plain
+        node.shapes = (sa, sb)
+    if direct:
+        node.rule = op
     if plan.pair:
         first = plan.first & wants != 0
         second = plan.second & wants != 0
@@ -242,10 +255,9 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         return slots.elementwise(op, (left, right))
     xa = number if swapped else x
     xb = x if swapped else number
-    plain = isinstance(op, Arithmetic)
     state.busy = True
     try:
-        y = cast(Arithmetic, op).forward(xa, xb) if plain else cast(Any, op).forward(xa, xb)
+        y = op.both(xa, xb)
     except BaseException as error:
         y = rescued(op, error, (xa, xb))
     state.busy = False
@@ -261,7 +273,9 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     node.nexts = (None, target) if swapped else (target, None)
     if a.index != 0:
         node.nrs = (0, a.index) if swapped else (a.index, 0)
-    node.plain = plain
+    if plan.direct:
+        node.plain = True
+        node.rule = op
     if plan.saves:
         remember(node, plan, (left, right), (xa, xb), t, y)
     t.node = node

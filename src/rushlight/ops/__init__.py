@@ -13,7 +13,8 @@ FILES = (
     "extreme", "scan", "order", "quantile", "counting",
     "write", "index", "scatter", "masked", "contract", "matmul", "contract_add",
     "linear", "linalg_solve", "linalg_solve_api", "linalg_factor", "linalg_factor_api", "linalg_lu",
-    "linalg_spectrum", "linalg_spectrum_api", "linalg_norm", "einsum", "activation", "activation_api", "fused", "normalise", "layers",
+    "linalg_spectrum", "linalg_spectrum_api", "linalg_norm", "renorm", "fourier", "sparse_names", "einsum",
+    "activation", "activation_api", "fused", "normalise", "layers",
     "loss", "loss_api", "loss_made", "create", "ranges", "like", "sample", "cast",
 )  # fmt: skip
 

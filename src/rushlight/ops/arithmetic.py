@@ -30,7 +30,7 @@ class Add(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a + b if self.plain else a + b * self.alpha
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return g, (g if self.plain else g * conj(self.alpha))
 
     def partials(self) -> Any:
@@ -77,7 +77,7 @@ class Sub(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a - b if self.plain else a - b * self.alpha
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         if node.nexts[1] is None:
             return g, None
         return g, (-g if self.plain else g * -conj(self.alpha))
@@ -97,7 +97,7 @@ class Mul(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a * b
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         nexts = node.nexts
         if not node.plain:
             a, b = conj(a), conj(b)
@@ -122,7 +122,7 @@ class Div(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a / b
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         nexts = node.nexts
         left = g / (b if node.plain else conj(b))
         return (

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import narrow_matmul, reshape, swap, total, turned
+from rushlight.arrays.vocabulary import matmul, narrow_matmul, reshape, swap, total, turned
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.modes import state
@@ -67,7 +67,7 @@ def times(a: Any, b: Any) -> Any:
     """The matrix product; low precision is summed in float32."""
     if a.dtype.itemsize < 4:
         return narrow_matmul(a, b)
-    return v.matmul(a, b)
+    return matmul(a, b)
 
 
 def mat_vec(a: Any, x: Any) -> Any:
@@ -105,15 +105,15 @@ class Mm(Bilinear):
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
 
     def forward(self, a: Any, b: Any) -> Any:
-        return times(a, b)
+        return matmul(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        nexts = node.nexts
+        left, right = node.nexts
         if is_complex(g):
             a, b = conj(a), conj(b)
         return (
-            times(g, turned(b)) if nexts[0] is not None else None,
-            times(swap(a, -1, -2), g) if nexts[1] is not None else None,
+            times(g, turned(b)) if left is not None else None,
+            times(swap(a, -1, -2), g) if right is not None else None,
         )
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:

@@ -3,11 +3,11 @@ functions are in `linalg_factor_api`."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import concat, triangle, window
-from rushlight.core.families import conj, is_complex
+from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.linalg_parts import (
@@ -19,7 +19,6 @@ from rushlight.ops.linalg_parts import (
     mt,
     on_subspace,
     positive,
-    rows,
     square,
     upper_solve,
 )
@@ -45,7 +44,8 @@ class Choleskies(Op):
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         low, gl = (mh(y), mh(g[0])) if self.upper else (y, g[0])
-        middle = hermitian(half_diagonal(triangle(mh(low) @ gl, 0, True)))
+        inside = mh(low) @ gl
+        middle = (triangle(inside, 0, True) + mh(triangle(inside, -1, True))) / 2
         left = upper_solve(mh(low), middle)
         return (mh(upper_solve(mh(low), mh(left))),)
 
@@ -114,8 +114,7 @@ class Qr(Op):
             )
         if self.mode == "complete" and m > n:
             raise RuntimeError(
-                "The QR decomposition is not differentiable when mode='complete' and "
-                "nrows > ncols."
+                "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
             )
 
     def vjp(self, node: Node, g: Any, q: Any, r: Any) -> Any:
@@ -233,8 +232,9 @@ class Reflectors(Op):
             left = concat([left, window(a, (..., slice(k, n))) * 0], -1)
         return left, window(concat(gts, -2), (..., 0)), g
 
-    def pushed(self, ta: Any, ttau: Any, tx: Any, a: Any, tau: Any, x: Any, adjoint: bool) -> Any:
-        """The tangent of Q x (Qᴴ x if `adjoint`)."""
+    def pushed(self, ts: tuple[Any, ...], xs: tuple[Any, ...], adjoint: bool) -> Any:
+        """The tangent of Q x (Qᴴ x if `adjoint`) from those of A, τ and x."""
+        (ta, ttau, tx), (a, tau, x) = ts, xs
         below = None if ta is None else triangle(ta, -1, True)
         found = list(enumerate(self.columns(a, tau)))
         t = x * 0 if tx is None else tx
@@ -272,7 +272,7 @@ class HouseholderProduct(Reflectors):
         return self.pulled(a, tau, self.start(a), g)[:2]
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.pushed(ts[0], ts[1], None, *xs, self.start(xs[0]), False)
+        return self.pushed((ts[0], ts[1], None), (*xs, self.start(xs[0])), False)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -310,9 +310,9 @@ class Ormqr(Reflectors):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         a, tau, x = xs
         if self.left:
-            return self.pushed(*ts, *xs, self.adjoint)
+            return self.pushed(ts, xs, self.adjoint)
         t = None if ts[2] is None else mh(ts[2])
-        return mh(self.pushed(ts[0], ts[1], t, a, tau, mh(x), self.adjoint))
+        return mh(self.pushed((ts[0], ts[1], t), (a, tau, mh(x)), self.adjoint))
 
     @staticmethod
     def samples(draw: Any) -> Any:

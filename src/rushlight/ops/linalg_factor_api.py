@@ -22,9 +22,9 @@ from rushlight.ops.linalg_parts import (
     lapack_only,
     matrices,
     named,
+    outdated,
     tensor_at,
 )
-from rushlight.ops.linalg_solve_api import warn_once
 from rushlight.ops.table import function
 
 __all__ = ["cholesky", "qr"]
@@ -60,9 +60,7 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
 
 
 @function(method=False, free=False, namespace="linalg")
-def cholesky_ex(
-    A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None
-) -> Any:
+def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> (Tensor, Tensor)
 
     As `cholesky`, with the order of the first minor that is not positive (0: none), in place of an
@@ -83,12 +81,14 @@ def cholesky_ex(
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """cholesky(input, upper=False, *, out=None) -> Tensor
 
-    The older form of `linalg.cholesky`.
+    The older form of `linalg.cholesky`. Deprecated, in PyTorch too.
 
-    >>> import rushlight as torch
-    >>> torch.cholesky(torch.tensor([[4.]]))
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.cholesky(torch.tensor([[4.]]))
     tensor([[2.]])
     """
+    outdated("cholesky", "cholesky")
     tensor_at(input, "cholesky", "input")
 
     def compute() -> Any:
@@ -133,12 +133,14 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """qr(input, some=True, *, out=None) -> (Tensor, Tensor)
 
-    The older form of `linalg.qr`.
+    The older form of `linalg.qr`. Deprecated, in PyTorch too.
 
-    >>> import rushlight as torch
-    >>> torch.qr(torch.tensor([[3.], [4.]])).R.abs()
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.qr(torch.tensor([[3.], [4.]])).R.abs()
     tensor([[5.]])
     """
+    outdated("qr", "qr")
     tensor_at(input, "qr", "input")
     results = _qr(input, "reduced" if some else "complete")
     return named("qr", return_types.qr, results, out)
@@ -238,9 +240,9 @@ def ormqr(
     if a.ndim < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     side = -2 if left else -1
-    if x.shape[side] < factors.shape[-1]:
+    if factors.shape[-1] != min(x.shape[side], a.shape[-1]):
         raise RuntimeError(
-            f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1]"
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
         )
     if x.shape[side] != a.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")

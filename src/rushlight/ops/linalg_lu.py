@@ -20,6 +20,7 @@ from rushlight.ops.linalg_parts import (
     mh,
     mt,
     named,
+    outdated,
     rows,
     square,
     tensor_at,
@@ -166,19 +167,25 @@ class Lu(Op):
 
 @op
 class LuSolve(Op):
-    """The X of A X = B, or of Aᴴ X = B if `adjoint`, for A as `LuFactor` left it."""
+    """The X of A X = B (X A = B unless `left`), or with Aᴴ if `adjoint`, for A as `LuFactor` left
+    it. X A = B is solved as Aᴴ Xᴴ = Bᴴ."""
 
     name = "linalg_lu_solve"
     inputs, saves = ("LU", "order", "B"), ("LU", "order", "result")
-    params = ("adjoint",)
+    params = ("left", "adjoint")
 
-    def __init__(self, adjoint: bool = False) -> None:
+    def __init__(self, left: bool = True, adjoint: bool = False) -> None:
         super().__init__()
+        self.left = left
         self.adjoint = adjoint
+        self.turned = adjoint == left
 
-    def solved(self, both: Any, order: Any, b: Any, adjoint: bool) -> Any:
+    def side(self, x: Any) -> Any:
+        return x if self.left else mh(x)
+
+    def solved(self, both: Any, order: Any, b: Any, turned: bool) -> Any:
         p = permuting(order, both)
-        if adjoint:
+        if turned:
             inside = v.solve_triangular(mh(both), b, False, False)
             return p @ v.solve_triangular(mh(both), inside, True, True)
         return v.solve_triangular(
@@ -186,38 +193,41 @@ class LuSolve(Op):
         )
 
     def forward(self, both: Any, order: Any, b: Any) -> Any:
-        return self.solved(both, order, b, self.adjoint)
+        return self.side(self.solved(both, order, self.side(b), self.turned))
 
     def vjp(self, node: Node, g: Any, both: Any, order: Any, x: Any) -> Any:
-        step = self.solved(both, order, g, not self.adjoint)
+        g, x = self.side(g), self.side(x)
+        step = self.solved(both, order, g, not self.turned)
         if not node.needs(0):
-            return None, None, step
+            return None, None, self.side(step)
         p, (low, high) = permuting(order, both), unpacked(both)
-        if self.adjoint:
+        if self.turned:
             inside = mt(p) @ x
             gl = inside @ mh(v.solve_triangular(low, mt(p) @ g, False, True))
             gu = (mh(low) @ inside) @ mh(step)
         else:
             gu = v.solve_triangular(mh(high), g, False, False) @ mh(x)
             gl = (mt(p) @ step) @ mh(high @ x)
-        return -packed(gl, gu, both.shape), None, step
+        return -packed(gl, gu, both.shape), None, self.side(step)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         both, order, _ = xs
-        t = ts[2]
+        x = self.side(y)
+        t = None if ts[2] is None else self.side(ts[2])
         if ts[0] is not None:
             p, (low, high) = permuting(order, both), unpacked(both)
             moved = triangle(ts[0], -1, True) @ high + low @ triangle(ts[0], 0, False)
-            moved = mh(moved) @ (mt(p) @ y) if self.adjoint else p @ (moved @ y)
+            moved = mh(moved) @ (mt(p) @ x) if self.turned else p @ (moved @ x)
             t = -moved if t is None else t - moved
-        return self.solved(both, order, t, self.adjoint)
+        return self.side(self.solved(both, order, t, self.turned))
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        for adjoint in (False, True):
-            for n, kind in ((3, "real"), (2, "complex")):
-                both, _, order, _ = v.lu(square(draw, n, n, complex=kind == "complex")[::-1])
-                yield LuSolve(adjoint), both, order, getattr(draw, kind)(n, 2)
+        for left, adjoint in ((True, False), (True, True), (False, False), (False, True)):
+            for kind in ("real", "complex"):
+                both, _, order, _ = v.lu(square(draw, 3, 3, complex=kind == "complex")[::-1])
+                shape = (3, 2) if left else (2, 3)
+                yield LuSolve(left, adjoint), both, order, getattr(draw, kind)(*shape)
 
 
 @op
@@ -256,9 +266,7 @@ def _checked(A: Any, function: str, pivot: bool) -> None:
             "instead"
         )
     if not pivot:
-        raise RuntimeError(
-            f"linalg.{function}: LU without pivoting is not implemented on the CPU"
-        )
+        raise RuntimeError(f"linalg.{function}: LU without pivoting is not implemented on the CPU")
     lapack_only(array, "lu_cpu")
 
 
@@ -287,9 +295,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 @function(method=False, free=False, namespace="linalg")
-def lu_factor_ex(
-    A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """lu_factor_ex(A, *, pivot=True, check_errors=False, out=None) -> (Tensor, Tensor, Tensor)
 
     As `lu_factor`, with a third result that says which pivot is zero (0: none).
@@ -325,15 +331,19 @@ def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """lu(A, pivot=True, get_infos=False, *, out=None) -> (Tensor, Tensor)
 
-    The older form of `linalg.lu_factor`.
+    The older form of `linalg.lu_factor`. Deprecated, in PyTorch too.
 
-    >>> import rushlight as torch
-    >>> torch.lu(torch.tensor([[2., 2.], [1., 4.]]))[0]
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.lu(torch.tensor([[2., 2.], [1., 4.]]))[0]
     tensor([[2.0000, 2.0000],
             [0.5000, 3.0000]])
     """
+    outdated("lu", "lu_factor")
     both, pivots, _, info = _factored(A, pivot)
-    return named("lu", tuple, (both, pivots, info) if get_infos else (both, pivots), out)
+    if get_infos:
+        return named("lu", return_types._lu_with_info, (both, pivots, info), out)
+    return named("lu", tuple, (both, pivots), out)
 
 
 def _order_of(pivots: Any, n: int) -> Any:
@@ -359,25 +369,22 @@ def linalg_lu_solve(
     check_square(array, "torch.linalg.lu_solve")
     check_sides(array, right, left, "linalg.lu_solve")
     order = _order_of(pivots, array.shape[-1])
-
-    def compute() -> Any:
-        if left:
-            return apply(LuSolve(bool(adjoint)), LU, order, B)
-        return apply(LuSolve(not adjoint), LU, order, B.mH).mH  # X A = B is Aᴴ Xᴴ = Bᴴ
-
-    return into("linalg_lu_solve", (LU, B), out, compute)
+    what = LuSolve(bool(left), bool(adjoint))
+    return into("linalg_lu_solve", (LU, B), out, lambda: apply(what, LU, order, B))
 
 
 @function()
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor
 
-    The older form of `linalg.lu_solve`.
+    The older form of `linalg.lu_solve`. Deprecated, in PyTorch too.
 
-    >>> import rushlight as torch
-    >>> torch.lu_solve(torch.ones(1, 1), *torch.linalg.lu_factor(torch.tensor([[4.]])))
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.lu_solve(torch.ones(1, 1), *torch.linalg.lu_factor(torch.tensor([[4.]])))
     tensor([[0.2500]])
     """
+    outdated("lu_solve", "lu_solve")
     tensor_at(b, "lu_solve", "input")
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 

@@ -6,10 +6,9 @@ import math
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.core.graph import TensorBase
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.contract import into
-from rushlight.ops.linalg_parts import check_square, floating, matrices, tensor_at
+from rushlight.ops.linalg_parts import check_square, floating, is_tensor, matrices, tensor_at
 from rushlight.ops.linalg_solve_api import inv, inv_ex
 from rushlight.ops.linalg_spectrum_api import eigvalsh, svdvals, tolerances
 from rushlight.ops.norm import vector_norm
@@ -29,9 +28,7 @@ def _two(dim: Any, rank: int) -> tuple[int, int]:
         )
     first, second = (one_dim(d, rank) % rank for d in dim)
     if first == second:
-        raise RuntimeError(
-            f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})"
-        )
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     return first, second
 
 
@@ -68,9 +65,7 @@ def _spectral(A: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:
     rank = A.array.ndim
     order = [d for d in range(rank) if d not in (first, second)] + [first, second]
     values = svdvals(A.permute(order))
-    if ord == "nuc":
-        y = values.sum(-1, keepdim=keepdim)
-    elif values.array.shape[-1] == 0 and ord > 0:
+    if ord == "nuc" or (values.array.shape[-1] == 0 and ord > 0):
         y = values.sum(-1, keepdim=keepdim)
     else:
         y = values.amax(-1, keepdim=keepdim) if ord > 0 else values.amin(-1, keepdim=keepdim)
@@ -93,9 +88,7 @@ def matrix_norm(
     tensor(5.)
     """
     tensor_at(A, "linalg_matrix_norm", "input")
-    return into(
-        "linalg_matrix_norm", (A,), out, lambda: _matrix_norm(A, ord, dim, keepdim, dtype)
-    )
+    return into("linalg_matrix_norm", (A,), out, lambda: _matrix_norm(A, ord, dim, keepdim, dtype))
 
 
 @function(method=False, free=False, namespace="linalg", name="norm")
@@ -139,8 +132,8 @@ def linalg_norm(
 @function()
 @numpy_names
 def norm(
-    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None,
-    *, out: Any = None,
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+    out: Any = None,
 ) -> Any:  # fmt: skip
     """norm(input, p='fro', dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 
@@ -246,11 +239,11 @@ def matrix_rank(
             return A.new_zeros(array.shape[:-2], dtype=dtypes.int64)
         sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
         least, share = (
-            t.unsqueeze(-1) if isinstance(t, TensorBase) else t
+            t.unsqueeze(-1) if is_tensor(t) else t
             for t in tolerances(array, atol, rtol)
         )
         limit = sizes.amax(-1, keepdim=True) * share
-        limit = limit.maximum(least) if isinstance(least, TensorBase) else limit.clamp(min=least)
+        limit = limit.maximum(least) if is_tensor(least) else limit.clamp(min=least)
         return (sizes > limit).sum(-1)
 
     return into("linalg_matrix_rank", (A,), out, compute)

@@ -5,6 +5,7 @@ For `linalg_solve`, `linalg_factor`, `linalg_lu`, `linalg_spectrum` and `linalg_
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -27,9 +28,9 @@ from rushlight.ops.reducing import filled, not_implemented
 
 __all__ = [
     "LinAlgError", "check_info", "check_sides", "check_square", "columns", "diag", "diagonal_of",
-    "eye", "floating", "half_diagonal", "hermitian", "lapack_only", "lower", "lower_solve",
-    "matrices", "mh", "mt", "named", "on_subspace", "positive", "quotient", "rows", "square",
-    "tensor_at", "upper_solve",
+    "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only", "lower",
+    "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive", "quotient", "rows",
+    "square", "tensor_at", "upper_solve",
 ]  # fmt: skip
 
 _INT: Final = dtypes.int64.numpy
@@ -160,12 +161,15 @@ def tensor_at(x: Any, function: str, name: str = "A", position: int = 1) -> Any:
     return x.array
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether a tolerance is a tensor (one number a matrix), not a number."""
+    return isinstance(x, TensorBase)
+
+
 def matrices(array: Any, function: str, name: str = "A") -> None:
     """Refuse what has fewer than two dimensions."""
     if array.ndim < 2:
-        raise RuntimeError(
-            f"{function}: The input tensor {name} must have at least 2 dimensions."
-        )
+        raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
 
 
 def check_square(array: Any, function: str, name: str = "A") -> None:
@@ -223,9 +227,7 @@ _REASONS: Final = {
 }
 
 
-def check_info(
-    function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError
-) -> None:
+def check_info(function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError) -> None:
     """Raise PyTorch's error for the first matrix of a batch that has none of what was wanted."""
     numbers = info.array.reshape(-1)
     if not numbers.any():
@@ -233,6 +235,15 @@ def check_info(
     at = int(numbers.astype(bool).argmax())
     where_ = f"(Batch element {at}): " if info.array.ndim else ""
     raise kind(f"{function}: {where_}{_REASONS[reason].format(int(numbers[at]))}")
+
+
+def outdated(old: str, new: str) -> None:
+    """Warn, as PyTorch does, of a function that has a successor."""
+    warnings.warn(
+        f"torch.{old} is deprecated in favor of torch.linalg.{new} and will be removed in a future "
+        "PyTorch release.",
+        stacklevel=3,
+    )
 
 
 def named(function: str, kind: Any, results: Any, out: Any = None) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from rushlight import dtypes, return_types
@@ -17,6 +16,7 @@ from rushlight.ops.linalg_parts import (
     floating,
     lapack_only,
     named,
+    outdated,
     tensor_at,
 )
 from rushlight.ops.linalg_solve import (
@@ -30,23 +30,9 @@ from rushlight.ops.linalg_solve import (
     TriangularSolve,
 )
 from rushlight.ops.matmul import broadcast_shapes
-from rushlight.ops.run import result_dtype
 from rushlight.ops.table import function
 
-__all__ = ["inv", "inv_ex", "solve", "warn_once"]
-
-_warned: set[str] = set()
-
-
-def warn_once(old: str, new: str) -> None:
-    """Say once a program that a function has a successor."""
-    if old not in _warned:
-        _warned.add(old)
-        warnings.warn(
-            f"torch.{old} is deprecated in favor of torch.linalg.{new} and will be removed in a "
-            "future PyTorch release.",
-            stacklevel=3,
-        )
+__all__ = ["inv", "inv_ex", "solve"]
 
 
 # --- inverses -------------------------------------------------------------------------------------
@@ -197,8 +183,7 @@ def solve_triangular(
     lapack_only(a, "triangular_solve_cpu")
     what = SolveTriangular(bool(upper), bool(left), bool(unitriangular))
     if a.dtype != b.dtype:
-        common = result_dtype((A, B))
-        A, B = A.to(common), B.to(common)
+        B = B.to(dtypes.of(a.dtype))
     return into("linalg_solve_triangular", (A, B), out, lambda: apply(what, A, B))
 
 
@@ -228,12 +213,15 @@ def triangular_solve(
 ) -> Any:  # fmt: skip
     """triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None)
 
-    The X of A X = b for a triangle A, and a copy of A. See `linalg.solve_triangular`.
+    The X of A X = b for a triangle A, and a copy of A. Deprecated, in PyTorch too: write
+    `linalg.solve_triangular`.
 
-    >>> import rushlight as torch
-    >>> torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.]])).solution
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.]])).solution
     tensor([[0.5000]])
     """
+    outdated("triangular_solve", "solve_triangular")
     b, a = tensor_at(input, "triangular_solve", "input"), tensor_at(A, "triangular_solve", "A", 2)
     for name, array in (("b", b), ("A", a)):
         if array.ndim < 2:
@@ -264,8 +252,7 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) 
     for name, array in (("b", b), ("u", factor)):
         if array.ndim < 2:
             raise RuntimeError(
-                f"{name} should have at least 2 dimensions, but has {array.ndim} dimensions "
-                "instead"
+                f"{name} should have at least 2 dimensions, but has {array.ndim} dimensions instead"
             )
     _right_side(input, L, "cholesky_solve")
     what = CholeskySolve(bool(upper))

@@ -289,50 +289,62 @@ class Lstsq(Op):
     name = "linalg_lstsq"
     inputs = ("self", "b")
     outputs = ("solution", "residuals", "rank", "singular_values")
-    saves, params = ("self", "b", "solution"), ("rcond", "driver")
+    saves, params = ("self", "b", "solution"), ("rcond", "driver", "vector")
 
-    def __init__(self, rcond: float, driver: str) -> None:
+    def __init__(self, rcond: float, driver: str, vector: bool = False) -> None:
         super().__init__()
         self.rcond = rcond
         self.driver = driver
+        self.vector = vector  # B has one dimension less
+
+    def wide(self, b: Any) -> Any:
+        return rows(b) if self.vector else b
+
+    def slim(self, x: Any) -> Any:
+        return window(x, (..., 0)) if self.vector else x
 
     def tells(self, a: Any) -> bool:
         """Whether residuals are told: they are of an overdetermined system of full rank."""
         return self.driver in _SOME and bool(a.shape[-2] > a.shape[-1])
 
     def forward(self, a: Any, b: Any) -> Any:
+        b = self.wide(b)
         x, rank, values = v.least_squares(a, b, self.rcond)
         nothing = full(values, (0,), 0, raw_dtype(values))
         residuals = nothing
         if self.tells(a):
             gap = v.absolute(a @ x - b)
             residuals = total(gap * gap, (-2,), False)
-        return x, residuals, rank, values if self.driver in ("gelsd", "gelss") else nothing
+        told = values if self.driver in ("gelsd", "gelss") else nothing
+        return self.slim(x), residuals, rank, told
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, x: Any) -> Any:
+        gx, b, x = self.wide(g[0]), self.wide(b), self.wide(x)
         y = pinv(a)
-        ga = pinv_back(g[0] @ mh(b), a, y)
-        gb = mh(y) @ g[0]
+        ga = pinv_back(gx @ mh(b), a, y)
+        gb = mh(y) @ gx
         if self.tells(a):
             gap = 2 * columns(g[1]) * (a @ x - b)
             ga, gb = ga + gap @ mh(x), gb - gap
-        return ga, gb
+        return ga, self.slim(gb)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         (a, b), (ta, tb) = xs, ts
         x, residuals, rank, values = y
+        b, tb, x = self.wide(b), self.wide(tb), self.wide(x)
         p = pinv(a)
         t = pinv_forth(ta, a, p) @ b + p @ tb
         if self.tells(a):
             step = conj(a @ x - b) * (ta @ x - tb)
             residuals = 2 * total(real(step) if is_complex(step) else step, (-2,), False)
-        return t, residuals, rank * 0, values * 0
+        return self.slim(t), residuals, rank * 0, values * 0
 
     @staticmethod
     def samples(draw: Any) -> Any:
         yield Lstsq(1e-15, "gelsy"), draw.real(4, 2), draw.real(4, 3)
         yield Lstsq(1e-15, "gelsy"), draw.real(2, 3), draw.real(2, 1)
         yield Lstsq(1e-15, "gels"), draw.real(2, 4, 2), draw.real(2, 4, 1)
+        yield Lstsq(1e-15, "gels", True), draw.real(3, 2), draw.real(3)
         yield Lstsq(1e-15, "gels"), draw.complex(3, 2), draw.complex(3, 1)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes, return_types
-from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import (
     check_square,
     floating,
+    is_tensor,
     lapack_only,
     matrices,
     named,
@@ -172,7 +172,7 @@ def tolerances(array: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     largest, which is the longer side times eps unless one of the two is given."""
     if rtol is None:
         eps = dtypes.finfo(dtypes.of(array.dtype)).eps * max(array.shape[-2:])
-        if isinstance(atol, TensorBase):
+        if is_tensor(atol):
             # where atol is zero it counts as not given
             rtol = (atol == 0).to(dtypes.of(array.real.dtype)) * eps
         else:
@@ -206,7 +206,7 @@ def pinv(
         atol, rtol = 0.0, rcond
     if array.size:
         atol, rtol = tolerances(array, atol, rtol)
-    atol, rtol = (t.detach() if isinstance(t, TensorBase) else t for t in (atol, rtol))
+    atol, rtol = (t.detach() if is_tensor(t) else t for t in (atol, rtol))
     what = Pinv(bool(hermitian))
     return into("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
 
@@ -261,10 +261,7 @@ def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None
     if rcond is None:
         rcond = dtypes.finfo(dtypes.of(a.dtype)).eps * max(a.shape[-2:])
     how = driver or "gelsy"
-    x, residuals, rank, values = apply(
-        Lstsq(float(rcond), how), A, B.unsqueeze(-1) if vector else B
-    )
+    x, residuals, rank, values = apply(Lstsq(float(rcond), how, vector), A, B)
     if how == "gels":
         rank = rank.new_empty((0,))
-    kind = return_types.linalg_lstsq
-    return kind((x.squeeze(-1) if vector else x, residuals, rank, values.detach()))
+    return return_types.linalg_lstsq((x, residuals, rank, values.detach()))

@@ -1,0 +1,559 @@
+"""Derivatives of functions as values: `vjp`, `jvp`, `jacobian`, `hessian`, `vhp`, `hvp`.
+
+Each calls `func` once on its own copies of the inputs, so that a tensor `func` also captures from
+outside is not mistaken for an argument. Results leave without history unless `create_graph`.
+
+Note [Rows]
+    A Jacobian is one backward pass an output element, all from one root to the same inputs: which
+    nodes lead there is worked out for the first pass, and each pass writes its row straight into
+    the result. PyTorch indexes the output instead, and asks `autograd.grad` anew.
+
+Note [Twice backward is forward]
+    g -> J'g is linear in g, so its own derivative is J, whatever g is: `jvp` and `hvp` take the
+    gradient with respect to g of a backward pass that was recorded for a g of zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.arrays import vocabulary
+from rushlight.autograd.api import grad, one_for, root_of, target_of
+from rushlight.autograd.grad_mode import enable_grad
+from rushlight.core import engine
+from rushlight.core.graph import TensorBase, wrap
+from rushlight.ops.table import functions
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+OUTPUTS = "outputs of the user-provided function"
+Function = Callable[..., Any]
+
+
+# --- tuples in, tuples out ------------------------------------------------------------------------
+def as_tuple(x: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
+    """Whether `x` is a tuple, and `x` as a tuple of tensors, which it must be."""
+    several = isinstance(x, tuple)
+    found: tuple[Any, ...] = x if several else (x,)
+    for i, t in enumerate(found):
+        if not isinstance(t, TensorBase):
+            which = f"value at index {i}" if several else f"given {what}"
+            raise TypeError(
+                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
+                f"{which} has type {type(t)}."
+            )
+    return several, found
+
+
+def unpacked(x: Any, outer: bool, inner: bool) -> Any:
+    """A tuple of tuples without the levels that the user did not write."""
+    found = tuple(x) if inner else tuple(row[0] for row in x)
+    return found if outer else found[0]
+
+
+def own(inputs: tuple[Any, ...], create_graph: bool, ask: bool) -> tuple[Any, ...]:
+    """New tensors on the same memory: connected to the user's if `create_graph`, else leaves."""
+    return tuple(
+        x.view_as(x)
+        if create_graph and x.requires_grad
+        else x.detach().requires_grad_(ask)
+        for x in inputs
+    )
+
+
+def finished(xs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+    """Results as the user gets them."""
+    return xs if create_graph else tuple(x.detach() for x in xs)
+
+
+def check_direction(v: tuple[Any, ...], like: tuple[Any, ...], several: bool) -> None:
+    """`v` must have the shapes of what it multiplies."""
+    if len(v) != len(like):
+        if several:
+            raise RuntimeError(
+                f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."
+            )
+        raise RuntimeError("The given v should contain a single Tensor.")
+    for i, (mine, other) in enumerate(zip(v, like)):
+        if mine.shape != other.shape:
+            which = f"Entry {i} in " if several else ""
+            raise RuntimeError(
+                f"{which}v has invalid size: should be {other.shape} but got {mine.shape}."
+            )
+
+
+def direction(
+    v: Any, name: str, inputs: tuple[Any, ...], several: bool, create_graph: bool
+) -> tuple[Any, ...] | None:
+    """The `v` of `jvp`, `vhp` and `hvp`, checked; None where it may be left out, and was."""
+    if v is None:
+        if len(inputs) != 1 or inputs[0].numel() != 1:
+            raise RuntimeError(
+                "The vector v can only be None if the input to the user-provided function is a "
+                "single Tensor with a single element."
+            )
+        return None
+    _, found = as_tuple(v, "v", name)
+    found = own(found, create_graph, False)
+    check_direction(found, inputs, several)
+    return found
+
+
+# --- what strict refuses --------------------------------------------------------------------------
+def check_outputs(outputs: tuple[Any, ...]) -> None:
+    for i, y in enumerate(outputs):
+        if not y.requires_grad:
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs "
+                "must be computed in a differentiable manner from the input when running in "
+                "strict mode."
+            )
+
+
+def check_connected(grads: tuple[Any, ...], text: str) -> None:
+    """All gradients must be there and depend on the inputs; `text` has a place for the number."""
+    for i, g in enumerate(grads):
+        if g is None:
+            raise RuntimeError(
+                f"The output of the user-provided function is independent of input {i}. This is "
+                "not allowed in strict mode."
+            )
+        if not g.requires_grad:
+            raise RuntimeError(text.format(i))
+
+
+FIXED_GRADIENT = (
+    "The gradient with respect to input {} is independent of the inputs of the user-provided "
+    "function. This is not allowed in strict mode."
+)
+FIXED_JACOBIAN = (
+    "While computing the hessian, found that the jacobian of the user-provided function with "
+    "respect to input {} is independent of the input. This is not allowed in strict mode. You "
+    "should ensure that your function is twice differentiable and that the jacobian depends on the "
+    "inputs (this would be violated by a linear function for example)."
+)
+# What is missing where a gradient is None, by what was being computed
+MISSING = {
+    "vjp": "The output of the user-provided function is independent of input {}. This is not "
+    "allowed in strict mode.",
+    "jvp": "The gradient with respect to the input is independent of entry {} in the grad_outputs "
+    "when using the double backward trick to compute forward mode gradients. This is not allowed "
+    "in strict mode.",
+    "vhp": "The jacobian of the user-provided function is independent of input {}. This is not "
+    "allowed in strict mode.",
+    "hvp": "The hessian of the user-provided function is independent of entry {} in the "
+    "grad_jacobian. This is not allowed in strict mode as it prevents from using the double "
+    "backward trick to replace forward mode AD.",
+}
+
+
+def filled(
+    grads: tuple[Any, ...], like: tuple[Any, ...], strict: bool, create_graph: bool, name: str
+) -> tuple[Any, ...]:
+    """Zeros where there is no gradient; if `strict`, an error."""
+    found: list[Any] = []
+    for i, g in enumerate(grads):
+        if g is None:
+            if strict:
+                raise RuntimeError(MISSING[name].format(i))
+            g = functions["zeros_like"](like[i])
+        elif strict and create_graph and not g.requires_grad:
+            what = "jacobian" if name in ("vjp", "jvp") else "hessian"
+            raise RuntimeError(
+                f"The {what} of the user-provided function is independent of input {i}. This is "
+                "not allowed in strict mode when create_graph=True."
+            )
+        found.append(g)
+    return tuple(found)
+
+
+# --- gradients ------------------------------------------------------------------------------------
+def gradients(
+    outputs: tuple[Any, ...], inputs: tuple[Any, ...], starts: Any, create_graph: bool
+) -> tuple[Any, ...]:
+    """`autograd.grad` of those outputs that have a history; None where nothing arrives."""
+    if starts is None:
+        starts = (None,) * len(outputs)
+    asked = [(y, g) for y, g in zip(outputs, starts) if y is not None and y.requires_grad]
+    if not asked:
+        return (None,) * len(inputs)
+    return grad(
+        tuple(y for y, _ in asked), inputs, tuple(g for _, g in asked),
+        create_graph=create_graph, allow_unused=True,
+    )  # fmt: skip
+
+
+def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any]]:
+    """For each element of `out`, the gradients of all inputs: None, raw arrays, or tensors if
+    `create_graph`. See Note [Rows]."""
+    n = out.numel()
+    if not out.requires_grad:
+        return [[None] * len(inputs)] * n
+    if out.dtype.is_complex:
+        one_for(out.reshape(-1)[0])  # refuses: a complex output has no gradient of its own
+    x = out.array
+    shape, dtype = x.shape, x.dtype
+    edge, nr = root_of(out, 0)
+    targets = [target_of(t) for t in inputs]
+    found: list[list[Any]] = []
+    like: Any = None
+    for j in range(n):
+        start = vocabulary.full(x, (n,), 0, dtype)
+        start[j] = 1
+        start = start.reshape(shape)
+        like = engine.backward(
+            [edge], [nr], [wrap(start) if create_graph else start], True, create_graph, targets,
+            False, like,
+        )  # fmt: skip
+        found.append([target.grad for target in targets])
+        for target in targets:
+            target.grad = None
+    return found
+
+
+def gathered(row: list[Any], t: Any, shape: tuple[int, ...], create_graph: bool) -> Any:
+    """The gradients of input `t`, one a row, as one tensor of shape `shape + t.shape`."""
+    if create_graph:
+        zero: Any = None
+        for j, g in enumerate(row):
+            if g is None:
+                zero = functions["zeros_like"](t) if zero is None else zero
+                row[j] = zero
+        if row:
+            return functions["stack"](row).view(shape + tuple(t.shape))
+    x = t.array
+    whole = vocabulary.full(x, (len(row), *x.shape), 0, x.dtype)
+    for j, g in enumerate(row):
+        if g is not None:
+            whole[j] = g
+    return wrap(whole.reshape(shape + x.shape))
+
+
+def by_rows(
+    outputs: tuple[Any, ...], inputs: tuple[Any, ...], create_graph: bool, strict: bool
+) -> tuple[tuple[Any, ...], ...]:
+    """The Jacobian of each output with respect to each input."""
+    found: list[tuple[Any, ...]] = []
+    for i, out in enumerate(outputs):
+        table = rows(out, inputs, create_graph)
+        if strict:
+            check_rows(table, i, create_graph)
+        shape = tuple(out.shape)
+        found.append(
+            tuple(
+                gathered([row[k] for row in table], t, shape, create_graph)
+                for k, t in enumerate(inputs)
+            )
+        )
+    return tuple(found)
+
+
+def check_rows(table: list[list[Any]], i: int, create_graph: bool) -> None:
+    """What `strict` says of the rows of output `i`."""
+    for row in table:
+        for k, g in enumerate(row):
+            if g is None:
+                raise RuntimeError(
+                    f"Output {i} of the user-provided function is independent of input {k}. This "
+                    "is not allowed in strict mode."
+                )
+            if create_graph and not g.requires_grad:
+                raise RuntimeError(
+                    f"The jacobian of the user-provided function is independent of input {i}. This "
+                    "is not allowed in strict mode when create_graph=True."
+                )
+
+
+def at_once(
+    outputs: tuple[Any, ...], inputs: tuple[Any, ...], create_graph: bool
+) -> tuple[tuple[Any, ...], ...]:
+    """`by_rows` in one batched call: the unit vectors of all outputs, one below the other."""
+    sizes = [y.numel() for y in outputs]
+    total = sum(sizes)
+    asked: list[Any] = []
+    starts: list[Any] = []
+    first = 0
+    for y, size in zip(outputs, sizes):
+        if y.requires_grad:
+            units = vocabulary.full(y.array, (total, size), 0, y.array.dtype)
+            for j in range(size):
+                units[first + j, j] = 1
+            asked.append(y)
+            starts.append(wrap(units.reshape((total, *y.array.shape))))
+        first += size
+    found: tuple[Any, ...] = (None,) * len(inputs)
+    if asked and total:
+        found = grad(
+            tuple(asked), inputs, tuple(starts), create_graph=create_graph, allow_unused=True,
+            is_grads_batched=True,
+        )  # fmt: skip
+    columns: list[Any] = []
+    for t, g in zip(inputs, found):
+        if g is None:
+            g = functions["zeros_like"](t).expand((total, *t.shape))
+        columns.append(
+            [
+                part.reshape((*y.shape, *t.shape))
+                for y, part in zip(outputs, functions["split"](g, sizes, 0))
+            ]
+        )
+    return tuple(
+        finished(tuple(column[i] for column in columns), create_graph) for i in range(len(outputs))
+    )
+
+
+# --- public ---------------------------------------------------------------------------------------
+def vjp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The outputs of `func`, and `v` times its Jacobian: one backward pass.
+
+    `v` has the shape of the outputs; it may be left out if that is one number.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1., 2.])
+    >>> torch.autograd.functional.vjp(lambda x: x * x, x, torch.tensor([1., 10.]))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    with enable_grad():
+        several_in, xs = as_tuple(inputs, "inputs", "vjp")
+        xs = own(xs, create_graph, True)
+        several_out, ys = as_tuple(func(*xs), OUTPUTS, "vjp")
+        if strict:
+            check_outputs(ys)
+        start: Any = None
+        if v is not None:
+            _, start = as_tuple(v, "v", "vjp")
+            start = own(start, create_graph, False)
+            check_direction(start, ys, several_out)
+        elif len(ys) != 1 or ys[0].numel() != 1:
+            raise RuntimeError(
+                "The vector v can only be None if the user-provided function returns a single "
+                "Tensor with a single element."
+            )
+        found = filled(gradients(ys, xs, start, create_graph), xs, strict, create_graph, "vjp")
+        ys, found = finished(ys, create_graph), finished(found, create_graph)
+    return (ys if several_out else ys[0]), (found if several_in else found[0])
+
+
+def jvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The outputs of `func`, and its Jacobian times `v`: see Note [Twice backward is forward].
+
+    `v` has the shape of the inputs; it may be left out if that is one number.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1., 2.])
+    >>> torch.autograd.functional.jvp(lambda x: x * x, x, torch.tensor([1., 10.]))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    with enable_grad():
+        several_in, xs = as_tuple(inputs, "inputs", "jvp")
+        xs = own(xs, create_graph, True)
+        t = direction(v, "jvp", xs, several_in, create_graph)
+        several_out, ys = as_tuple(func(*xs), OUTPUTS, "jvp")
+        if strict:
+            check_outputs(ys)
+        zeros = tuple(functions["zeros_like"](y, requires_grad=True) for y in ys)
+        once = gradients(ys, xs, zeros, True)
+        if strict:
+            check_connected(once, FIXED_GRADIENT)
+        found = filled(gradients(once, zeros, t, create_graph), ys, strict, create_graph, "jvp")
+        ys, found = finished(ys, create_graph), finished(found, create_graph)
+    return (ys if several_out else ys[0]), (found if several_out else found[0])
+
+
+def jacobian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The Jacobian of `func`: for each output and each input a tensor of shape output + input.
+
+    One tensor in, one out gives one tensor; tuples give tuples, outputs outside, inputs inside.
+
+    >>> import rushlight as torch
+    >>> torch.autograd.functional.jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
+            'function has more outputs than inputs, "forward-mode" tends to be more performant. '
+            'Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                "torch.autograd.functional.jacobian: `create_graph=True` and "
+                '`strategy="forward-mode"` are not supported together (yet). Please either set '
+                '`create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        return forward_jacobian(func, inputs, strict, vectorize)
+    with enable_grad():
+        several_in, xs = as_tuple(inputs, "inputs", "jacobian")
+        xs = own(xs, create_graph, True)
+        several_out, ys = as_tuple(func(*xs), OUTPUTS, "jacobian")
+        if strict:
+            check_outputs(ys)
+        if vectorize:
+            if strict:
+                raise RuntimeError(
+                    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are "
+                    "not supported together. Please either set `strict=False` or "
+                    "`vectorize=False`."
+                )
+            found = at_once(ys, xs, create_graph)
+        else:
+            found = by_rows(ys, xs, create_graph, strict)
+    return unpacked(found, several_out, several_in)
+
+
+def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
+    """The Jacobian column by column: one run of `func` on dual numbers for each input element."""
+    from rushlight.autograd import forward_ad
+
+    if strict:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are "
+            "not supported together (yet). Please either set `strict=False` or "
+            '`strategy="reverse-mode"`.'
+        )
+    several_in, xs = as_tuple(inputs, "inputs", "jacobian")
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
+            "only implemented for `vectorize=True`."
+        )
+    table: list[list[list[Any]]] = []  # input, element, output
+    several_out, shapes = False, []
+    for i, x in enumerate(xs):
+        columns: list[list[Any]] = []
+        for j in range(x.numel()):
+            unit = functions["zeros_like"](x.detach())
+            unit.view(-1)[j] = 1
+            with forward_ad.dual_level():
+                duals = [
+                    forward_ad.make_dual(t, unit if k == i else functions["zeros_like"](t.detach()))
+                    for k, t in enumerate(xs)
+                ]
+                several_out, ys = as_tuple(func(*duals), OUTPUTS, "jacobian")
+                parts = [forward_ad.unpack_dual(y) for y in ys]
+                shapes = [tuple(y.shape) for y in ys]
+                columns.append(
+                    [functions["zeros_like"](y) if t is None else t for y, t in parts]
+                )
+        table.append(columns)
+    found = tuple(
+        tuple(
+            functions["stack"]([c[o] for c in columns], -1).reshape((*shape, *x.shape))
+            for x, columns in zip(xs, table)
+        )
+        for o, shape in enumerate(shapes)
+    )
+    return unpacked(found, several_out, several_in)
+
+
+def hessian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The second derivatives of a function with one number as its result.
+
+    One tensor in gives one tensor; a tuple gives a tuple of tuples.
+
+    >>> import rushlight as torch
+    >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    several, xs = as_tuple(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+
+    def first(*inside: Any) -> tuple[Any, ...]:
+        with enable_grad():
+            if outer_jacobian_strategy == "forward-mode":
+                inside = tuple(t.requires_grad_(True) for t in inside)
+            y = single(func(*inside), "hessian", strict)
+            found = filled(gradients((y,), inside, None, True), inside, False, True, "vjp")
+            if strict:
+                check_connected(found, FIXED_JACOBIAN)
+            return found
+
+    found = jacobian(first, xs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return unpacked(found, several, several)
+
+
+def single(out: Any, name: str, strict: bool) -> Any:
+    """The result of a function that must give one number."""
+    several, ys = as_tuple(out, OUTPUTS, name)
+    if strict:
+        check_outputs(ys)
+    if several:
+        raise RuntimeError(f"The function given to {name} should return a single Tensor")
+    if ys[0].numel() != 1:
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {name} should contain a single element"
+        )
+    return ys[0]
+
+
+def vhp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The output of `func`, one number, and `v` times its Hessian.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1., 2.])
+    >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, torch.tensor([1., 10.]))
+    (tensor(9.), tensor([  6., 120.]))
+    """
+    with enable_grad():
+        several, xs = as_tuple(inputs, "inputs", "vhp")
+        xs = own(xs, create_graph, True)
+        t = direction(v, "vhp", xs, several, create_graph)
+        y = single(func(*xs), "vhp", strict)
+        first = gradients((y,), xs, None, True)
+        if strict:
+            check_connected(first, FIXED_JACOBIAN)
+        found = filled(gradients(first, xs, t, create_graph), xs, strict, create_graph, "vhp")
+        (y,), found = finished((y,), create_graph), finished(found, create_graph)
+    return y, (found if several else found[0])
+
+
+def hvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The output of `func`, one number, and its Hessian times `v`.
+
+    The Hessian is symmetric, so `vhp` gives the same numbers, and is quicker.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1., 2.])
+    >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, torch.tensor([1., 10.]))
+    (tensor(9.), tensor([  6., 120.]))
+    """
+    with enable_grad():
+        several, xs = as_tuple(inputs, "inputs", "hvp")
+        xs = own(xs, create_graph, True)
+        t = direction(v, "hvp", xs, several, create_graph)
+        y = single(func(*xs), "hvp", strict)
+        first = gradients((y,), xs, None, True)
+        if strict:
+            check_connected(first, FIXED_JACOBIAN)
+        zeros = tuple(functions["zeros_like"](x, requires_grad=True) for x in xs)
+        second = gradients(first, xs, zeros, True)
+        found = filled(gradients(second, zeros, t, create_graph), xs, strict, create_graph, "hvp")
+        (y,), found = finished((y,), create_graph), finished(found, create_graph)
+    return y, (found if several else found[0])

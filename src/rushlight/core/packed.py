@@ -1,0 +1,198 @@
+"""Saved values in the user's own wrapping: the hooks in force, and what they made of a value.
+
+While `saved_tensors_hooks` is in force, a node keeps, in place of a saved array, a `Packed`: what
+the pack hook returned, and the hook that makes a tensor of it again. Its memory is not watched for
+writes: nobody can know what a hook did with it. Imported by `core.record` and `core.node`.
+
+Note [Innermost hooks]
+    The hooks stand in the current mode (`Mode.saving`), and modes inside inherit them. A mode that
+    was not left when its hooks were must not go on packing: hence `alive`, and `outer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.core.graph import Node, Plan, Storage, TensorBase, wrap, wrap_as
+from rushlight.core.modes import Mode, current, enter, grad_enabled, inference_enabled, leave, state
+from rushlight.native import i64
+
+__all__ = [
+    "Packed", "Saving", "before_write", "enter_saving", "leave_saving", "open_packed", "pack",
+    "pack_all", "pack_written", "rebuilt", "saving_now",
+]  # fmt: skip
+
+
+class Saving:
+    """Hooks on saved values, from entering to leaving them.
+
+    `message` forbids further hooks and says why; `watcher` is called with each tensor that is
+    about to be written in place.
+    """
+
+    def __init__(self, pack: Any, unpack: Any, message: str | None, watcher: Any) -> None:
+        self.pack = pack
+        self.unpack = unpack
+        self.message = message
+        self.watcher = watcher
+        self.alive = True
+        self.outer: Saving | None = None
+        self.mode: Mode | None = None
+
+
+class Packed:
+    """One saved value as its pack hook left it."""
+
+    def __init__(self, value: Any, unpack: Any) -> None:
+        self.value = value
+        self.unpack = unpack
+
+
+def saving_now() -> Saving | None:
+    """The innermost hooks still in force here; see Note [Innermost hooks]."""
+    if state.active == 0:
+        return None
+    mode = current()
+    saving: Saving | None = None if mode is None else mode.saving
+    while saving is not None and not saving.alive:
+        saving = saving.outer
+    return saving
+
+
+def enter_saving(saving: Saving) -> None:
+    """Put hooks in force for this thread or task; end them with `leave_saving`."""
+    saving.outer = saving_now()
+    mode = enter(grad_enabled(), inference_enabled())
+    mode.saving = saving
+    saving.mode = mode
+
+
+def leave_saving(saving: Saving) -> None:
+    """End hooks; modes entered inside and still alive see those outside them again."""
+    saving.alive = False
+    if saving.mode is not None:
+        leave(saving.mode)
+        saving.mode = None
+
+
+def before_write(target: TensorBase) -> None:
+    """Tell whoever keeps this tensor's memory that it is about to be written."""
+    saving = saving_now()
+    while saving is not None:
+        if saving.alive and saving.watcher is not None:
+            saving.watcher(target)
+        saving = saving.outer
+
+
+# --- packing --------------------------------------------------------------------------------------
+def pack(hook: Callable[[Any], Any], unpack: Any, t: TensorBase) -> Packed:
+    """Call a pack hook on a tensor that is being saved."""
+    memory: Storage = t.memory
+    version = memory.version
+    mode = enter(False, inference_enabled())
+    try:
+        value = hook(t)
+    finally:
+        leave(mode)
+    if memory.version != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
+            "to pack hook cannot be modified by in-place operations as this can lead to unexpected "
+            "side-effects. Please open an issue if you need to perform in-place operations on the "
+            "input to a pack hook."
+        )
+    return Packed(value, unpack)
+
+
+def pack_all(
+    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
+    later: bool, saving: Saving,
+) -> None:  # fmt: skip
+    """`record.remember_all` under hooks: inputs in the order of their names, then results.
+
+    With `later` the results are not written yet: `pack_written` packs them when they are.
+    """
+    node.packed = True
+    if plan.variadic:
+        node.saved = tuple(
+            [
+                pack(saving.pack, saving.unpack, x) if isinstance(x, TensorBase) else raws[i]
+                for i, x in enumerate(xs)
+            ]
+        )
+        return
+    values: list[Any] = [None] * len(plan.sources)
+    for j in plan.order:
+        reader: i64 = plan.readers[j]
+        if reader & node.wants == 0:
+            continue
+        source: i64 = plan.sources[j]
+        if source < 0:
+            result = results[-1 - source]
+            values[j] = result.array
+            if not later:
+                values[j] = pack(saving.pack, saving.unpack, _as_output(result, node, -1 - source))
+            continue
+        x = xs[source]
+        value = raws[source]
+        if not isinstance(x, TensorBase):
+            if value is None or isinstance(value, (int, float, complex)):
+                values[j] = value
+                continue
+            x = _as_input(value, node, source)  # an in-place op's copy of the old value
+        values[j] = pack(saving.pack, saving.unpack, x)
+    node.saved = tuple(values)
+
+
+def pack_written(node: Node, plan: Plan, target: TensorBase) -> None:
+    """Pack the result of an in-place op, now that it is written."""
+    saving = saving_now()
+    if saving is None or plan.variadic:
+        return
+    values = list(node.saved)
+    for j in range(len(values)):
+        source: i64 = plan.sources[j]
+        if source < 0 and values[j] is not None and not isinstance(values[j], Packed):
+            values[j] = pack(saving.pack, saving.unpack, _as_output(target, node, -1 - source))
+    node.saved = tuple(values)
+
+
+def _as_output(result: TensorBase, node: Node, index: i64) -> TensorBase:
+    """A result as the hook sees it: with its history, which the tensor itself is given later."""
+    t = wrap_as(result.array, result.memory)
+    t.node = node
+    t.index = index
+    return t
+
+
+def _as_input(value: Any, node: Node, source: i64) -> TensorBase:
+    t = wrap(value)
+    target = node.nexts[source]
+    if isinstance(target, Node):
+        t.node = target
+        t.index = 0 if node.nrs is None else node.nrs[source]
+    return t
+
+
+# --- unpacking ------------------------------------------------------------------------------------
+def open_packed(packed: Packed) -> TensorBase:
+    """Call the unpack hook; what it returned, if that is a tensor."""
+    data = packed.unpack(packed.value)
+    if not isinstance(data, TensorBase):
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(data).__name__}"
+        )
+    return data
+
+
+def rebuilt(data: TensorBase, maker: Node | None, index: i64) -> TensorBase:
+    """What a hook returned, with the history of the value that was packed."""
+    if maker is None and data.node is None and not data.leaf and data.as_view is None:
+        return data
+    t = wrap_as(data.array, data.memory)
+    if maker is not None:
+        t.node = maker
+        t.index = index
+    return t
