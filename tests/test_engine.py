@@ -343,3 +343,26 @@ def test_the_graph_keeps_its_leaves() -> None:
     leaf = y.grad_fn.next_functions[0][0].next_functions[0][0].variable
     y.backward()
     assert leaf.grad.tolist() == [3, 3]
+
+
+def test_a_zero_derivative_can_be_differentiated_again() -> None:
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    (g,) = torch.autograd.grad(x.relu().sum(), x, create_graph=True)
+    assert g.requires_grad
+    g.sum().backward()
+    assert x.grad.tolist() == [0, 0]
+
+
+def test_sorting_twice_differentiated_asks_for_nothing() -> None:
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    (g,) = torch.autograd.grad(x.sort()[0].sum(), x, create_graph=True)
+    assert not g.requires_grad
+
+
+def test_a_leaf_whose_data_was_replaced_keeps_its_second_derivative() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    y = x * x * x
+    x.data = torch.tensor(5.0)
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert g.item() == 27
+    assert torch.autograd.grad(g, x)[0].item() == 18

@@ -14,6 +14,7 @@ from rushlight import dtypes, tensor_memory
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
 from rushlight.core.graph import TensorBase, View, asks, factory, wrap
+from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import finish
@@ -103,7 +104,9 @@ class Tensor(Methods, metaclass=TensorClass):
         """The node that made this tensor; None for a leaf."""
         if self.as_view is not None:
             edge_of_view(self)
-        return self.node
+        node = self.node
+        # a leaf that hooks on saved values packed and unpacked is still a leaf
+        return None if isinstance(node, AccumulateGradBase) else node
 
     @property
     def is_leaf(self) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -59,7 +60,7 @@ def _fine(x: Array) -> Array:
 
 def _each(x: Array) -> Array:
     """A batch of matrices in one axis, to walk over."""
-    return x.reshape(-1, *x.shape[-2:])
+    return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
 
 
 @word

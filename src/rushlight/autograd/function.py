@@ -17,7 +17,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Storage, TensorBase, View, title_of, wrap, wrap_as
 from rushlight.core.inplace import check_writable, rebase
 from rushlight.core.modes import enter, grad_enabled, leave, next_number
-from rushlight.core.node import GraphNode, describe_freed, fit
+from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit
+from rushlight.core.packed import Packed, open_packed, pack, rebuilt, saving_now
 from rushlight.core.record import normal
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import Where, caller
@@ -34,45 +35,67 @@ __all__ = [
 
 
 class Saved:
-    """A tensor kept for backward: leaves as they are, others as array and edge."""
+    """A tensor kept for backward: leaves as they are, others as array and edge, or packed by the
+    hooks in force. Whoever keeps it is its `owner`: a node, or None."""
 
-    __slots__ = ("array", "edge", "memory", "nr", "output", "tensor", "version")
+    __slots__ = ("array", "edge", "memory", "nr", "output", "packed", "tensor", "version")
 
-    def __init__(self, t: Any, owner: Node) -> None:
-        self.memory: Storage = t.memory
+    def __init__(self, t: Any, owner: Node | None) -> None:
+        self.memory: Storage | None = t.memory
         self.version: int = t.memory.version
         edge: Any = edge_of_view(t) if t.as_view is not None else t.node
-        self.output = edge is owner
+        self.output = edge is not None and edge is owner
         self.nr = int(t.index)
         self.array = t.array
+        self.tensor: Any = None
+        self.edge: Any = None
+        self.packed: Packed | None = None
         if edge is None or isinstance(edge, TensorBase):
-            self.tensor: Any = t
-            self.edge: Any = None
-        else:
-            self.tensor = None
-            self.edge = None if self.output else edge
+            self.tensor = t
+        elif not self.output:
+            self.edge = edge
+        saving = saving_now()
+        if saving is not None and saving.pack is not None:
+            self.pack(saving.pack, saving.unpack, t)
 
-    def unpack(self, owner: Node) -> Any:
+    def pack(self, pack_hook: Any, unpack_hook: Any, t: Any) -> None:
+        """Keep what a hook makes of the tensor, and no longer the tensor."""
+        self.packed = pack(pack_hook, unpack_hook, t)
+        leaf = self.tensor
+        if leaf is not None and leaf.leaf:
+            self.edge = accumulate_of(leaf)
+        self.tensor = self.array = self.memory = None
+
+    def unpack(self, owner: Node | None) -> Any:
         """The tensor again, with the history it had; raises if it was written since."""
-        if self.memory.version != self.version:
-            raise RuntimeError(self.overwritten(owner))
+        if self.packed is not None:
+            data = open_packed(self.packed)
+            return rebuilt(data, owner if self.output else self.edge, self.nr)
+        memory = self.memory
+        assert memory is not None
+        if memory.version != self.version:
+            raise RuntimeError(self.overwritten(owner, memory))
         if self.tensor is not None:
             return self.tensor
-        t = wrap_as(self.array, self.memory)
+        t = wrap_as(self.array, memory)
         t.node = owner if self.output else self.edge
         t.index = self.nr
         return t
 
-    def overwritten(self, owner: Node) -> str:
+    def overwritten(self, owner: Node | None, memory: Storage) -> str:
         t = wrap(self.array)
         maker = owner if self.output else self.edge
         which = "" if maker is None else f", which is output {self.nr} of {title_of(maker)},"
+        saved = (
+            "saved by torch.utils.checkpoint"
+            if owner is None
+            else f"saved for {type(owner).__name__} at {Where(owner.code, owner.offset)}"
+        )
         return sentence(
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [{t.type()} {list(self.array.shape)}]{which} is at version "  # type: ignore[attr-defined]
-            f"{self.memory.version}; expected version {self.version} instead.",
-            f"saved for {type(owner).__name__} at {Where(owner.code, owner.offset)}\n"
-            f"overwritten at {Where(self.memory.code, self.memory.offset)}",
+            f"{memory.version}; expected version {self.version} instead.",
+            f"{saved}\noverwritten at {Where(memory.code, memory.offset)}",
             "Write the second line out of place, or save a copy: "
             "`ctx.save_for_backward(x.clone())`.",
         )
@@ -167,7 +190,20 @@ class BackwardCFunction(FunctionCtx, GraphNode):
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        return tuple(self.records)
+        if self.freed is not None:
+            raise RuntimeError(describe_freed(self))
+        return tuple(self._raw(i) for i in range(len(self.records)))
+
+    def _saved(self, position: int) -> Any:
+        return self.saved_tensors[position]
+
+    def _kept_value(self, position: int) -> Any:
+        record = None if self.freed is not None else self.records[position]
+        return None if record is None else record.packed or record.array
+
+    def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
+        record = self.records[position]
+        record.pack(hook, unpack_hook, wrap_as(record.array, record.memory))
 
     def release(self, where: Where) -> None:
         if self.records:

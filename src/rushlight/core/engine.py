@@ -15,7 +15,9 @@ Gradients travel as raw arrays; as tensors, recorded, when `create_graph` asks f
 from __future__ import annotations
 
 import _thread
+from contextvars import ContextVar
 from heapq import heappop, heappush, heapreplace
+from itertools import count
 from threading import Lock
 from typing import Any, Final
 
@@ -32,7 +34,7 @@ from rushlight.core.where import Where, here
 from rushlight.errors import advise
 from rushlight.native import i64
 
-__all__ = ["Run", "Target", "backward"]
+__all__ = ["Run", "Target", "backward", "running", "task_number", "will_execute"]
 
 _leaf_lock: Final = Lock()
 _threads: Final = _thread._count
@@ -96,6 +98,8 @@ class Run:
         self.ties: i64 = 0
         self.freed: Where | None = None
         self.check: Any = watch.check
+        self.roots: Any = None  # where it started: a node, or a list of nodes and leaves
+        self.number: int = -1  # given when someone asks; see `task_number`
 
     # --- ready nodes --------------------------------------------------------------------------
     def push(self, node: Node) -> None:
@@ -255,9 +259,11 @@ class Run:
     def call(self, hook: Any, *args: Any) -> Any:
         """Call the user's code in the grad mode of this run."""
         mode = enter(self.tensors, False)
+        token = _running.set(self)
         try:
             return hook(*args)
         finally:
+            _running.reset(token)
             leave(mode)
 
     def call_tensor_hooks(self, hooks: Any, g: Any) -> Any:
@@ -348,12 +354,15 @@ class Run:
                     target.grad = g if node.outs is None else g[target.nr]
                 if self.needed is not None and not self.leads_on(node):
                     continue
-            state.busy = node.op is not None and not tensors
-            try:
-                outs = backward_of(node, g, tensors)
-            except BaseException as error:
-                outs = self.rescued(node, g, error)
-            state.busy = False
+            if node.op is None or node.packed:
+                outs = self.through_user(node, g)
+            else:
+                state.busy = not tensors
+                try:
+                    outs = backward_of(node, g, tensors)
+                except BaseException as error:
+                    outs = self.rescued(node, g, error)
+                state.busy = False
             if node.hooks is not None and node.hooks.post:
                 outs = self.after(node, g, outs)
             if self.check is not None:
@@ -362,10 +371,20 @@ class Run:
             if not self.keep:
                 self.release(node)
 
+    def through_user(self, node: Node, g: Any) -> Any:
+        """Run a node that may call the user's code, which may ask for the run it is part of."""
+        token = _running.set(self)
+        try:
+            return backward_of(node, g, self.tensors)
+        except BaseException as error:
+            return self.rescued(node, g, error)
+        finally:
+            _running.reset(token)
+
     def rescued(self, node: Node, g: Any, error: BaseException) -> Any:
         """After a rule that raised: run it again if it was but a warning, else say whose it was."""
         state.busy = False
-        if isinstance(error, RuntimeWarning) and node.op is not None:
+        if isinstance(error, RuntimeWarning) and node.op is not None and not node.packed:
             return quietly(backward_of, node, g, self.tensors)
         self.blame(node, error)
         raise error
@@ -410,7 +429,7 @@ class Run:
 
     def fresh(self, node: Node, g: Any, outs: Any, i: i64, out: Any) -> bool:
         """Whether nobody else holds the array `out`, so that a leaf may keep it."""
-        if out is g or self.tensors or out is None or out.base is not None:
+        if out is g or self.tensors or out is None or out.base is not None or node.packed:
             return False
         for j in range(len(node.nexts)):
             if j != i and outs[j] is out:
@@ -495,6 +514,43 @@ class Run:
         self.uses = uses
 
 
+# --- the run that the user's code is part of ------------------------------------------------------
+_running: Final[ContextVar[Run | None]] = ContextVar("rushlight_run", default=None)
+_runs: Final = count()
+
+
+def running() -> Run | None:
+    """The innermost backward pass that this code was called from, if any."""
+    return _running.get()
+
+
+def task_number(run: Run | None) -> int:
+    """A number for a run, the same as long as it lasts and never given again; -1 for none."""
+    if run is None:
+        return -1
+    if run.number < 0:
+        run.number = next(_runs)
+    return run.number
+
+
+def will_execute(run: Run, end: Any) -> bool:
+    """Whether a run reaches `end`, a node or a leaf, or has reached it."""
+    if run.wanted is not None and run.needed is not None:
+        return end in run.wanted or end in run.needed
+    roots: list[Any] = run.roots if isinstance(run.roots, list) else [run.roots]
+    nodes = reachable(roots)
+    if isinstance(end, Node):
+        return end in nodes
+    for root in roots:
+        if end_of(root) is end:
+            return True
+    for node in nodes:
+        for target in node.nexts:
+            if end_of(target) is end:
+                return True
+    return False
+
+
 def end_of(target: Any) -> Any:
     """What an edge leads to: a node, a leaf, or None."""
     if isinstance(target, AccumulateGradBase):
@@ -576,6 +632,7 @@ def backward_scalar(t: TensorBase, keep: bool) -> bool:
     else:
         return False
     run = Run(keep, False, None, True)
+    run.roots = node
     run.deliver(node, t.index, g)
     run.run()
     for leaf, total in run.leaves.items():
@@ -598,6 +655,7 @@ def backward(
     `like` is a run from the same roots to the same targets: this one goes the same ways.
     """
     run = Run(keep, tensors, targets, store)
+    run.roots = roots
     if like is not None:
         run.wanted = like.wanted
         run.needed = like.needed

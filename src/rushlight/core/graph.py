@@ -199,6 +199,13 @@ class Plan:
         self.sources: tuple[int, ...] = tuple(sources)
         self.readers: tuple[int, ...] = tuple(readers)
         self.saves: bool = bool(sources)
+        # in which order hooks see the saved values: inputs by name, then outputs
+        names: tuple[str, ...] = cls.saves
+        ranks: list[tuple[bool, Any, int]] = []
+        for j in range(len(sources)):
+            out = sources[j] < 0
+            ranks.append((out, "" if out else names[j], -sources[j] if out else j))
+        self.order: tuple[int, ...] = tuple([ranks.index(rank) for rank in sorted(ranks)])
         # two inputs, both of them saved and in order: recorded without a loop
         self.pair: bool = self.sources == (0, 1) and len(inputs) == 2
         self.first: i64 = readers[0] if self.pair else 0
@@ -243,6 +250,7 @@ class Node:
     offset: int = 0
     hooks: Hooks | None = None
     freed: Where | None = None
+    packed: bool = False  # some saved value is a `Packed`; see `core.packed`
 
     def __new__(cls) -> Self:
         return super().__new__(cls)
@@ -305,6 +313,7 @@ def plan_for(cls: Any) -> Plan:
             members["__slots__"] = ("__weakref__",)
         for position, saved in enumerate(saves):
             members["_saved_" + saved] = _saved_property(position)
+            members["_raw_saved_" + saved] = _raw_property(position)
         for param in cls.params:
             members.setdefault("_saved_" + param, _param_property(param))
         plan = Plan(cls, type(title, (node_base.cls,), members))
@@ -330,6 +339,13 @@ node_base: Final = NodeBase()
 def _saved_property(position: int) -> property:
     def read(self: Any) -> Any:
         return self._saved(position)
+
+    return property(read)
+
+
+def _raw_property(position: int) -> property:
+    def read(self: Any) -> Any:
+        return self._raw(position)
 
     return property(read)
 

@@ -10,8 +10,9 @@ from typing import Any
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, overwrite
 from rushlight.core.graph import Node, Plan, TensorBase, View, asks
-from rushlight.core.modes import current
+from rushlight.core.modes import current, state
 from rushlight.core.node import make_copy_slices, retain_on
+from rushlight.core.packed import before_write, pack_written
 from rushlight.core.record import evaluate, node_for, normal, recording, remember_all
 from rushlight.core.views import order_of, raise_forbidden
 from rushlight.native import i64
@@ -26,6 +27,8 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
 
     `others` are the other operands: the write is recorded if one of them asks for a gradient.
     """
+    if state.active != 0:
+        before_write(target)
     if target.memory.inference:
         mode = current()
         if mode is None or not mode.inference:
@@ -129,7 +132,7 @@ def write_raw(
                 before = (copy(array), *raws[1:])
         # Without the tensor itself: its copy has no version to watch. A second mention of it is
         # watched, so `x.mul_(x)` fails in backward, as in PyTorch.
-        remember_all(node, plan, (None, *xs[1:]), before, [target])
+        remember_all(node, plan, (None, *xs[1:]), before, [target], True)
     if y is not array:
         overwrite(array, y)
     settle(target, node, plan)
@@ -141,7 +144,9 @@ def settle(target: TensorBase, node: Node | None, plan: Plan | None) -> None:
     target.memory.written()
     if node is None:
         return
-    if plan is not None and node.saved:
+    if plan is not None and node.packed:
+        pack_written(node, plan, target)
+    elif plan is not None and node.saved:
         # a kept result has the version after the write
         stamp: i64 = 0
         for j in range(len(plan.sources)):

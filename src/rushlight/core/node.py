@@ -17,23 +17,29 @@ from rushlight.core.graph import (
     Plan,
     Storage,
     TensorBase,
+    asks,
+    begin_node,
     factory,
     node_base,
+    plan_for,
     title_of,
     wrap,
     wrap_as,
 )
 from rushlight.core.hooks import RemovableHandle, register
-from rushlight.core.modes import next_number
-from rushlight.core.views import look, put
+from rushlight.core.modes import enter, leave, next_number, state
+from rushlight.core.packed import Packed, open_packed, pack, rebuilt
+from rushlight.core.quiet import quietly
+from rushlight.core.record import DIFFERENTIABLE, apply, recording
+from rushlight.core.views import AsStrided, look, put
 from rushlight.core.where import Where
 from rushlight.errors import sentence
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "AccumulateGrad", "CopySlices", "GraphNode", "accumulate_of", "backward_of",
-    "describe_freed", "fit", "free_saved",
-    "make_copy_slices", "retain_on", "unpack",
+    "AccumulateGrad", "CopySlices", "GraphNode", "InputMetadata", "SavedTensor", "accumulate_of",
+    "backward_of", "describe_freed", "fit", "free_saved", "make_copy_slices", "opened",
+    "retain_on", "unpack",
 ]  # fmt: skip
 
 
@@ -99,6 +105,37 @@ class GraphNode(Node):
         check_saved(self)
         return unpack(self, position)
 
+    def _raw(self, position: int) -> SavedTensor:
+        """Saved value number `position` as the place where it is kept."""
+        return SavedTensor(self, position)
+
+    def _kept_value(self, position: int) -> Any:
+        """What is kept there: None, a number, an array, or a `Packed`."""
+        return None if self.freed is not None else self.saved[position]
+
+    def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
+        """Let hooks pack a value that was saved without any, and no longer watch its memory."""
+        storage = storage_of(self, position)
+        late = self.versions() - self.stamp if storage.when > self.number else 0
+        packed = pack(hook, unpack_hook, wrap_as(self.saved[position], storage))
+        rest = self.kept()
+        stamp = self.stamp - (storage.version - late)
+        for at in range(len(rest)):
+            if rest[at] is storage:
+                del rest[at]
+                break
+        self.keep(rest)
+        self.stamp = stamp
+        values = list(self.saved)
+        values[position] = packed
+        self.saved = tuple(values)
+        self.packed = True
+
+    @property
+    def requires_grad(self) -> bool:
+        """True: a node is made only where a gradient is asked for."""
+        return True
+
     def run(self, g: Any, tensors: bool) -> Any:
         """The rule, for nodes that are not of the op table."""
         raise NotImplementedError
@@ -146,6 +183,78 @@ class CopySlicesBase(GraphNode):
     def release(self, where: Where) -> None:
         self.freed = where
         free_saved(self.fn, where)
+
+
+class SavedTensor:
+    """One saved value of a node: `grad_fn._raw_saved_self`."""
+
+    def __init__(self, node: GraphNode, position: int) -> None:
+        self.node = node
+        self.position = position
+
+    @property
+    def data(self) -> Any:
+        """What is kept: what the pack hook returned, or a detached tensor."""
+        value = self.node._kept_value(self.position)
+        if isinstance(value, Packed):
+            return value.value
+        if value is None or isinstance(value, (int, float, complex)):
+            return value
+        return wrap_as(value, storage_of(self.node, self.position))
+
+    @property
+    def unpack_hook(self) -> Any:
+        """The hook that unpacks it, if there is one."""
+        value = self.node._kept_value(self.position)
+        return value.unpack if isinstance(value, Packed) else None
+
+    def unpack(self) -> Any:
+        """The tensor again, with the history it had."""
+        return self.node._saved(self.position)
+
+    def register_hooks(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
+        """Pack this value now, and call `unpack_hook` on the result whenever it is needed."""
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types "
+                "are supported:\n    1. (self: torch._C._autograd.SavedTensor, arg0: "
+                "collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\nInvoked "
+                f"with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
+            )
+        if self.node.freed is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                "intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                "graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        value = self.node._kept_value(self.position)
+        if value is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden"
+            )
+        if isinstance(value, Packed):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
+                "only one pair of hooks is allowed at a time."
+            )
+        if isinstance(value, (int, float, complex)):
+            raise RuntimeError(
+                "Calling register_hooks on a saved number is forbidden: no tensor is kept for it"
+            )
+        self.node._keep_packed(self.position, pack_hook, unpack_hook)
+
+
+class InputMetadata:
+    """Shape, dtype and device of one gradient that a node receives (`_input_metadata`)."""
+
+    def __init__(self, shape: Any, dtype: Any, device: Any) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.is_nested_tensor = False
+        self.is_cpp_nested_tensor = False
 
 
 def free_saved(node: Node, where: Where) -> None:
@@ -246,22 +355,39 @@ def unpack(node: Node, position: int) -> Any:
     if value is None or isinstance(value, (int, float, complex)):
         return value
     source: i64 = position if plan.variadic else plan.sources[position]
+    if isinstance(value, Packed):
+        data = open_packed(value)
+        if source < 0:
+            return rebuilt(data, node, -1 - source)
+        end: Any = node.nexts[source]
+        if isinstance(end, TensorBase):
+            end = accumulate_of(end)
+        return rebuilt(data, end, 0 if node.nrs is None else node.nrs[source])
     if source < 0:
         t = wrap_as(value, storage_of(node, position))
-        t.node = node
-        t.index = -1 - source
+        if value.dtype.kind in DIFFERENTIABLE:  # indices have no history
+            t.node = node
+            t.index = -1 - source
         return t
     target = node.nexts[source]
     if isinstance(target, AccumulateGradBase):
         target = target.variable
     if isinstance(target, TensorBase):
-        if target.array is value:
-            return target
-        return wrap(value)
+        return target if target.array is value else behind(target, value)
     t = wrap_as(value, storage_of(node, position))
     if target is not None:
         t.node = target
         t.index = 0 if node.nrs is None else node.nrs[source]
+    return t
+
+
+def behind(leaf: TensorBase, value: Any) -> TensorBase:
+    """The value a leaf had before its `.data` was replaced: its gradient is still the leaf's."""
+    node = begin_node(plan_for(AsStrided), AsStrided((), ()))
+    node.nexts = (leaf,)
+    node.wants = 1
+    t = wrap(value)
+    t.node = node
     return t
 
 
@@ -270,7 +396,7 @@ def storage_of(node: Node, position: int) -> Storage:
     at = 0
     for j in range(position):
         value = node.saved[j]
-        if value is not None and not isinstance(value, (int, float, complex)):
+        if value is not None and not isinstance(value, (int, float, complex, Packed)):
             at += 1
     kept = node.kept()
     return kept[at] if at < len(kept) else Storage()
@@ -306,7 +432,7 @@ def describe_overwritten(node: Node, stamp: i64) -> str:
     position = 0
     for j in range(len(node.saved)):
         value = node.saved[j]
-        if value is None or isinstance(value, (int, float, complex)):
+        if value is None or isinstance(value, (int, float, complex, Packed)):
             continue
         storage = storage_of(node, j)
         if storage.when > node.number:
@@ -362,6 +488,8 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
             check_saved(node)
         if node.versions() != node.stamp:
             check_saved(node)
+        if node.packed:
+            return backward_of_packed(node, g, tensors)
         if tensors:
             saved = tuple([unpack(node, j) for j in range(len(saved))])
     n = len(saved)
@@ -371,12 +499,75 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
             return rule.pull(node, g, saved[0], saved[1])
         return rule.pull(node, g, None, None)
     if n == 0:
-        return op.vjp(node, g)
-    if n == 1:
-        return op.vjp(node, g, saved[0])
-    if n == 2:
-        return op.vjp(node, g, saved[0], saved[1])
-    return op.vjp(node, g, *saved)
+        outs = op.vjp(node, g)
+    elif n == 1:
+        outs = op.vjp(node, g, saved[0])
+    elif n == 2:
+        outs = op.vjp(node, g, saved[0], saved[1])
+    else:
+        outs = op.vjp(node, g, *saved)
+    return anchored(outs, saved) if tensors and n != 0 else outs
+
+
+def anchored(outs: Any, saved: tuple[Any, ...]) -> Any:
+    """Gradients computed from saved tensors that ask for gradients ask for them too, even where
+    the derivative is zero (relu): then differentiating again gives zeros, not an error."""
+    asking = [s for s in saved if isinstance(s, TensorBase) and asks(s)]
+    if not asking or not recording():
+        return outs
+    return [
+        apply(Anchor(), out, *asking) if isinstance(out, TensorBase) and not asks(out) else out
+        for out in outs
+    ]
+
+
+class Anchor(Op):
+    """Its first input as it is; the others get a gradient of zeros."""
+
+    name = "zero_derivative"
+
+    def forward(self, x: Any, *others: Any) -> Any:
+        return x
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        shapes = node.shapes
+        dtypes = node.dtypes
+        assert shapes is not None and dtypes is not None
+        zeros = [v.full(g, shapes[i], 0, dtypes[i]) for i in range(1, len(shapes))]
+        return [g, *zeros]
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return y * 0 if ts[0] is None else ts[0]
+
+
+def backward_of_packed(node: Node, g: Any, tensors: bool) -> Any:
+    """`backward_of` a node whose saved values were packed by hooks: open them, then its rule."""
+    op: Any = node.op
+    values = opened(node, tensors)
+    if tensors:
+        return op.vjp(node, g, *values)
+    # not the cheaper silence of Note [Busy]: that may run a rule twice, and hooks only once
+    return quietly(op.vjp, node, g, *values)
+
+
+def opened(node: Node, tensors: bool) -> list[Any]:
+    """The saved values, each unpack hook called once, in the order in which they were packed."""
+    plan: Plan = node.op.plan
+    values: list[Any] = list(node.saved)
+    busy = state.busy
+    state.busy = False  # the hooks are the user's code: his warnings are his
+    mode = enter(tensors, False)
+    try:
+        for j in list(range(len(values))) if plan.variadic else plan.order:
+            value = values[j]
+            if tensors:
+                values[j] = unpack(node, j)
+            elif isinstance(value, Packed):
+                values[j] = open_packed(value).array
+    finally:
+        leave(mode)
+        state.busy = busy
+    return values
 
 
 def materialise(gs: Any, metas: list[Any]) -> Any:

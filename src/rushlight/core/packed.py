@@ -20,7 +20,7 @@ from rushlight.native import i64
 
 __all__ = [
     "Packed", "Saving", "before_write", "enter_saving", "leave_saving", "open_packed", "pack",
-    "pack_all", "pack_written", "rebuilt", "saving_now",
+    "pack_all", "pack_written", "rebuilt", "refuse_inference", "saving_now",
 ]  # fmt: skip
 
 
@@ -89,6 +89,8 @@ def before_write(target: TensorBase) -> None:
 def pack(hook: Callable[[Any], Any], unpack: Any, t: TensorBase) -> Packed:
     """Call a pack hook on a tensor that is being saved."""
     memory: Storage = t.memory
+    if memory.inference:
+        refuse_inference()
     version = memory.version
     mode = enter(False, inference_enabled())
     try:
@@ -173,6 +175,15 @@ def _as_input(value: Any, node: Node, source: i64) -> TensorBase:
         t.node = target
         t.index = 0 if node.nrs is None else node.nrs[source]
     return t
+
+
+def refuse_inference() -> None:
+    raise RuntimeError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+        "inference mode in computation tracked by autograd. To work around this, you can make "
+        "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+        "instead of `torch.inference_mode()`."
+    )
 
 
 # --- unpacking ------------------------------------------------------------------------------------

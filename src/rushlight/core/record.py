@@ -23,10 +23,12 @@ from rushlight.core.graph import (
     wrap,
 )
 from rushlight.core.modes import grad_enabled, inference_enabled, state
+from rushlight.core.packed import pack_all, refuse_inference, saving_now
 from rushlight.core.quiet import quietly
 from rushlight.native import i64
 
 __all__ = [
+    "DIFFERENTIABLE",
     "apply",
     "binary",
     "evaluate",
@@ -44,7 +46,7 @@ _asarray: Final = np.asarray
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
 _LAST_BIT: Final[i64] = 1 << 62
-_DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_dtypes')
+DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_dtypes')
 
 
 class Slots:
@@ -315,15 +317,6 @@ def _keep(storage: Storage, kept: list[Storage]) -> None:
     kept.append(storage)
 
 
-def refuse_inference() -> None:
-    raise RuntimeError(
-        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-        "inference mode in computation tracked by autograd. To work around this, you can make "
-        "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
-        "instead of `torch.inference_mode()`."
-    )
-
-
 def apply(op: Any, *xs: Any) -> Any:
     """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
@@ -343,7 +336,7 @@ def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> 
             remember_all(node, plan, xs, raws, results)
         index: i64 = 0
         for t in results:
-            if t.array.dtype.kind in _DIFFERENTIABLE:
+            if t.array.dtype.kind in DIFFERENTIABLE:
                 t.node = node
                 t.index = index
             index += 1
@@ -401,12 +394,19 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
 
 
 def remember_all(
-    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase]
-) -> None:
-    """`remember` for any number of inputs and outputs.
+    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
+    later: bool = False,
+) -> None:  # fmt: skip
+    """`remember` for any number of inputs and outputs, and through the user's hooks.
 
-    A variadic op saves all its inputs or none: then `saved` holds the inputs in order.
+    A variadic op saves all its inputs or none: then `saved` holds the inputs in order. With `later`
+    the results have their old values still: `packed.pack_written` must follow.
     """
+    if state.active != 0:
+        saving = saving_now()
+        if saving is not None and saving.pack is not None:
+            pack_all(node, plan, xs, raws, results, later, saving)
+            return
     if plan.variadic:
         node.saved = raws
         node.keep([x.memory for x in xs if isinstance(x, TensorBase)])

@@ -239,8 +239,7 @@ def matrix_rank(
             return A.new_zeros(array.shape[:-2], dtype=dtypes.int64)
         sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
         least, share = (
-            t.unsqueeze(-1) if is_tensor(t) else t
-            for t in tolerances(array, atol, rtol)
+            t.unsqueeze(-1) if is_tensor(t) else t for t in tolerances(array, atol, rtol)
         )
         limit = sizes.amax(-1, keepdim=True) * share
         limit = limit.maximum(least) if is_tensor(least) else limit.clamp(min=least)

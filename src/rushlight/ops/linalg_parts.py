@@ -29,8 +29,8 @@ from rushlight.ops.reducing import filled, not_implemented
 __all__ = [
     "LinAlgError", "check_info", "check_sides", "check_square", "columns", "diag", "diagonal_of",
     "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only", "lower",
-    "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive", "quotient", "rows",
-    "square", "tensor_at", "upper_solve",
+    "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
+    "quotient", "rows", "square", "tensor_at", "upper_solve",
 ]  # fmt: skip
 
 _INT: Final = dtypes.int64.numpy

@@ -74,9 +74,9 @@ class Sum(Fold):
         self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
-        if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return total(x, self.dims, self.keepdim)
+        if self.dtype is None:
+            return total(x, self.dims, self.keepdim)
+        return cast(total(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
 
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node.shapes
