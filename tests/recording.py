@@ -1,8 +1,8 @@
 """An array that only records: it knows its shape and dtype, and sees no number.
 
 It answers to the closed vocabulary (`arrays/vocabulary.py`), to Python's operators and to `shape`,
-`ndim`, `size`, `dtype`, `strides`: whatever an op or rule asks beyond that is an error, which is how
-the vocabulary is kept closed. `replay` runs a recording on NumPy arrays.
+`ndim`, `size`, `dtype`, `strides`: whatever an op or rule asks beyond that is an error, which is
+how the vocabulary is kept closed. `replay` runs a recording on NumPy arrays.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ def test_wrong_gradients() -> None:
     x = ones(2)
     with pytest.raises(
         RuntimeError,
-        match=r"^Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[3\]\) and output\[0\] has a shape of torch.Size\(\[2\]\)\.",
+        match=r"^Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[3\]\) and "
+        r"output\[0\] has a shape of torch.Size\(\[2\]\)\.",
     ):
         (x * 1).backward(torch.ones(3))
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):

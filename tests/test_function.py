@@ -182,13 +182,15 @@ def test_wrong_number_of_gradients() -> None:
     answer = lambda g: g
     with pytest.raises(
         RuntimeError,
-        match=r"^function FBackward returned an incorrect number of gradients \(expected 2, got 1\)",
+        match=r"^function FBackward returned an incorrect number of gradients \(expected 2, "
+        r"got 1\)",
     ):
         F.apply(a, b).sum().backward()
     answer = lambda g: (g, torch.ones(5))
     with pytest.raises(
         RuntimeError,
-        match=r"^Function FBackward returned an invalid gradient at index 1 - got \[5\] but expected shape compatible with \[2\]",
+        match=r"^Function FBackward returned an invalid gradient at index 1 - got \[5\] but "
+        r"expected shape compatible with \[2\]",
     ):
         F.apply(a, b).sum().backward()
     answer = lambda g: (g, g, None, None)
@@ -208,7 +210,8 @@ def test_a_gradient_for_a_number() -> None:
 
     with pytest.raises(
         RuntimeError,
-        match="^function FBackward returned a gradient different from None at position 2, but the corresponding forward input was not a Variable",
+        match="^function FBackward returned a gradient different from None at position 2, but the "
+        "corresponding forward input was not a Variable",
     ):
         F.apply(torch.ones(2, requires_grad=True), 3).sum().backward()
 

@@ -101,7 +101,7 @@ def test_leaves() -> None:
 
 def test_several_outputs() -> None:
     x = torch.arange(6.0).requires_grad_()
-    a, b, c = x.split(2)
+    a, b, _ = x.split(2)
     assert b.output_nr == 1 and a.grad_fn is b.grad_fn
     y = b * 2
     assert y.grad_fn.next_functions[0] == (b.grad_fn, 1)

@@ -173,10 +173,8 @@ def test_second_derivative(op: Any, xs: tuple[Any, ...]) -> None:
     asked = [t for t in inputs if isinstance(t, TensorBase) and t.leaf]
     total = 0.0
     if outputs and asked:
-        found = rushlight.autograd.grad(
-            outputs, asked, [wrap(np.asarray(s, o.array.dtype)) for s, o in zip(seeds, outputs, strict=True)],
-            allow_unused=True,
-        )  # fmt: skip
+        starts = [wrap(np.asarray(s, o.array.dtype)) for s, o in zip(seeds, outputs, strict=True)]
+        found = rushlight.autograd.grad(outputs, asked, starts, allow_unused=True)
         along = [d for d in ts if d is not None]
         total = sum(inner(f.array, d) for f, d in zip(found, along, strict=True) if f is not None)
     assert abs(total - expected) < 5e-6 * (1 + abs(expected)), f"{total}, differences {expected}"
@@ -218,10 +216,8 @@ def test_replaying_a_recording_gives_the_eager_result(op: Any, xs: tuple[Any, ..
     wanted = [o for o, x in zip(outs, xs, strict=True) if o is not None and is_float(x)]
     _, eager = pulled(op, xs, gs, False)
     replayed = tape.replay(values, wanted)
-    fitted = [
-        fit(np.asarray(r), x.shape, x.dtype)
-        for r, x in zip(replayed, [x for x, o in zip(xs, outs, strict=True) if o is not None and is_float(x)], strict=True)
-    ]  # fmt: skip
+    asked = [x for x, o in zip(xs, outs, strict=True) if o is not None and is_float(x)]
+    fitted = [fit(np.asarray(r), x.shape, x.dtype) for r, x in zip(replayed, asked, strict=True)]
     for a, b in zip(fitted, [e for e in eager if e is not None], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
     replayed = tape.replay(values, tangents)

@@ -18,6 +18,7 @@ from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import finish
+from rushlight.core.tangents import tangent_of
 from rushlight.core.views import edge_of_view
 from rushlight.dtypes import type_name
 from rushlight.ops.create import raw_from
@@ -239,7 +240,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     # --- Python ---------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return tensor_str(self, tensor_contents)
+        return tensor_str(self, tensor_contents, tangent=tangent_of(self))
 
     def __format__(self, format_spec: str) -> str:
         return tensor_format(self, format_spec)

@@ -6,6 +6,9 @@
 (tensor(12.),)
 """
 
+import importlib as _importlib
+import typing as _typing
+
 from rushlight.autograd import function, grad_mode, graph, methods, variable
 from rushlight.autograd.api import backward, grad
 from rushlight.autograd.function import Function
@@ -15,9 +18,29 @@ from rushlight.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
 from rushlight.autograd.variable import Variable
 
 __all__ = [
-    "Function", "Variable", "backward", "enable_grad", "function", "grad", "grad_mode", "graph",
-    "inference_mode", "methods", "no_grad", "set_grad_enabled", "variable",
+    "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad",
+    "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph",
+    "inference_mode", "methods", "no_grad", "set_detect_anomaly", "set_grad_enabled", "variable",
 ]  # fmt: skip
+
+# Imported when first used, so that `import rushlight` stays quick: name, and its module.
+_LATER = {
+    "anomaly_mode": "", "functional": "",
+    "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
+}  # fmt: skip
+
+if _typing.TYPE_CHECKING:
+    from rushlight.autograd import anomaly_mode, functional
+    from rushlight.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+else:
+
+    def __getattr__(name: str) -> _typing.Any:
+        module = _LATER.get(name)
+        if module is None:
+            raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}")
+        found = _importlib.import_module(f"{__name__}.{module or name}")
+        return getattr(found, name) if module else found

@@ -126,7 +126,8 @@ def run(
         edge, nr = root_of(out, i)
         roots.append(edge)
         nrs.append(nr)
-    start = [g if create or g is None else g.array for g in grads]
+    tensors = create or engine.with_tangents()
+    start = [g if tensors or g is None else g.array for g in grads]
     engine.backward(roots, nrs, start, keep, create, targets, store)
 
 
@@ -303,7 +304,9 @@ def _backward(
         edge, nr = root_of(self, 0)
         g = grads[0]
         keep = bool(retain_graph)
-        engine.backward([edge], [nr], [None if g is None else g.array], keep, False, None, True)
+        if g is not None and not engine.with_tangents():
+            g = g.array
+        engine.backward([edge], [nr], [g], keep, False, None, True)
         return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 

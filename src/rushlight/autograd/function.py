@@ -195,11 +195,19 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         return tuple(self._raw(i) for i in range(len(self.records)))
 
     def _saved(self, position: int) -> Any:
-        return self.saved_tensors[position]
+        if self.freed is not None:
+            raise RuntimeError(describe_freed(self))
+        record = self.records[position]
+        return None if record is None else record.unpack(self)
 
     def _kept_value(self, position: int) -> Any:
         record = None if self.freed is not None else self.records[position]
-        return None if record is None else record.packed or record.array
+        if record is None or record.packed is not None:
+            return None if record is None else record.packed
+        return wrap_as(record.array, record.memory)
+
+    def _only_output(self) -> Any:
+        return self.only
 
     def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
         record = self.records[position]
@@ -524,8 +532,8 @@ def save(
             continue
         if not isinstance(t, TensorBase):
             raise TypeError(
-                f"save_for_backward can only save variables, but argument {len(records)} is of type "
-                f"{type(t).__name__}"
+                f"save_for_backward can only save variables, but argument {len(records)} is of "
+                f"type {type(t).__name__}"
             )
         for o, m in zip(outputs, made, strict=True):
             if o is t and isinstance(m, TensorBase):

@@ -15,6 +15,8 @@ Note [Twice backward is forward]
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -415,10 +417,14 @@ def jacobian(
     return unpacked(found, several_out, several_in)
 
 
+def forward_mode() -> Any:
+    """The module `forward_ad`; None where this build has none."""
+    name = "rushlight.autograd.forward_ad"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
 def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
     """The Jacobian column by column: one run of `func` on dual numbers for each input element."""
-    from rushlight.autograd import forward_ad
-
     if strict:
         raise RuntimeError(
             "torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are "
@@ -431,6 +437,9 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
             "only implemented for `vectorize=True`."
         )
+    forward_ad = forward_mode()
+    if forward_ad is None:
+        return jacobian(func, inputs, vectorize=True)
     table: list[list[list[Any]]] = []  # input, element, output
     several_out, shapes = False, []
     for i, x in enumerate(xs):

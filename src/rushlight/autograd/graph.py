@@ -1,16 +1,34 @@
-"""The graph as an object of its own: nodes and edges."""
+"""The graph as an object of its own: nodes and edges, hooks on several gradients at once, and
+hooks on what is saved for backward (those are written in `autograd.saved`)."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Literal, NamedTuple
 
+from rushlight.autograd.saved import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+from rushlight.core.engine import end_of, running, task_number, will_execute
 from rushlight.core.graph import Node as _Node
 from rushlight.core.graph import TensorBase
+from rushlight.core.hooks import RemovableHandle
 from rushlight.core.node import GraphNode as Node
 from rushlight.core.node import accumulate_of
 from rushlight.core.views import edge_of_view
 
-__all__ = ["GradientEdge", "Node", "get_gradient_edge", "increment_version"]
+__all__ = [
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "region_activation_memory_budget",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
+]  # fmt: skip
 
 
 class GradientEdge(NamedTuple):
@@ -18,6 +36,7 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int
+    ownership_token: Any = None  # PyTorch's, to keep a graph alive; here the node does that
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
@@ -48,5 +67,137 @@ def increment_version(tensor: Any) -> None:
     >>> x._version
     1
     """
+    if not isinstance(tensor, (TensorBase, Iterable)):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
     for t in [tensor] if isinstance(tensor, TensorBase) else list(tensor):
-        t.memory.written()
+        if not isinstance(t, TensorBase):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+        if not t.memory.inference:
+            t.memory.written()
+
+
+# --- hooks on several gradients -------------------------------------------------------------------
+class _MultiHandle(RemovableHandle):
+    """The handles of one hook on several tensors, as one."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        super().__init__({})
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hook away from all of its tensors."""
+        for handle in self.handles:
+            handle.remove()
+
+
+class _AllGrads:
+    """Collects the gradients of one hook, run by run, until those that will come have come."""
+
+    def __init__(self, ends: list[Any], fn: Callable[..., Any]) -> None:
+        self.ends = ends
+        self.fn = fn
+        self.lock = Lock()
+        self.expected: dict[int, int] = {}
+        self.came: dict[int, list[Any]] = {}
+
+    def receive(self, position: int, grad: Any) -> None:
+        task = _current_graph_task_id()
+        with self.lock:
+            if task not in self.came:
+                self.expected[task] = sum(map(_will_engine_execute_node, self.ends))
+                self.came[task] = [None] * len(self.ends)
+            grads = self.came[task]
+            grads[position] = grad
+            self.expected[task] -= 1
+            complete = self.expected[task] == 0
+            if complete:
+                del self.expected[task], self.came[task]
+        if complete:
+            self.fn(grads)
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any],
+    fn: Callable[..., Any],
+    *,
+    mode: Literal["all", "any"] = "all",
+) -> RemovableHandle:
+    """Call `fn(grads)` once the gradients of all of `tensors` are known, in each backward pass.
+
+    Tensors that the pass does not reach are not waited for: None stands for their gradients. With
+    mode="any" `fn` is called with the first gradient that is known, and with no other.
+
+    >>> import rushlight as torch
+    >>> a = torch.ones(2, requires_grad=True)
+    >>> b, c = a * 2, a * 3
+    >>> handle = torch.autograd.graph.register_multi_grad_hook(
+    ...     (a, b, c), lambda grads: print([g is not None for g in grads]))
+    >>> b.sum().backward()
+    [True, True, False]
+    """
+    modes = ("all", "any")
+    if mode not in modes:
+        raise ValueError(f"Expects mode to be one of {modes} but got {mode}")
+    if mode == "all":
+        for t in tensors:
+            if not t.requires_grad:
+                raise AssertionError("Expected gradient function to be set")
+        collect = _AllGrads([get_gradient_edge(t).node for t in tensors], fn)
+        return _MultiHandle(
+            [
+                t.register_hook(functools.partial(collect.receive, i))
+                for i, t in enumerate(tensors)
+            ]
+        )
+    lock = Lock()
+    done: set[int] = set()
+
+    def first(grad: Any) -> None:
+        task = _current_graph_task_id()
+        with lock:
+            if task in done:
+                return
+            done.add(task)
+        fn(grad)
+
+    return _MultiHandle([t.register_hook(first) for t in tensors if t.requires_grad])
+
+
+def _current_graph_task_id() -> int:
+    """A number for the backward pass that calls this code; -1 outside of any."""
+    return task_number(running())
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the backward pass that calls this code runs `node`, or has run it."""
+    run = running()
+    if run is None:
+        raise RuntimeError(
+            "_get_should_execute_nodes should only be called during the backward pass"
+        )
+    end = end_of(node)
+    if not run.store and isinstance(end, TensorBase):
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running "
+            "autograd.grad(). This is currently not supported."
+        )
+    return will_execute(run, end)
+
+
+# --- settings of PyTorch's that concern only its streams and compiler -----------------------------
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Accepted, and without effect: all work goes to one stream, in the order of the program."""
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Accepted, and without effect: there are no captured streams."""
+
+
+@contextmanager
+def region_activation_memory_budget(budget: float) -> Iterator[None]:
+    """For compiled regions only; raises elsewhere, as in PyTorch."""
+    raise RuntimeError(
+        "torch.autograd.graph.region_activation_memory_budget can only be used inside a "
+        "torch.compile region; it has no effect in eager mode."
+    )
+    yield

@@ -29,7 +29,8 @@ from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.modes import enter, leave, state
 from rushlight.core.node import AccumulateGradBase, accumulate, backward_of, fit, free_saved
 from rushlight.core.quiet import quietly
-from rushlight.core.record import normal
+from rushlight.core.record import normal, slots
+from rushlight.core.tangents import muted
 from rushlight.core.where import Where, here
 from rushlight.errors import advise
 from rushlight.native import i64
@@ -85,6 +86,7 @@ class Run:
     ) -> None:
         self.keep = keep
         self.tensors = tensors
+        self.record = tensors  # tensors, but not recorded: gradients that carry tangents
         self.store = store  # into `.grad` of the leaves
         self.targets = targets
         self.wanted: dict[Any, list[Target]] | None = None
@@ -231,6 +233,15 @@ class Run:
     def store_leaf(self, leaf: TensorBase, g: Any) -> None:
         if self.tensors:
             t: TensorBase = g
+            if not self.record:
+                if leaf.held is not None:
+                    mode = enter(False, False)
+                    try:
+                        leaf.held.add_(g)  # its tangent too
+                    finally:
+                        leave(mode)
+                    return
+                t = wrap(own_copy(t.array, leaf.array))  # as in PyTorch, without its tangent
         else:
             g = normal(g)
             held = leaf.held
@@ -241,9 +252,9 @@ class Run:
             t = wrap(g)
         if _threads() > 0:
             with _leaf_lock:
-                accumulate(leaf, t, self.tensors)
+                accumulate(leaf, t, self.record)
         else:
-            accumulate(leaf, t, self.tensors)
+            accumulate(leaf, t, self.record)
 
     # --- hooks --------------------------------------------------------------------------------
     def as_tensor(self, g: Any) -> Any:
@@ -258,7 +269,7 @@ class Run:
 
     def call(self, hook: Any, *args: Any) -> Any:
         """Call the user's code in the grad mode of this run."""
-        mode = enter(self.tensors, False)
+        mode = enter(self.record, False)
         token = _running.set(self)
         try:
             return hook(*args)
@@ -640,6 +651,11 @@ def backward_scalar(t: TensorBase, keep: bool) -> bool:
     return True
 
 
+def with_tangents() -> bool:
+    """Whether gradients computed now may have tangents: they then travel as tensors."""
+    return slots.levels != 0 and not muted()
+
+
 def backward(
     roots: list[Any],
     nrs: list[int],
@@ -654,7 +670,12 @@ def backward(
 
     `like` is a run from the same roots to the same targets: this one goes the same ways.
     """
+    record = tensors
+    if not tensors and with_tangents():
+        tensors = True
+        grads = [g if g is None or isinstance(g, TensorBase) else wrap(g) for g in grads]
     run = Run(keep, tensors, targets, store)
+    run.record = record
     run.roots = roots
     if like is not None:
         run.wanted = like.wanted
@@ -670,7 +691,7 @@ def backward(
         else:
             run.deliver_leaf(root, grads[i], False)
     if tensors or state.active != 0:
-        mode = enter(tensors, False)
+        mode = enter(record, False)
         try:
             run.run()
         finally:

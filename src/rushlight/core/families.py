@@ -120,7 +120,7 @@ class Arithmetic(Elementwise):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Linear(Op):
-    """Linear in its one tensor: `adjoint(g, shape)` is the transposed map, to an input of `shape`."""
+    """Linear in its one tensor: `adjoint(g, shape)` is the transposed map, to inputs of `shape`."""
 
     def vjp(self, node: Node, g: Any) -> Any:
         rule: Any = self
@@ -167,7 +167,7 @@ class Bilinear(Op):
 
     inputs = ("self", "other")
     saves = ("self", "other")
-    reads = {0: ("other",), 1: ("self",)}
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         rule: Any = self

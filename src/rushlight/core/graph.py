@@ -90,6 +90,7 @@ class TensorBase:
     held: Any = None  # the accumulated gradient (`.grad`)
     as_view: View | None = None
     extra: Extra | None = None
+    tangent: Any = None  # the derivative of forward mode, and its level: see `core.tangents`
     dims: Any = None  # the shape of `sized`: NumPy makes a new tuple each time it is asked
     sized: Any = None  # the array `dims` is true of; whoever replaces `array` makes it outdated
 
@@ -251,6 +252,7 @@ class Node:
     hooks: Hooks | None = None
     freed: Where | None = None
     packed: bool = False  # some saved value is a `Packed`; see `core.packed`
+    duals: tuple[Any, ...] | None = None  # tangents of the saved values; see `core.tangents`
 
     def __new__(cls) -> Self:
         return super().__new__(cls)

@@ -13,7 +13,8 @@ from rushlight.core.graph import Node, Plan, TensorBase, View, asks
 from rushlight.core.modes import current, state
 from rushlight.core.node import make_copy_slices, retain_on
 from rushlight.core.packed import before_write, pack_written
-from rushlight.core.record import evaluate, node_for, normal, recording, remember_all
+from rushlight.core.record import evaluate, node_for, normal, recording, remember_all, slots
+from rushlight.core.tangents import Pending, foresee, fulfil, keep_tangents, old_tangent
 from rushlight.core.views import order_of, raise_forbidden
 from rushlight.native import i64
 
@@ -133,9 +134,18 @@ def write_raw(
         # Without the tensor itself: its copy has no version to watch. A second mention of it is
         # watched, so `x.mul_(x)` fails in backward, as in PyTorch.
         remember_all(node, plan, (None, *xs[1:]), before, [target], True)
+    pending: Pending | None = None
+    old: Any = None
+    if slots.levels != 0:
+        pending = foresee(op, target, xs, raws, y)
+        old = old_tangent(target) if node is not None and node.saved else None
     if y is not array:
         overwrite(array, y)
     settle(target, node, plan)
+    if pending is not None:
+        fulfil(target, pending)
+        if node is not None:
+            keep_tangents(node, plan, xs, [target], old)
     return target
 
 

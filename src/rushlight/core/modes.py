@@ -35,8 +35,8 @@ __all__ = [
 class Mode:
     """One setting of the modes, and the one it covers.
 
-    `saving` (a pair of pack and unpack hooks) and `dual` (a level of forward mode) are None unless
-    someone set them; a mode inside inherits them.
+    `saving` (a pair of pack and unpack hooks) and `dual` (False: tangents are switched off, see
+    `core.tangents`) are None unless someone set them; a mode inside inherits them.
     """
 
     def __init__(self, grad: bool, inference: bool, outer: Mode | None) -> None:

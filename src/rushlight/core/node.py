@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import (
     Extra,
@@ -110,8 +111,11 @@ class GraphNode(Node):
         return SavedTensor(self, position)
 
     def _kept_value(self, position: int) -> Any:
-        """What is kept there: None, a number, an array, or a `Packed`."""
-        return None if self.freed is not None else self.saved[position]
+        """What is kept there: None, a number, a detached tensor, or a `Packed`."""
+        value = None if self.freed is not None else self.saved[position]
+        if value is None or isinstance(value, (int, float, complex, Packed)):
+            return value
+        return wrap_as(value, storage_of(self, position))
 
     def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
         """Let hooks pack a value that was saved without any, and no longer watch its memory."""
@@ -136,6 +140,24 @@ class GraphNode(Node):
         """True: a node is made only where a gradient is asked for."""
         return True
 
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        """Shape and dtype of each gradient this node receives, where it keeps them."""
+        outs = self.outs
+        if outs is None:
+            known = self._only_output()
+            if known is None:
+                raise AttributeError(
+                    f"{type(self).__name__} does not keep the shape of its one output; only nodes "
+                    "with several outputs, of leaves and of custom functions have _input_metadata"
+                )
+            outs = [known]
+        return tuple([InputMetadata(out[0], out[1]) for out in outs])
+
+    def _only_output(self) -> Any:
+        """(shape, dtype) of the one output, for nodes that know it."""
+        return None
+
     def run(self, g: Any, tensors: bool) -> Any:
         """The rule, for nodes that are not of the op table."""
         raise NotImplementedError
@@ -149,6 +171,9 @@ class AccumulateGradBase(GraphNode):
     """The end of a path: adds the gradient to `variable.grad`."""
 
     variable: TensorBase
+
+    def _only_output(self) -> Any:
+        return self.variable.array.shape, self.variable.array.dtype
 
     def run(self, g: Any, tensors: bool) -> Any:
         accumulate(self.variable, g if isinstance(g, TensorBase) else wrap(g), tensors)
@@ -196,11 +221,7 @@ class SavedTensor:
     def data(self) -> Any:
         """What is kept: what the pack hook returned, or a detached tensor."""
         value = self.node._kept_value(self.position)
-        if isinstance(value, Packed):
-            return value.value
-        if value is None or isinstance(value, (int, float, complex)):
-            return value
-        return wrap_as(value, storage_of(self.node, self.position))
+        return value.value if isinstance(value, Packed) else value
 
     @property
     def unpack_hook(self) -> Any:
@@ -247,14 +268,13 @@ class SavedTensor:
 
 
 class InputMetadata:
-    """Shape, dtype and device of one gradient that a node receives (`_input_metadata`)."""
+    """Shape and dtype of one gradient that a node receives (`_input_metadata`)."""
 
-    def __init__(self, shape: Any, dtype: Any, device: Any) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.device = device
-        self.is_nested_tensor = False
-        self.is_cpp_nested_tensor = False
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape: list[int] = list(shape)
+        self.dtype: Any = dtypes.of(dtype)
+        self.is_nested_tensor: bool = False
+        self.is_cpp_nested_tensor: bool = False
 
 
 def free_saved(node: Node, where: Where) -> None:
@@ -350,6 +370,16 @@ def retain_on(t: TensorBase, node: Node) -> None:
 # --- saved values ---------------------------------------------------------------------------------
 def unpack(node: Node, position: int) -> Any:
     """A saved value as a tensor: a leaf itself, or the array with the edge it came by."""
+    found = saved_value(node, position)
+    if node.duals is not None and isinstance(found, TensorBase):
+        t: TensorBase = found
+        if t.tangent is None:
+            t.tangent = node.duals[position]
+    return found
+
+
+def saved_value(node: Node, position: int) -> Any:
+    """`unpack`, without the tangent."""
     value = node.saved[position]
     plan: Plan = node.op.plan
     if value is None or isinstance(value, (int, float, complex)):
@@ -358,7 +388,8 @@ def unpack(node: Node, position: int) -> Any:
     if isinstance(value, Packed):
         data = open_packed(value)
         if source < 0:
-            return rebuilt(data, node, -1 - source)
+            floating = data.array.dtype.kind in DIFFERENTIABLE
+            return rebuilt(data, node if floating else None, -1 - source)
         end: Any = node.nexts[source]
         if isinstance(end, TensorBase):
             end = accumulate_of(end)

@@ -163,8 +163,9 @@ def pack_written(node: Node, plan: Plan, target: TensorBase) -> None:
 def _as_output(result: TensorBase, node: Node, index: i64) -> TensorBase:
     """A result as the hook sees it: with its history, which the tensor itself is given later."""
     t = wrap_as(result.array, result.memory)
-    t.node = node
-    t.index = index
+    if result.array.dtype.kind in "fcVW":  # indices have no history
+        t.node = node
+        t.index = index
     return t
 
 

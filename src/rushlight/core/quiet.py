@@ -20,7 +20,7 @@ import numpy as np
 
 from rushlight.core.modes import state
 
-__all__ = ["quietly", "install"]
+__all__ = ["install", "quietly"]
 
 
 class WhileBusy:

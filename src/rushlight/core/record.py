@@ -57,6 +57,11 @@ class Slots:
     def __init__(self) -> None:
         self.elementwise: Any = None
         self.edge_of_view: Any = None
+        self.levels: i64 = 0  # of forward mode, alive anywhere; see `core.tangents`
+        self.push: Any = None
+        self.push_view: Any = None
+        self.push_views: Any = None
+        self.keep_tangents: Any = None
 
 
 slots: Final = Slots()
@@ -342,6 +347,10 @@ def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> 
             index += 1
         if len(results) > 1:
             node.outs = [(t.array.shape, t.array.dtype) for t in results]
+    if slots.levels != 0:
+        slots.push(op, xs, raws, results, isinstance(y, tuple))
+        if node is not None:
+            slots.keep_tangents(node, plan, xs, results, None)
     if isinstance(y, tuple):
         return tuple(results)
     return results[0]

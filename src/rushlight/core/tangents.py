@@ -49,7 +49,7 @@ from rushlight.core.views import look_at, look_at_many, order_of
 from rushlight.native import i64
 
 __all__ = [
-    "Level", "Tangent", "after_write", "before_write", "give", "keep_tangents", "laid_like", "live",
+    "Level", "Tangent", "fulfil", "foresee", "give", "keep_tangents", "laid_like", "live",
     "mute", "muted", "now", "open_level", "push", "refuse_out", "tangent_of", "turned",
 ]  # fmt: skip
 
@@ -429,7 +429,7 @@ def turned(op: Any, target: TensorBase) -> None:
 
 
 # --- writes in place ------------------------------------------------------------------------------
-def before_write(
+def foresee(
     op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
 ) -> Pending | None:
     """The tangent that `target` will have once `y` = op(*xs) is written into it. Called while the
@@ -468,8 +468,8 @@ def before_write(
         leave(mode)
 
 
-def after_write(target: TensorBase, pending: Pending) -> None:
-    """Write the tangent that `before_write` computed; see Note [Whose tangent]."""
+def fulfil(target: TensorBase, pending: Pending) -> None:
+    """Write the tangent that `foresee` computed; see Note [Whose tangent]."""
     level = pending.level
     value: Any = pending.value
     there = live(target)

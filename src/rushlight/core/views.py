@@ -56,6 +56,8 @@ def look_at(op: Any, x: TensorBase) -> Any:
     _attach(op, x, t, "")
     if asks(x):
         _record(op, (t,), x, None)
+    if slots.levels != 0:
+        slots.push_view(op, x, t)
     return t
 
 
@@ -69,6 +71,8 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
         results.append(t)
     if results and asks(x):
         _record(op, tuple(results), x, [(t.array.shape, t.array.dtype) for t in results])
+    if slots.levels != 0:
+        slots.push_views(op, x, results, parts)
     return tuple(results)
 
 

@@ -47,7 +47,9 @@ def some_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | N
         found = tuple(one_dim(d, rank) for d in dim)
         for d in found:
             if found.count(d) > 1:
-                raise RuntimeError(f"dim {d % max(rank, 1)} appears multiple times in the list of dims")
+                raise RuntimeError(
+                    f"dim {d % max(rank, 1)} appears multiple times in the list of dims"
+                )
     else:
         found = (one_dim(dim, rank),)
     return found if found and rank else None

@@ -6,7 +6,7 @@ saves a call and a list on every step of a backward pass.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.core.families import Arithmetic, Elementwise, conj
@@ -91,7 +91,7 @@ class Mul(Arithmetic):
 
     name = "mul"
     saves = ("self", "other")
-    reads = {0: ("other",), 1: ("self",)}
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}
     scalar = "({0} * {1})"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -115,7 +115,7 @@ class Div(Arithmetic):
 
     name = "div"
     saves = ("self", "other")
-    reads = {0: ("other",), 1: ("self", "other")}
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self", "other")}
     promotion = "float"
     scalar = "({0} / {1})"
 

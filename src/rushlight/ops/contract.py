@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import matmul, narrow_matmul, reshape, swap, total, turned
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase

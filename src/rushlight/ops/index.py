@@ -21,7 +21,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import finish, node_for, normal, remember_all
+from rushlight.core.record import finish, node_for, normal, remember_all, slots
 from rushlight.core.views import look_at
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.samples import Draw
@@ -277,6 +277,8 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
         none = (None,) * skip
         remember_all(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
         t.node = node
+    if slots.levels != 0:
+        slots.push(what, xs, raws, [t], False)
     return t
 
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.core.operators import table as operators
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
+from rushlight.core.operators import table as operators
 from rushlight.ops.arithmetic_api import (
     attach_operator,
     check_tensors,

@@ -116,7 +116,7 @@ SUM: Final = SumAll()
 def _sum_dtype(given: Any, array: Any) -> Any:
     """The raw dtype a sum is asked to have; None if it is that of the input anyway."""
     want = dtypes.accumulate(array.dtype) if given is None else given.numpy
-    return None if want is array.dtype else want
+    return None if want is array.dtype and want.kind != "b" else want
 
 
 @function()

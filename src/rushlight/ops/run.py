@@ -50,7 +50,9 @@ def operand(x: Any) -> Any:
     if is_array(x):
         dtypes.of(x.dtype)
         return wrap(x)
-    raise TypeError(f"unsupported operand of type '{type(x).__name__}': expected a Tensor or a number")
+    raise TypeError(
+        f"unsupported operand of type '{type(x).__name__}': expected a Tensor or a number"
+    )
 
 
 def together(xs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -150,6 +152,10 @@ def settle_elementwise(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: A
         if op.plan.saves:
             remember_all(node, op.plan, xs, raws, [t])
         t.node = node
+    if slots.levels != 0:
+        slots.push(op, xs, raws, [t], False)
+        if node is not None:
+            slots.keep_tangents(node, op.plan, xs, [t], None)
     return t
 
 

@@ -20,7 +20,10 @@ from rushlight.arrays.kinds import Kind, register
 from rushlight.core.graph import Op, TensorBase
 from rushlight.ops.run import run, run_inplace, run_out
 
-__all__ = ["answers", "function", "functions", "methods", "namespaces", "op", "public", "table", "word_for"]
+__all__ = [
+    "answers", "function", "functions", "methods", "namespaces", "op", "public", "signature_of",
+    "table", "word_for",
+]  # fmt: skip
 
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])

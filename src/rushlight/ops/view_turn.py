@@ -11,7 +11,8 @@ from typing import Any
 from rushlight.core.graph import Node
 from rushlight.core.graph import View as ViewRecord
 from rushlight.core.inplace import check_writable
-from rushlight.core.record import node_for, recording
+from rushlight.core.record import node_for, recording, slots
+from rushlight.core.tangents import turned
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.table import function, methods
 from rushlight.ops.view import (
@@ -59,6 +60,8 @@ def _turn(op_: Any, target: Any) -> Any:
     """Let a tensor look at its memory another way; no element is written, yet it is a write."""
     check_writable(target, False)
     node: Node | None = node_for(op_, (target,), (target.array,)) if recording() else None
+    if slots.levels != 0:
+        turned(op_, target)
     target.array = op_.forward(target.array)
     target.memory.written()
     view_ = target.as_view

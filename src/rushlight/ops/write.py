@@ -14,7 +14,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.graph import Node, Op, Plan, TensorBase, plan_for
 from rushlight.core.inplace import check_partial_overlap, check_writable, settle
-from rushlight.core.record import apply, node_for, remember_all
+from rushlight.core.record import apply, node_for, remember_all, slots
+from rushlight.core.tangents import foresee, fulfil, keep_tangents
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.samples import Draw
@@ -84,11 +85,16 @@ def write_directly(
         skip = getattr(op, "skips", 1)
         none = (None,) * skip
         remember_all(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
+    pending = foresee(op, target, xs, raws, None) if slots.levels != 0 else None
     try:
         action(*raws)
     except Exception as error:
         raise op.explain(error, raws) from None
     settle(target, node, plan)
+    if pending is not None:
+        fulfil(target, pending)
+        if node is not None:
+            keep_tangents(node, plan, xs, [target], None)
     return target
 
 
