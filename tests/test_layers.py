@@ -20,7 +20,7 @@ LAYERS = [
     "core",
     "ops",
     "tensor tensor_memory tensor_legacy tensor_types storage "
-    "settings cuda special printing _methods _functions",
+    "settings cuda linalg special printing _methods _functions",
     "autograd",
     "func nn optim data serialize testing utils",
     "compile viz explain distributed",

@@ -14,7 +14,6 @@ from rushlight import dtypes, tensor_memory
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
 from rushlight.core.graph import TensorBase, View, asks, factory, wrap
-from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import finish
@@ -105,9 +104,7 @@ class Tensor(Methods, metaclass=TensorClass):
         """The node that made this tensor; None for a leaf."""
         if self.as_view is not None:
             edge_of_view(self)
-        node = self.node
-        # a leaf that hooks on saved values packed and unpacked is still a leaf
-        return None if isinstance(node, AccumulateGradBase) else node
+        return self.node
 
     @property
     def is_leaf(self) -> bool:

@@ -170,7 +170,7 @@ def test_cholesky(dtype: Any) -> None:
     same(a @ torch.cholesky_solve(b.expand(2, 3, 2), low), b.expand(2, 3, 2))
     same(a @ torch.cholesky_inverse(low.mH.clone(), upper=True), torch.eye(3).expand(2, 3, 3))
     weight = drawn(3, 3, seed=5)
-    loss = lambda x: (torch.linalg.cholesky(x).abs() * weight).tril(-1).sum()  # noqa: E731
+    loss = lambda x: (torch.linalg.cholesky(x).abs() * weight).tril(-1).sum()
     slope_is_right(loss, a, hermitian=True)
 
 

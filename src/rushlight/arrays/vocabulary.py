@@ -298,8 +298,8 @@ ufuncs: Final[dict[str, np.ufunc]] = {
 }
 specials: Final = (
     "erf", "erfc", "erfinv", "erfcx", "gammaln", "digamma", "ndtr", "ndtri", "log_ndtr", "i0",
-    "i0e", "i1", "i1e", "xlogy", "xlog1py", "expit", "log_expit", "entr", "polygamma", "zeta", "gammainc",
-    "gammaincc", "sinc", "j0", "j1", "y0", "y1",
+    "i0e", "i1", "i1e", "xlogy", "xlog1py", "expit", "log_expit", "entr", "polygamma", "zeta",
+    "gammainc", "gammaincc", "sinc", "j0", "j1", "y0", "y1",
 )  # fmt: skip
 _special: Final[dict[str, Any]] = {}
 _low: Final[dict[Any, bool]] = {}

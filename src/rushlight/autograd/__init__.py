@@ -23,18 +23,19 @@ from rushlight.autograd.variable import Variable
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad",
-    "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph",
-    "inference_mode", "methods", "no_grad", "set_detect_anomaly", "set_grad_enabled", "variable",
+    "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck",
+    "graph", "inference_mode", "methods", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "variable",
 ]  # fmt: skip
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
-    "anomaly_mode": "", "functional": "",
+    "anomaly_mode": "", "forward_ad": "", "functional": "",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 
 if _typing.TYPE_CHECKING:
-    from rushlight.autograd import anomaly_mode, functional
+    from rushlight.autograd import anomaly_mode, forward_ad, functional
     from rushlight.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 else:
 

@@ -16,17 +16,21 @@ tensor([3., 0.])
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from rushlight.arrays.host import ByteBounds
+from rushlight.autograd.grad_mode import ModeContext
 from rushlight.core.graph import TensorBase
 from rushlight.core.modes import Mode, enter, grad_enabled, inference_enabled, leave
 from rushlight.core.tangents import (
     Level,
+    Pending,
     Tangent,
+    fulfil,
     give,
     laid_like,
     live,
+    mine,
     mute,
     muted,
     now,
@@ -75,7 +79,7 @@ def enter_dual_level() -> int:
     0
     >>> fwAD.exit_dual_level()
     """
-    if now() is not None:
+    if mine() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     open_level()
     return 0
@@ -89,7 +93,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     Traceback (most recent call last):
     RuntimeError: Dual level must be a positive number.
     """
-    current = now()
+    current = mine()
     if level is None:
         level = -1 if current is None else 0
     if level < 0:
@@ -102,7 +106,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     current.close()
 
 
-class dual_level:
+class dual_level(ModeContext):
     """A level for a block, or as a decorator for the calls of a function.
 
     >>> import rushlight as torch
@@ -121,20 +125,6 @@ class dual_level:
 
     def __exit__(self, kind: object, value: object, trace: object) -> None:
         exit_dual_level()
-
-    def clone(self) -> Self:
-        """A fresh one: each decorated call enters its own."""
-        return type(self)()
-
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        import functools
-
-        @functools.wraps(fn)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return fn(*args, **kwargs)
-
-        return call
 
 
 # --- duals ----------------------------------------------------------------------------------------
@@ -159,9 +149,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         )
     for what, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
-            raise ValueError(
-                f"Expected {what} to be floating point or complex, but got: {t.dtype}"
-            )
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
     if current is None or level != 0:
         raise RuntimeError("Invalid level given to _make_dual")
     if live(tensor) is not None:
@@ -265,6 +253,111 @@ def derivative_along(
 
 def _zeros(t: Any) -> Any:
     return t.new_zeros(t.shape)
+
+
+# --- custom functions -----------------------------------------------------------------------------
+def push_custom(
+    ctx: Any, cls: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], made: list[Any],
+    dirty: tuple[Any, ...], fixed: tuple[Any, ...],
+) -> None:  # fmt: skip
+    """Give the outputs of a custom function the tangents that its `jvp` says.
+
+    `outputs` are what `forward` returned, `made` what the caller gets for them; `dirty` and `fixed`
+    were marked as written in place and as not differentiable.
+    """
+    if muted():
+        return
+    ts = [live(x) if isinstance(x, TensorBase) else None for x in args]
+    first = next((x for x, t in zip(args, ts, strict=True) if t is not None), None)
+    if first is None:
+        return
+    level: Level = first.tangent.level
+    versions = [None if t is None else t.memory.version for t in ts]
+    given = list(ts)
+    if ctx.materialize_grads:
+        given = [
+            x.new_zeros(x.shape) if t is None and isinstance(x, TensorBase) else t  # type: ignore[attr-defined]
+            for x, t in zip(args, ts, strict=True)
+        ]
+    if ctx.saved_for_forward is not None:
+        stand_in = {id(o): m for o, m in zip(outputs, made, strict=True)}
+        ctx.saved_for_forward = [stand_in.get(id(t), t) for t in ctx.saved_for_forward]
+    mode = mute(grad_enabled())
+    try:
+        found = checked_tangents(cls.jvp(ctx, *given), len(outputs))
+        for i, (o, m, g) in enumerate(zip(outputs, made, found, strict=True)):
+            if not isinstance(o, TensorBase):
+                continue
+            if o.array.dtype.kind not in "fcVW" or any(o is t for t in fixed):
+                if g is not None:
+                    raise RuntimeError(
+                        f"Function's jvp returned a gradient at position {i}, but  the "
+                        "corresponding forward output is not a differentiable Tensor.You should "
+                        "return None at that position instead."
+                    )
+                continue
+            if g is None:
+                raise RuntimeError(
+                    "Expected both tensor and its forward grad to be floating point or complex, "
+                    f"but the jvp of {cls.__name__} returned None for output {i}. Return zeros "
+                    "where an output does not depend on the inputs."
+                )
+            at = next((k for k, x in enumerate(args) if x is o), None)
+            if any(o is t for t in dirty):
+                settle_dirty(o, g, level, None if at is None else (ts[at], versions[at]))
+                continue
+            check_size(o, g)
+            check_view(o, g, args, ts)
+            give(m, level, laid_like(g, o.array))
+    finally:
+        leave(mode)
+
+
+def checked_tangents(found: Any, count: int) -> tuple[Any, ...]:
+    """What `jvp` returned, one for each output."""
+    given: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+    for i, g in enumerate(given):
+        if g is not None and not isinstance(g, TensorBase):
+            raise RuntimeError(
+                f"expected Variable or None (got {type_name(g)}) for grad output {i}."
+            )
+    if len(given) != count:
+        raise RuntimeError(
+            "Function's jvp returned an invalid number of forward gradients (expected "
+            f"{count} but got {len(given)})"
+        )
+    return given
+
+
+def settle_dirty(target: Any, g: Any, level: Level, had: Any) -> None:
+    """The tangent of an input that `forward` wrote in place: `jvp` must have done likewise."""
+    if had is not None and had[0] is not None:
+        if g is not had[0] or g.memory.version == had[1]:
+            raise RuntimeError(
+                "An inplace custom Function is not modifying the forward mode gradients inplace. "
+                "If the forward is modifying an input inplace, then the jvp function must modify "
+                "the corresponding gradient inplace."
+            )
+        return
+    check_size(target, g)
+    fulfil(target, Pending(level, g, g.requires_grad))
+
+
+def check_view(o: Any, g: Any, args: tuple[Any, ...], ts: list[Any]) -> None:
+    """The tangent of a view of an input must be a view of that input's tangent."""
+    for x, t in zip(args, ts, strict=True):
+        if t is None or o.memory is not x.memory:
+            continue
+        if g.as_view is None:
+            raise RuntimeError(
+                "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+                "is not returning a view."
+            )
+        if g.memory is not t.memory:
+            raise RuntimeError(
+                "A custom Function is returning a view but the jvp is not returning a view of the "
+                "given grad input."
+            )
 
 
 # --- on and off -----------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Storage, TensorBase, View, title_of, wrap, wrap_as
 from rushlight.core.inplace import check_writable, rebase
 from rushlight.core.modes import enter, grad_enabled, leave, next_number
-from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit
-from rushlight.core.packed import Packed, open_packed, pack, rebuilt, saving_now
-from rushlight.core.record import normal
+from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
+from rushlight.core.packed import Packed, open_packed, pack, saving_now
+from rushlight.core.record import normal, slots
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import Where, caller
 from rushlight.errors import sentence
@@ -38,7 +38,9 @@ class Saved:
     """A tensor kept for backward: leaves as they are, others as array and edge, or packed by the
     hooks in force. Whoever keeps it is its `owner`: a node, or None."""
 
-    __slots__ = ("array", "edge", "memory", "nr", "output", "packed", "tensor", "version")
+    __slots__ = (
+        "array", "edge", "memory", "nr", "output", "packed", "tangent", "tensor", "version",
+    )  # fmt: skip
 
     def __init__(self, t: Any, owner: Node | None) -> None:
         self.memory: Storage | None = t.memory
@@ -50,6 +52,7 @@ class Saved:
         self.tensor: Any = None
         self.edge: Any = None
         self.packed: Packed | None = None
+        self.tangent: Any = t.tangent
         if edge is None or isinstance(edge, TensorBase):
             self.tensor = t
         elif not self.output:
@@ -70,7 +73,7 @@ class Saved:
         """The tensor again, with the history it had; raises if it was written since."""
         if self.packed is not None:
             data = open_packed(self.packed)
-            return rebuilt(data, owner if self.output else self.edge, self.nr)
+            return with_history(data, owner if self.output else self.edge, self.nr)
         memory = self.memory
         assert memory is not None
         if memory.version != self.version:
@@ -80,24 +83,23 @@ class Saved:
         t = wrap_as(self.array, memory)
         t.node = owner if self.output else self.edge
         t.index = self.nr
+        t.tangent = self.tangent
         return t
 
     def overwritten(self, owner: Node | None, memory: Storage) -> str:
         t = wrap(self.array)
         maker = owner if self.output else self.edge
         which = "" if maker is None else f", which is output {self.nr} of {title_of(maker)},"
-        saved = (
-            "saved by torch.utils.checkpoint"
-            if owner is None
-            else f"saved for {type(owner).__name__} at {Where(owner.code, owner.offset)}"
-        )
+        saved, copied = "an argument of a checkpoint", "give the checkpoint a copy: `x.clone()`."
+        if owner is not None:
+            saved = f"saved for {type(owner).__name__} at {Where(owner.code, owner.offset)}"
+            copied = "save a copy: `ctx.save_for_backward(x.clone())`."
         return sentence(
             "one of the variables needed for gradient computation has been modified by an inplace "
             f"operation: [{t.type()} {list(self.array.shape)}]{which} is at version "  # type: ignore[attr-defined]
             f"{memory.version}; expected version {self.version} instead.",
             f"{saved}\noverwritten at {Where(memory.code, memory.offset)}",
-            "Write the second line out of place, or save a copy: "
-            "`ctx.save_for_backward(x.clone())`.",
+            f"Write the second line out of place, or {copied}",
         )
 
 
@@ -105,6 +107,7 @@ class FunctionCtx:
     """What a `Function`'s static methods share: saved tensors, flags, and your own attributes."""
 
     to_save: Any = None
+    saved_for_forward: Any = None  # until `jvp` has run
     dirty_tensors: Any = None
     non_differentiable: Any = None
     materialize_grads: bool = True
@@ -182,6 +185,8 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         """What `save_for_backward` kept."""
         if self.freed is not None:
             raise RuntimeError(describe_freed(self))
+        if self.saved_for_forward is not None:
+            return tuple(self.saved_for_forward)
         if self.to_save is not None:  # still inside forward
             return tuple(self.to_save)
         return tuple(None if r is None else r.unpack(self) for r in self.records)
@@ -240,7 +245,7 @@ class BackwardCFunction(FunctionCtx, GraphNode):
                     gs[i] = wrap(v.full(like, shape, 0, dtype))
             elif not isinstance(x, TensorBase):
                 gs[i] = wrap(normal(x))
-        mode = enter(tensors, False)
+        mode = enter(tensors and grad_enabled(), False)
         try:
             outs = self.apply(*gs)
         finally:
@@ -405,6 +410,7 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         connect(ctx, tensors)
     before = [t.memory.version for t in tensors]
     mode = enter(False, False)
+    mode.dual = False
     try:
         if with_setup:
             output = cls.forward(*args)
@@ -420,7 +426,13 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"{cls.__name__}.forward: expected Tensor or tuple of Tensor (got "
             f"{type(output).__name__}) for return value 0"
         )
+    dirty, fixed = ctx.dirty_tensors or (), ctx.non_differentiable or ()
     made = attach(ctx, tensors, outputs, executable, before)
+    if slots.levels != 0:
+        from rushlight.autograd.forward_ad import push_custom
+
+        push_custom(ctx, cls, args, outputs, made, dirty, fixed)
+    ctx.saved_for_forward = None
     save(ctx, tensors, outputs, made, executable)
     return tuple(made) if several else made[0]
 

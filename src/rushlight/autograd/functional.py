@@ -15,12 +15,11 @@ Note [Twice backward is forward]
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays import vocabulary
+from rushlight.autograd import forward_ad
 from rushlight.autograd.api import grad, one_for, root_of, target_of
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core import engine
@@ -57,9 +56,7 @@ def unpacked(x: Any, outer: bool, inner: bool) -> Any:
 def own(inputs: tuple[Any, ...], create_graph: bool, ask: bool) -> tuple[Any, ...]:
     """New tensors on the same memory: connected to the user's if `create_graph`, else leaves."""
     return tuple(
-        x.view_as(x)
-        if create_graph and x.requires_grad
-        else x.detach().requires_grad_(ask)
+        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(ask)
         for x in inputs
     )
 
@@ -188,7 +185,7 @@ def gradients(
 
 def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any]]:
     """For each element of `out`, the gradients of all inputs: None, raw arrays, or tensors if
-    `create_graph`. See Note [Rows]."""
+    `create_graph` (or if they have tangents). See Note [Rows]."""
     n = out.numel()
     if not out.requires_grad:
         return [[None] * len(inputs)] * n
@@ -214,17 +211,13 @@ def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any
     return found
 
 
-def gathered(row: list[Any], t: Any, shape: tuple[int, ...], create_graph: bool) -> Any:
+def gathered(row: list[Any], t: Any, shape: tuple[int, ...]) -> Any:
     """The gradients of input `t`, one a row, as one tensor of shape `shape + t.shape`."""
-    if create_graph:
-        zero: Any = None
-        for j, g in enumerate(row):
-            if g is None:
-                zero = functions["zeros_like"](t) if zero is None else zero
-                row[j] = zero
-        if row:
-            return functions["stack"](row).view(shape + tuple(t.shape))
     x = t.array
+    if any(isinstance(g, TensorBase) for g in row):
+        zero = functions["zeros_like"](t)
+        made = functions["stack"]([zero if g is None else g for g in row])
+        return made.view(shape + tuple(t.shape))
     whole = vocabulary.full(x, (len(row), *x.shape), 0, x.dtype)
     for j, g in enumerate(row):
         if g is not None:
@@ -242,12 +235,8 @@ def by_rows(
         if strict:
             check_rows(table, i, create_graph)
         shape = tuple(out.shape)
-        found.append(
-            tuple(
-                gathered([row[k] for row in table], t, shape, create_graph)
-                for k, t in enumerate(inputs)
-            )
-        )
+        matrices = tuple(gathered([r[k] for r in table], t, shape) for k, t in enumerate(inputs))
+        found.append(finished(matrices, create_graph))
     return tuple(found)
 
 
@@ -417,17 +406,11 @@ def jacobian(
     return unpacked(found, several_out, several_in)
 
 
-def forward_mode() -> Any:
-    """The module `forward_ad`; None where this build has none."""
-    name = "rushlight.autograd.forward_ad"
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None
-
-
 def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
     """The Jacobian column by column: one run of `func` on dual numbers for each input element."""
     if strict:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are "
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are '
             "not supported together (yet). Please either set `strict=False` or "
             '`strategy="reverse-mode"`.'
         )
@@ -437,9 +420,6 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
             "only implemented for `vectorize=True`."
         )
-    forward_ad = forward_mode()
-    if forward_ad is None:
-        return jacobian(func, inputs, vectorize=True)
     table: list[list[list[Any]]] = []  # input, element, output
     several_out, shapes = False, []
     for i, x in enumerate(xs):
@@ -455,9 +435,7 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
                 several_out, ys = as_tuple(func(*duals), OUTPUTS, "jacobian")
                 parts = [forward_ad.unpack_dual(y) for y in ys]
                 shapes = [tuple(y.shape) for y in ys]
-                columns.append(
-                    [functions["zeros_like"](y) if t is None else t for y, t in parts]
-                )
+                columns.append([functions["zeros_like"](y) if t is None else t for y, t in parts])
         table.append(columns)
     found = tuple(
         tuple(
@@ -493,7 +471,7 @@ def hessian(
     def first(*inside: Any) -> tuple[Any, ...]:
         with enable_grad():
             if outer_jacobian_strategy == "forward-mode":
-                inside = tuple(t.requires_grad_(True) for t in inside)
+                inside = tuple(t if t.requires_grad else t.requires_grad_() for t in inside)
             y = single(func(*inside), "hessian", strict)
             found = filled(gradients((y,), inside, None, True), inside, False, True, "vjp")
             if strict:

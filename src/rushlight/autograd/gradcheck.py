@@ -103,9 +103,7 @@ def gradgradcheck(
         ("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)
     ):  # fmt: skip
         if wanted and not check_rev_over_rev:
-            raise AssertionError(
-                f"Setting {argument}=True requires check_rev_over_rev to be True"
-            )
+            raise AssertionError(f"Setting {argument}=True requires check_rev_over_rev to be True")
     from rushlight.autograd.differences import gradients_of
 
     gradients, args = gradients_of(func, inputs, grad_outputs, gen_non_contig_grad_outputs)

@@ -4,8 +4,7 @@ hooks on what is saved for backward (those are written in `autograd.saved`)."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
@@ -71,7 +70,9 @@ def increment_version(tensor: Any) -> None:
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
     for t in [tensor] if isinstance(tensor, TensorBase) else list(tensor):
         if not isinstance(t, TensorBase):
-            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+            raise RuntimeError(
+                "increment_version expects each element of the iterable to be a tensor"
+            )
         if not t.memory.inference:
             t.memory.written()
 
@@ -144,10 +145,7 @@ def register_multi_grad_hook(
                 raise AssertionError("Expected gradient function to be set")
         collect = _AllGrads([get_gradient_edge(t).node for t in tensors], fn)
         return _MultiHandle(
-            [
-                t.register_hook(functools.partial(collect.receive, i))
-                for i, t in enumerate(tensors)
-            ]
+            [t.register_hook(functools.partial(collect.receive, i)) for i, t in enumerate(tensors)]
         )
     lock = Lock()
     done: set[int] = set()
@@ -193,11 +191,17 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
     """Accepted, and without effect: there are no captured streams."""
 
 
-@contextmanager
-def region_activation_memory_budget(budget: float) -> Iterator[None]:
+class region_activation_memory_budget:
     """For compiled regions only; raises elsewhere, as in PyTorch."""
-    raise RuntimeError(
-        "torch.autograd.graph.region_activation_memory_budget can only be used inside a "
-        "torch.compile region; it has no effect in eager mode."
-    )
-    yield
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+
+    def __enter__(self) -> None:
+        raise RuntimeError(
+            "torch.autograd.graph.region_activation_memory_budget can only be used inside a "
+            "torch.compile region; it has no effect in eager mode."
+        )
+
+    def __exit__(self, *args: object) -> None:
+        pass

@@ -13,6 +13,8 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 from rushlight.arrays.host import address
 from rushlight.core.graph import Storage, TensorBase, wrap_as
 from rushlight.core.packed import Saving, enter_saving, leave_saving, saving_now
+from rushlight.core.where import Where
+from rushlight.errors import sentence
 from rushlight.ops.table import functions
 
 __all__ = [
@@ -40,9 +42,7 @@ class saved_tensors_hooks:
     tensor([3., 3.])
     """
 
-    def __init__(
-        self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
         self._entered: list[Saving] = []
@@ -125,6 +125,7 @@ class Kept:
 
     def __init__(self, memory: Storage) -> None:
         self.memory = memory
+        self.version = int(memory.version)
 
 
 class AllowMutationOnSavedContext:
@@ -159,12 +160,24 @@ class AllowMutationOnSavedContext:
 
     def _unpack(self, kept: Kept) -> Any:
         found = self.cloned.get(kept)
-        if found is None:
-            found = self.original.get(kept)
+        if found is not None:
+            return found
+        found = self.original.get(kept)
         if found is None:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
                 "in which the graph was originally recorded."
+            )
+        if kept.memory.version != kept.version:
+            raise RuntimeError(
+                sentence(
+                    "one of the variables needed for gradient computation has been modified by "
+                    f"something that 'allow_mutation_on_saved_tensors' cannot see: "
+                    f"[{found.type()} {list(found.shape)}] is at version {kept.memory.version}; "
+                    f"expected version {kept.version} instead.",
+                    f"overwritten at {Where(kept.memory.code, kept.memory.offset)}",
+                    "Write it with a tensor's own in-place methods.",
+                )
             )
         return found
 

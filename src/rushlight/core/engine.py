@@ -442,6 +442,8 @@ class Run:
         """Whether nobody else holds the array `out`, so that a leaf may keep it."""
         if out is g or self.tensors or out is None or out.base is not None or node.packed:
             return False
+        if node.hooks is not None and node.hooks.post:  # they were shown it, and may keep it
+            return False
         for j in range(len(node.nexts)):
             if j != i and outs[j] is out:
                 return False

@@ -201,11 +201,11 @@ class Plan:
         self.readers: tuple[int, ...] = tuple(readers)
         self.saves: bool = bool(sources)
         # in which order hooks see the saved values: inputs by name, then outputs
-        names: tuple[str, ...] = cls.saves
+        labels: tuple[str, ...] = cls.saves
         ranks: list[tuple[bool, Any, int]] = []
         for j in range(len(sources)):
             out = sources[j] < 0
-            ranks.append((out, "" if out else names[j], -sources[j] if out else j))
+            ranks.append((out, "" if out else labels[j], -sources[j] if out else j))
         self.order: tuple[int, ...] = tuple([ranks.index(rank) for rank in sorted(ranks)])
         # two inputs, both of them saved and in order: recorded without a loop
         self.pair: bool = self.sources == (0, 1) and len(inputs) == 2

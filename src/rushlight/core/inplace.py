@@ -145,7 +145,7 @@ def write_raw(
     if pending is not None:
         fulfil(target, pending)
         if node is not None:
-            keep_tangents(node, plan, xs, [target], old)
+            keep_tangents(node, plan, (None, *xs[1:]), [target], old)
     return target
 
 

@@ -40,12 +40,12 @@ from rushlight.native import i64, mypyc_attr
 __all__ = [
     "AccumulateGrad", "CopySlices", "GraphNode", "InputMetadata", "SavedTensor", "accumulate_of",
     "backward_of", "describe_freed", "fit", "free_saved", "make_copy_slices", "opened",
-    "retain_on", "unpack",
+    "retain_on", "unpack", "with_history",
 ]  # fmt: skip
 
 
 # PyTorch wrote these nodes by hand, and their names show it
-_OUTSIDE_THE_TABLE: Final = ("AccumulateGrad", "CopyBackwards", "CopySlices")
+_OUTSIDE_THE_TABLE: Final = ("AccumulateGrad", "CopyBackwards", "CopySlices", "Identity")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -233,7 +233,7 @@ class SavedTensor:
         """The tensor again, with the history it had."""
         return self.node._saved(self.position)
 
-    def register_hooks(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """Pack this value now, and call `unpack_hook` on the result whenever it is needed."""
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError(
@@ -393,7 +393,7 @@ def saved_value(node: Node, position: int) -> Any:
         end: Any = node.nexts[source]
         if isinstance(end, TensorBase):
             end = accumulate_of(end)
-        return rebuilt(data, end, 0 if node.nrs is None else node.nrs[source])
+        return with_history(data, end, 0 if node.nrs is None else node.nrs[source])
     if source < 0:
         t = wrap_as(value, storage_of(node, position))
         if value.dtype.kind in DIFFERENTIABLE:  # indices have no history
@@ -410,6 +410,14 @@ def saved_value(node: Node, position: int) -> Any:
         t.node = target
         t.index = 0 if node.nrs is None else node.nrs[source]
     return t
+
+
+def with_history(data: TensorBase, maker: Node | None, index: i64) -> TensorBase:
+    """What an unpack hook returned, with the history of what was packed; a leaf itself, where
+    the hooks left it its array."""
+    if isinstance(maker, AccumulateGradBase) and maker.variable.array is data.array:
+        return maker.variable
+    return rebuilt(data, maker, index)
 
 
 def behind(leaf: TensorBase, value: Any) -> TensorBase:

@@ -49,8 +49,9 @@ from rushlight.core.views import look_at, look_at_many, order_of
 from rushlight.native import i64
 
 __all__ = [
-    "Level", "Tangent", "fulfil", "foresee", "give", "keep_tangents", "laid_like", "live",
-    "mute", "muted", "now", "open_level", "push", "refuse_out", "tangent_of", "turned",
+    "Level", "Pending", "Tangent", "foresee", "fulfil", "give", "keep_tangents", "laid_like",
+    "live", "mine", "mute", "muted", "now", "old_tangent", "open_level", "push", "refuse_out",
+    "tangent_of", "turned",
 ]  # fmt: skip
 
 _DIFFERENTIABLE: Final = "fcVW"
@@ -83,6 +84,7 @@ class Level:
                     record.value = None  # a node may hold the record longer
                     t.tangent = None
         self.owners.clear()
+        _open.remove(self)
         if _level.get() is self:
             _level.set(None)
 
@@ -109,6 +111,7 @@ class Pending:
         self.recorded = recorded
 
 
+_open: Final[list[Level]] = []
 _level: Final[ContextVar[Level | None]] = ContextVar("rushlight_dual_level", default=None)
 
 
@@ -118,14 +121,26 @@ def open_level() -> Level:
     with _lock:
         state.active += 1
         slots.levels += 1
+    _open.append(level)
     _level.set(level)
     return level
 
 
-def now() -> Level | None:
-    """The level of this context."""
+def mine() -> Level | None:
+    """The level that was begun in this context, a thread or a task."""
     level = _level.get()
     return level if level is not None and level.alive else None
+
+
+def now() -> Level | None:
+    """The level that a tangent made here belongs to: that of this context, or else the newest of
+    those that others have open. Threads may share the work inside a level, or have their own."""
+    level = mine()
+    if level is None:
+        others = list(_open)
+        if others:
+            return others[-1]
+    return level
 
 
 def muted() -> bool:
@@ -310,10 +325,14 @@ def on_tensors(op: Any, ts: list[Any], xs: tuple[Any, ...], y: Any) -> Any:
 
 
 def own_dtypes(xs: tuple[Any, ...], ts: list[Any]) -> bool:
-    """Whether each tangent has its value's dtype; the user may give others."""
+    """Whether each tangent has its value's dtype, so that the result's is known too. The user may
+    give others; a real one for a complex value is as good."""
     for i in range(len(ts)):
-        if ts[i] is not None and ts[i].array.dtype != xs[i].array.dtype:
-            return False
+        if ts[i] is not None:
+            have = ts[i].array.dtype
+            want = xs[i].array.dtype
+            if have != want and not (have.kind == "f" and want.kind == "c"):
+                return False
     return True
 
 
@@ -400,6 +419,8 @@ def push_view(op: Any, x: TensorBase, t: TensorBase) -> None:
     if record is None:
         return
     if value is not None:
+        if value.array.dtype.kind != "c" and x.array.dtype.kind == "c":
+            value = v.cast(value, x.array.dtype)  # views of complex numbers need their parts
         give(t, record.level, look_at(op, value))
         return
     root = x if record.root is None else record.root
@@ -459,6 +480,7 @@ def foresee(
                 old.index = target.index
         before = tuple([old if x is target else x for x in xs])
         kept = tuple([x.array if isinstance(x, TensorBase) else x for x in before])
+        ts = [v.copy(t) if t is not None and x is target else t for x, t in zip(xs, ts)]
         if y is array:
             y = v.copy(y)
         result = keep_record(op, before, kept, y)

@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.core.graph import TensorBase
 from rushlight.errors import dim_out_of_range
 
-__all__ = ["axes_of", "expect_tensor", "one_dim", "some_dims"]
+__all__ = ["axes_of", "expect_tensor", "from_end", "one_dim", "some_dims"]
 
 
 def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1) -> None:
@@ -33,6 +33,15 @@ def one_dim(dim: Any, rank: int) -> int:
     if not -top <= d < top:
         raise IndexError(dim_out_of_range(d, rank))
     return d - top if d >= 0 else d
+
+
+def from_end(axis: int, rank: int) -> int:
+    """An axis that a word was given, as an op wants it.
+
+    >>> from_end(0, 3), from_end(-1, 3)
+    (-3, -1)
+    """
+    return axis - rank if axis >= 0 else axis
 
 
 def some_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | None:

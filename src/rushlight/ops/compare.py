@@ -1,8 +1,10 @@
-"""Comparisons, tests of single elements, logic, bits, and choosing by a condition (`where`)."""
+"""Comparisons of two tensors, and choosing by a condition (`where`).
+
+Op files may import this.
+"""
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
@@ -11,7 +13,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, normal, unary
+from rushlight.core.record import apply, binary, normal
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arithmetic_api import (
     attach_operator,
@@ -19,20 +21,13 @@ from rushlight.ops.arithmetic_api import (
     integral,
     invalid,
     is_number,
-    raw_dtype,
 )
-from rushlight.ops.pointwise import answer_with, expose, not_implemented
+from rushlight.ops.pointwise import answer_with, check_second, expose_pair, not_implemented
 from rushlight.ops.run import operand, put, result_dtype, run_out
 from rushlight.ops.samples import Draw
-from rushlight.ops.table import function, functions, methods, op, public, word_for
+from rushlight.ops.table import function, functions, methods, op, word_for
 
 __all__ = ["Where", "isclose", "where"]
-
-_PAIR: Final = (
-    "(Tensor input, Tensor other, *, Tensor out = None)",
-    "(Tensor input, Number other, *, Tensor out = None)",
-)
-_BITS: Final = (_PAIR[0], "(Number self, Tensor other)", _PAIR[1])
 
 
 # --- comparisons ----------------------------------------------------------------------------------
@@ -109,30 +104,15 @@ class Ge(Compare):
 
 def _expose_compare(cls: Any, word: str, aliases: tuple[str, ...], shown: str) -> None:
     """The function, the operator and the word of a comparison."""
-    made = cls()
-    title: str = cls.name
-
-    def fn(input: Any, other: Any) -> Any:
-        if not isinstance(input, TensorBase):
-            raise invalid(title, (input, other), *_PAIR)
-        if not isinstance(other, TensorBase) and not is_number(other):
-            raise invalid(title, (input, other), *_PAIR)
-        return made, (input, other)
-
-    fn.__name__ = fn.__qualname__ = title
-    fn.__doc__ = (
-        f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
-        ">>> import rushlight as torch\n"
-        f">>> torch.{title}(torch.tensor([1, 2, 3]), 2)\n{shown}\n"
-    )
-    public(name=title, aliases=aliases, inplace=True)(fn)
+    args = "torch.tensor([1, 2, 3]), 2"
+    made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
     answer_with(word, made)
 
     # not torch.eq itself: a compared array or foreign object is Python's to answer for
     def both(a: Any, b: Any) -> Any:
         return binary(made, a, b)
 
-    attach_operator(title, both, None, swapped=False)
+    attach_operator(cls.name, both, None, swapped=False)
 
 
 _expose_compare(Eq, "equal", (), "tensor([False,  True, False])")
@@ -214,398 +194,48 @@ def equal(input: Any, other: Any) -> bool:
 _EQ: Final = Eq()
 
 
-# --- tests of one tensor --------------------------------------------------------------------------
-class Test(Elementwise):
-    """A question about each element."""
+@function(method=False)
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """isin(elements, test_elements, *, assume_unique=False, invert=False) -> Tensor
 
-    promotion, differentiable = "bool", False
-
-
-class RealTest(Test):
-    """A question about real numbers only."""
-
-    def check(self, common: Any) -> None:
-        if common.is_complex:
-            raise RuntimeError(f"{self.name} does not support complex inputs.")
-
-
-def _all_false(x: Any) -> Any:
-    return v.not_equal(x, x)
-
-
-def _all_true(x: Any) -> Any:
-    return v.equal(x, x)
-
-
-@op
-class IsNan(Test):
-    """Whether elements are NaN."""
-
-    name = "isnan"
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.isnan(x)
-
-
-@op
-class IsInf(Test):
-    """Whether elements are infinite."""
-
-    name = "isinf"
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.isinf(x)
-
-
-@op
-class IsFinite(Test):
-    """Whether elements are neither infinite nor NaN."""
-
-    name = "isfinite"
-
-    def forward(self, x: Any) -> Any:
-        return _all_true(x) if integral(x) else v.isfinite(x)
-
-
-@op
-class IsPosInf(RealTest):
-    """Whether elements are plus infinity."""
-
-    name = "isposinf"
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.equal(x, math.inf)
-
-
-@op
-class IsNegInf(RealTest):
-    """Whether elements are minus infinity."""
-
-    name = "isneginf"
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.equal(x, -math.inf)
-
-
-@op
-class IsReal(Test):
-    """Whether elements have no imaginary part."""
-
-    name = "isreal"
-
-    def forward(self, x: Any) -> Any:
-        if raw_dtype(x).kind == "c":
-            return v.equal(v.imag(x), 0)
-        return v.cast(v.full(x, tuple(x.shape), True, dtypes.bool_.numpy), dtypes.bool_.numpy)
-
-
-_SAMPLE: Final = "torch.tensor([1., torch.inf, -torch.inf, torch.nan])"
-for _cls, _shown, _out in (
-    (IsNan, "tensor([False, False, False,  True])", False),
-    (IsInf, "tensor([False,  True,  True, False])", False),
-    (IsFinite, "tensor([ True, False, False, False])", False),
-    (IsPosInf, "tensor([False,  True, False, False])", True),
-    (IsNegInf, "tensor([False, False,  True, False])", True),
-    (IsReal, "tensor([True, True, True, True])", False),
-):  # fmt: skip
-    _made = expose(_cls, _SAMPLE, _shown, inplace=False, out=_out)
-    if _cls.name in ("isnan", "isinf", "isfinite"):
-        answer_with(_cls.name, _made)
-
-
-@function()
-def is_nonzero(input: Any) -> bool:
-    """is_nonzero(input) -> bool
-
-    Whether a tensor of one element is not zero.
+    Whether each of `elements` is among `test_elements`.
 
     >>> import rushlight as torch
-    >>> torch.is_nonzero(torch.tensor([0.]))
-    False
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
+    tensor([False,  True,  True])
     """
-    check_tensors("is_nonzero", input=input)
-    size = input.array.size
-    if size == 0:
-        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-    if size > 1:
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(input.array.item())
-
-
-@function()
-def is_floating_point(input: Any) -> bool:
-    """is_floating_point(input) -> bool
-
-    Whether the tensor's dtype is one of the floats.
-
-    >>> import rushlight as torch
-    >>> torch.is_floating_point(torch.tensor([1.]))
-    True
-    """
-    check_tensors("is_floating_point", input=input)
-    return dtypes.of(input.array.dtype).is_floating_point
-
-
-@function()
-def is_complex(input: Any) -> bool:
-    """is_complex(input) -> bool
-
-    Whether the tensor's dtype is complex.
-
-    >>> import rushlight as torch
-    >>> torch.is_complex(torch.tensor([1j]))
-    True
-    """
-    check_tensors("is_complex", input=input)
-    return dtypes.of(input.array.dtype).is_complex
-
-
-@function()
-def is_signed(input: Any) -> bool:
-    """is_signed(input) -> bool
-
-    Whether the tensor's dtype has negative numbers.
-
-    >>> import rushlight as torch
-    >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
-    False
-    """
-    check_tensors("is_signed", input=input)
-    return dtypes.of(input.array.dtype).is_signed
-
-
-@function(method=False, name="result_type")
-def result_type_of(tensor1: Any, tensor2: Any) -> Any:
-    """result_type(tensor1, tensor2) -> dtype
-
-    The dtype that arithmetic on two tensors or numbers gives.
-
-    >>> import rushlight as torch
-    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
-    torch.float32
-    """
-    for x in (tensor1, tensor2):
-        if not isinstance(x, TensorBase) and not is_number(x):
-            raise invalid(
-                "result_type", (tensor1, tensor2), "(Tensor tensor, Tensor other)",
-                "(Number scalar, Tensor tensor)", "(Tensor tensor, Number other)",
-                "(Number scalar1, Number scalar2)",
-            )  # fmt: skip
-    return result_dtype((operand(tensor1), operand(tensor2)))
-
-
-# --- logic ----------------------------------------------------------------------------------------
-class Logic(Elementwise):
-    """Logic on whether elements are zero."""
-
-    inputs, promotion, differentiable = ("self", "other"), "bool", False
-
-
-@op
-class LogicalAnd(Logic):
-    """Whether both elements are other than zero."""
-
-    name = "logical_and"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_and(a, b)
-
-
-@op
-class LogicalOr(Logic):
-    """Whether either element is other than zero."""
-
-    name = "logical_or"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_or(a, b)
-
-
-@op
-class LogicalXor(Logic):
-    """Whether just one of the elements is other than zero."""
-
-    name = "logical_xor"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_xor(a, b)
-
-
-@op
-class LogicalNot(Test):
-    """Whether elements are zero."""
-
-    name = "logical_not"
-
-    def forward(self, x: Any) -> Any:
-        return v.logical_not(x)
-
-
-def _expose_logic(cls: Any, shown: str) -> None:
-    made = cls()
-    title: str = cls.name
-
-    def fn(input: Any, other: Any) -> Any:
-        check_tensors(title, input=input, other=other)
-        return made, (input, other)
-
-    fn.__name__ = fn.__qualname__ = title
-    fn.__doc__ = (
-        f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
-        ">>> import rushlight as torch\n"
-        f">>> torch.{title}(torch.tensor([0, 1, 2]), torch.tensor([0, 0, 1]))\n{shown}\n"
-    )
-    public(name=title, inplace=True)(fn)
-    answer_with(title, made)
-
-
-_expose_logic(LogicalAnd, "tensor([False, False,  True])")
-_expose_logic(LogicalOr, "tensor([False,  True,  True])")
-_expose_logic(LogicalXor, "tensor([False,  True, False])")
-answer_with(
-    "logical_not", expose(LogicalNot, "torch.tensor([0, 1, 2])", "tensor([ True, False, False])")
-)
-
-
-# --- bits -----------------------------------------------------------------------------------------
-class Bits(Elementwise):
-    """An op on the bits of integers (or bools)."""
-
-    inputs: ClassVar[tuple[str, ...]] = ("self", "other")
-    promotion, differentiable = "int", False
-    kernel: ClassVar[str] = ""
-    bools: ClassVar[bool] = True
-
-    def check(self, common: Any) -> None:
-        kind = common.numpy.kind
-        if kind not in "iub" or (kind == "b" and not self.bools):
-            raise not_implemented(self.kernel or f"{self.name}_cpu", common)
-
-    @classmethod
-    def samples(cls, draw: Draw) -> Iterator[tuple[Any, ...]]:
-        for first, second in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ())):
-            xs = (draw.ints(-9, 10, *first), draw.ints(0, 8, *second))
-            yield (cls(), *xs[: len(cls.inputs)])
-
-
-@op
-class BitwiseAnd(Bits):
-    """The bits that both have."""
-
-    name = "bitwise_and"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.bitwise_and(a, b)
-
-
-@op
-class BitwiseOr(Bits):
-    """The bits that either has."""
-
-    name = "bitwise_or"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.bitwise_or(a, b)
-
-
-@op
-class BitwiseXor(Bits):
-    """The bits that just one has."""
-
-    name = "bitwise_xor"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.bitwise_xor(a, b)
-
-
-@op
-class BitwiseLeftShift(Bits):
-    """The bits of input moved up by other."""
-
-    name, kernel, bools = "bitwise_left_shift", "lshift_cpu", False
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.left_shift(a, b)
-
-
-@op
-class BitwiseRightShift(Bits):
-    """The bits of input moved down by other; the sign stays."""
-
-    name, kernel, bools = "bitwise_right_shift", "rshift_cpu", False
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.right_shift(a, b)
-
-
-@op
-class BitwiseNot(Bits):
-    """The bits that are not set; not, of bools."""
-
-    name, inputs = "bitwise_not", ("self",)
-
-    def forward(self, x: Any) -> Any:
-        return v.invert(x)
-
-
-def _expose_bits(cls: Any, word: str, operator: str, args: str, shown: str) -> None:
-    made = cls()
-    title: str = cls.name
-
-    def fn(input: Any, other: Any) -> Any:
-        tensors = [isinstance(x, TensorBase) for x in (input, other)]
-        if not any(tensors) or not all(t or is_number(x) for t, x in zip(tensors, (input, other))):
-            raise invalid(title, (input, other), *_BITS)
-        made.check(result_dtype((operand(input), operand(other))))  # the fast path does not
-        return made, (input, other)
-
-    fn.__name__ = fn.__qualname__ = title
-    fn.__doc__ = (
-        f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
-        f">>> import rushlight as torch\n>>> torch.{title}({args})\n{shown}\n"
-    )
-    public(name=title, inplace=True)(fn)
-    answer_with(word, made)
-    attach_operator(operator, functions[title], functions[title + "_"])
-
-
-_expose_bits(BitwiseAnd, "bitwise_and", "and", "torch.tensor([3, 6]), 2", "tensor([2, 2])")
-_expose_bits(BitwiseOr, "bitwise_or", "or", "torch.tensor([1, 4]), 2", "tensor([3, 6])")
-_expose_bits(BitwiseXor, "bitwise_xor", "xor", "torch.tensor([3, 6]), 2", "tensor([1, 4])")
-_expose_bits(
-    BitwiseLeftShift, "left_shift", "lshift", "torch.tensor([1, 3]), 2", "tensor([ 4, 12])"
-)
-_expose_bits(
-    BitwiseRightShift, "right_shift", "rshift", "torch.tensor([8, -8]), 2", "tensor([ 2, -2])"
-)
-BITWISE_NOT = BitwiseNot()
-answer_with("invert", BITWISE_NOT)
-
-
-@public(inplace=True)
-def bitwise_not(input: Any) -> Any:
-    """bitwise_not(input, *, out=None) -> Tensor
-
-    The bits that are not set; not, of bools.
-
-    >>> import rushlight as torch
-    >>> torch.bitwise_not(torch.tensor([0, 5]))
-    tensor([-1, -6])
-    """
-    check_tensors("bitwise_not", input=input)
-    BITWISE_NOT.check(dtypes.of(input.array.dtype))  # the fast path for floats does not
-    return BITWISE_NOT, (input,)
-
-
-def _invert(self: Any) -> Any:
-    if not integral(self):
-        raise TypeError(
-            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-        )
-    return unary(BITWISE_NOT, self)
-
-
-methods["__invert__"] = _invert
+    tensors = [isinstance(x, TensorBase) for x in (elements, test_elements)]
+    fine = all(isinstance(x, TensorBase) or is_number(x) for x in (elements, test_elements))
+    if not any(tensors) or not fine:
+        raise invalid(
+            "isin", (elements, test_elements),
+            "(Tensor elements, Tensor test_elements, *, bool assume_unique = False, "
+            "bool invert = False, Tensor out = None)",
+            "(Number element, Tensor test_elements, *, bool assume_unique = False, "
+            "bool invert = False, Tensor out = None)",
+            "(Tensor elements, Number test_element, *, bool assume_unique = False, "
+            "bool invert = False, Tensor out = None)",
+        )  # fmt: skip
+    a, b = operand(elements), operand(test_elements)
+    common = result_dtype((a, b)).numpy
+    like = a.array if isinstance(a, TensorBase) else b.array
+    x = v.cast(a.array, common) if isinstance(a, TensorBase) else v.constant(like, a, common)
+    many = v.cast(b.array, common) if isinstance(b, TensorBase) else v.constant(like, b, common)
+    found = _among(x, v.reshape(many, (-1,)))
+    result = normal(v.logical_not(found) if invert else found)
+    return wrap(result) if out is None else put(out, result)
+
+
+def _among(x: Any, many: Any) -> Any:
+    """Whether elements of a raw array are in a flat one: look each up in the sorted values."""
+    if many.shape[0] == 0:
+        return v.full(x, tuple(x.shape), False, dtypes.bool_.numpy)
+    ordered = v.gather(many, 0, v.sort(many, 0, False, False))
+    at = v.minimum(v.searchsorted(ordered, v.reshape(x, (-1,)), False), many.shape[0] - 1)
+    return v.reshape(v.equal(v.gather(ordered, 0, at), v.reshape(x, (-1,))), tuple(x.shape))
 
 
 # --- choosing -------------------------------------------------------------------------------------
@@ -751,47 +381,3 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
 
 
 methods["where"] = _where_method
-
-
-@function(method=False)
-def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
-    out: Any = None,
-) -> Any:  # fmt: skip
-    """isin(elements, test_elements, *, assume_unique=False, invert=False) -> Tensor
-
-    Whether each of `elements` is among `test_elements`.
-
-    >>> import rushlight as torch
-    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
-    tensor([False,  True,  True])
-    """
-    tensors = [isinstance(x, TensorBase) for x in (elements, test_elements)]
-    fine = all(isinstance(x, TensorBase) or is_number(x) for x in (elements, test_elements))
-    if not any(tensors) or not fine:
-        raise invalid(
-            "isin", (elements, test_elements),
-            "(Tensor elements, Tensor test_elements, *, bool assume_unique = False, "
-            "bool invert = False, Tensor out = None)",
-            "(Number element, Tensor test_elements, *, bool assume_unique = False, "
-            "bool invert = False, Tensor out = None)",
-            "(Tensor elements, Number test_element, *, bool assume_unique = False, "
-            "bool invert = False, Tensor out = None)",
-        )  # fmt: skip
-    a, b = operand(elements), operand(test_elements)
-    common = result_dtype((a, b)).numpy
-    like = a.array if isinstance(a, TensorBase) else b.array
-    x = v.cast(a.array, common) if isinstance(a, TensorBase) else v.constant(like, a, common)
-    many = v.cast(b.array, common) if isinstance(b, TensorBase) else v.constant(like, b, common)
-    found = _among(x, v.reshape(many, (-1,)))
-    result = normal(v.logical_not(found) if invert else found)
-    return wrap(result) if out is None else put(out, result)
-
-
-def _among(x: Any, many: Any) -> Any:
-    """Whether elements of a raw array are in a flat one: look each up in the sorted values."""
-    if many.shape[0] == 0:
-        return v.full(x, tuple(x.shape), False, dtypes.bool_.numpy)
-    ordered = v.gather(many, 0, v.sort(many, 0, False, False))
-    at = v.minimum(v.searchsorted(ordered, v.reshape(x, (-1,)), False), many.shape[0] - 1)
-    return v.reshape(v.equal(v.gather(ordered, 0, at), v.reshape(x, (-1,))), tuple(x.shape))

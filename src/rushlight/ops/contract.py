@@ -16,6 +16,7 @@ from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.modes import state
 from rushlight.core.record import apply, binary, recording
+from rushlight.core.tangents import refuse_out
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.run import put
 from rushlight.ops.samples import Draw
@@ -308,6 +309,7 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
+    refuse_out(name, (*xs, out))
     y = compute().array
     if y.dtype != out.array.dtype:
         raise RuntimeError(

@@ -17,9 +17,9 @@ from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.join import Join, cat, stack, zeros_as
 from rushlight.ops.run import put, result_dtype
 from rushlight.ops.samples import Draw
-from rushlight.ops.shape import Join, cat, stack, zeros_as
 from rushlight.ops.table import function, functions, namespaces, op, public
 from rushlight.ops.view import Slice, UnsafeView
 from rushlight.ops.view_api import expand, flatten, reshape

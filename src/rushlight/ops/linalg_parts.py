@@ -126,7 +126,8 @@ def on_subspace(cls: Any, project: Callable[[Any], Any], at: int = 0) -> Any:
 
         def jvp(self, ts: Any, xs: Any, y: Any) -> Any:
             xs = (*xs[:at], project(xs[at]), *xs[at + 1 :])
-            return super().jvp((*ts[:at], project(ts[at]), *ts[at + 1 :]), xs, y)
+            t = None if ts[at] is None else project(ts[at])
+            return super().jvp((*ts[:at], t, *ts[at + 1 :]), xs, y)
 
     return Projected
 

@@ -330,6 +330,7 @@ class Lstsq(Op):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         (a, b), (ta, tb) = xs, ts
+        ta, tb = a * 0 if ta is None else ta, b * 0 if tb is None else tb
         x, residuals, rank, values = y
         b, tb, x = self.wide(b), self.wide(tb), self.wide(x)
         p = pinv(a)

@@ -19,9 +19,11 @@ from rushlight.core.record import apply
 from rushlight.core.views import look, look_at
 from rushlight.core.views import put as put_region
 from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arithmetic_api import zeros
+from rushlight.ops.gather import gather
 from rushlight.ops.index import joint_shape
+from rushlight.ops.places import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.samples import Draw
-from rushlight.ops.scatter import check_bounds, gather, scattering
 from rushlight.ops.table import function, methods, op, public, word_for
 from rushlight.ops.view import AsStrided, Diagonal, Expand, Select, Slice
 from rushlight.ops.write import edges, number_for, raw_dtype, same_device
@@ -29,14 +31,6 @@ from rushlight.ops.write import edges, number_for, raw_dtype, same_device
 __all__ = ["MaskedFill", "MaskedFillWith", "MaskedScatter", "MaskedSelect", "Put", "Take"]
 
 _FIRST: Final = (SLOT,)
-
-
-def _zeros(x: Any) -> Any:
-    return v.full(x, x.shape, 0, raw_dtype(x))
-
-
-def _scalar_type(x: TensorBase) -> str:
-    return dtypes.of(x.array.dtype).scalar_type
 
 
 class Masked(Op):
@@ -110,7 +104,7 @@ class MaskedFillWith(Masked):
         return hole, None, (v.total(v.where(mask, g, 0), None, False) if node.needs(2) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = _zeros(y) if ts[0] is None else ts[0]
+        t = or_zeros(ts[0], y)
         return v.where(xs[1], 0 if ts[2] is None else ts[2], t)
 
     @staticmethod
@@ -156,7 +150,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     if mask.array.dtype.kind != "b":
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{_C_TYPES.get(_scalar_type(mask), _scalar_type(mask))}"
+            f"{_C_TYPES.get(scalar_type(mask), scalar_type(mask))}"
         )
     joint_shape(mask.array.shape, input.array.shape)
     if isinstance(value, TensorBase):
@@ -223,8 +217,8 @@ class MaskedScatter(Masked):
         return hole, None, part
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = _zeros(xs[0]) if ts[0] is None else ts[0]
-        return self.forward(t, xs[1], _zeros(xs[2]) if ts[2] is None else ts[2])
+        t = or_zeros(ts[0], xs[0])
+        return self.forward(t, xs[1], or_zeros(ts[2], xs[2]))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -249,12 +243,12 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     if source.array.dtype != input.array.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
-            f"{_scalar_type(input)} and {_scalar_type(source)}"
+            f"{scalar_type(input)} and {scalar_type(source)}"
         )
     if mask.array.dtype.kind != "b":
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
-            f"{_scalar_type(mask)}"
+            f"{scalar_type(mask)}"
         )
     shape = joint_shape(mask.array.shape, input.array.shape)
     if has_values(mask.array):
@@ -339,7 +333,7 @@ class Take(Op):
 def _check_flat(name: str, x: Any, index: Any) -> None:
     if index.array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
-            f"{name}(): Expected a long tensor for index, but got {_scalar_type(index)}"
+            f"{name}(): Expected a long tensor for index, but got {scalar_type(index)}"
         )
     if not x.array.size and index.array.size:
         verb = "take from" if name == "take" else "put elements into"
@@ -396,8 +390,8 @@ class Put(Op):
         return hole, None, part
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = _zeros(y) if ts[0] is None else ts[0]
-        return self.forward(t, xs[1], _zeros(xs[2]) if ts[2] is None else ts[2])
+        t = or_zeros(ts[0], y)
+        return self.forward(t, xs[1], or_zeros(ts[2], xs[2]))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -424,7 +418,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         if source.array.dtype != input.array.dtype:
             raise RuntimeError(
                 "put_(): self and source expected to have the same dtype, but got self.dtype = "
-                f"{_scalar_type(input)} and source.dtype = {_scalar_type(source)}"
+                f"{scalar_type(input)} and source.dtype = {scalar_type(source)}"
             )
         if source.array.size != index.array.size:
             raise IndexError(
@@ -451,7 +445,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     if indices.array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
-            f"{_scalar_type(indices)}"
+            f"{scalar_type(indices)}"
         )
     if dim is None:
         flat = methods["reshape"]
@@ -559,12 +553,12 @@ class Region(Op):
 
     def vjp(self, node: Node, g: Any) -> Any:
         part = look(g, (self.view,))
-        hole = put_region(g, (self.view,), None, _zeros(part)) if node.needs(0) else None
+        hole = put_region(g, (self.view,), None, zeros(part)) if node.needs(0) else None
         return hole, (part if node.needs(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = _zeros(y) if ts[0] is None else ts[0]
-        return self.forward(t, _zeros(xs[1]) if ts[1] is None else ts[1])
+        t = or_zeros(ts[0], y)
+        return self.forward(t, or_zeros(ts[1], xs[1]))
 
 
 @op

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
@@ -176,27 +177,9 @@ _C_NAMES: Final = {
 }  # fmt: skip
 
 
-def expose_pair(cls: Any, args: str, shown: str, *, inplace: bool) -> Any:
-    """The public function of an op of two tensors; its text is the op's. Returns the op."""
-    made = cls()
-    title: str = cls.name
-    integers = "f" in getattr(cls, "refuses", "")
-
-    def fn(input: Any, other: Any) -> Any:
-        if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
-            check_tensors(title, input=input, other=other)
-        if integers:
-            made.check(result_dtype((input, other)))  # the fast path for floats does not
-        return made, (input, other)
-
-    fn.__name__ = fn.__qualname__ = title
-    fn.__module__ = cls.__module__
-    fn.__doc__ = (
-        f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
-        f">>> import rushlight as torch\n>>> torch.{title}({args})\n{shown}\n"
-    )
-    public(name=title, inplace=inplace)(fn)
-    return made
+def check_both(name: str, input: Any, other: Any) -> None:
+    """Both operands, tensors: PyTorch's error unless they are."""
+    check_tensors(name, input=input, other=other)
 
 
 def check_second(name: str, input: Any, other: Any) -> None:
@@ -206,6 +189,35 @@ def check_second(name: str, input: Any, other: Any) -> None:
             name, (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
             "(Tensor input, Number other, *, Tensor out = None)",
         )  # fmt: skip
+
+
+def expose_pair(
+    cls: Any, args: str, shown: str, *, inplace: bool, aliases: tuple[str, ...] = (),
+    check: Callable[[str, Any, Any], None] = check_both,
+) -> Any:  # fmt: skip
+    """The public function of an op of two operands; its text is the op's. Returns the op.
+
+    `check` refuses operands, where they are not two tensors.
+    """
+    made = cls()
+    title: str = cls.name
+    integers = "f" in getattr(cls, "refuses", "")
+
+    def fn(input: Any, other: Any) -> Any:
+        if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
+            check(title, input, other)
+        if integers:  # the fast path for floats does not check
+            made.check(result_dtype((operand(input), operand(other))))
+        return made, (input, other)
+
+    fn.__name__ = fn.__qualname__ = title
+    fn.__module__ = cls.__module__
+    fn.__doc__ = (
+        f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
+        f">>> import rushlight as torch\n>>> torch.{title}({args})\n{shown}\n"
+    )
+    public(name=title, aliases=aliases, inplace=inplace)(fn)
+    return made
 
 
 # --- maths that several ops share -----------------------------------------------------------------

@@ -25,6 +25,7 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import Reduce
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply, recording
+from rushlight.core.tangents import refuse_out
 from rushlight.ops.arguments import axes_of, one_dim, some_dims
 from rushlight.ops.run import put
 
@@ -192,6 +193,7 @@ def filled(function: str, out: Any, result: Any) -> Any:
             f"{function}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+    refuse_out(function, (out, result))
     have, want = dtypes.of(result.array.dtype), dtypes.of(out.array.dtype)
     if have is dtypes.int64 and want is not have:
         name = _C_NAMES.get(want, want.name)

@@ -32,11 +32,13 @@ from rushlight.core.record import (
     slots,
     unary,
 )
+from rushlight.core.tangents import refuse_out
 from rushlight.core.views import look_at
 
 __all__ = ["elementwise", "operand", "put", "result_dtype", "run", "run_inplace", "run_out"]
 
 _FLOAT32: Final = dtypes.float32.numpy
+_FLOAT64: Final = dtypes.float64.numpy
 
 
 def operand(x: Any) -> Any:
@@ -135,8 +137,27 @@ def _number(value: Any, common: dtypes.dtype) -> Any:
     return value
 
 
+def plain(xs: tuple[Any, ...]) -> bool:
+    """Whether operands need no promotion: floats of one common dtype on one device, and numbers."""
+    first: Any = None
+    for x in xs:
+        if isinstance(x, TensorBase):
+            if first is None:
+                first = x.array
+                if first.dtype is not _FLOAT32 and first.dtype is not _FLOAT64:
+                    return False
+            elif x.array.dtype is not first.dtype or type(x.array) is not type(first):
+                return False
+        elif type(x) is not float and type(x) is not int:
+            return False
+    return first is not None
+
+
 def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
     """An element-wise op in general: promotion, low precision, modes, several devices."""
+    if len(xs) < 3 and plain(xs):  # only a mode keeps it off the fast path
+        raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+        return settle_elementwise(op, xs, raws, normal(evaluate(op, *raws)))
     xs = tuple([operand(x) for x in xs])
     if not any(isinstance(x, TensorBase) for x in xs):
         xs = (wrap(asarray(xs[0], dtypes.of_scalar(xs[0]).numpy)), *xs[1:])
@@ -207,6 +228,7 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
+    refuse_out(name, (*xs, out))
     result = run(op, xs)
     have, want = dtypes.of(result.array.dtype), dtypes.of(out.array.dtype)
     if have is not want and not dtypes.can_cast(have, want):

@@ -94,7 +94,7 @@ def write_directly(
     if pending is not None:
         fulfil(target, pending)
         if node is not None:
-            keep_tangents(node, plan, xs, [target], None)
+            keep_tangents(node, plan, (None, *others), [target], None)
     return target
 
 

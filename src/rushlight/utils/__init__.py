@@ -1,8 +1,21 @@
-"""Helpers for training scripts: `utils.hooks`.
+"""Helpers for training scripts: `utils.hooks`, and `utils.checkpoint` when first used.
 
 Imported by users; in the package by `nn` and `optim`.
 """
 
+import importlib as _importlib
+import typing as _typing
+
 from rushlight.utils import hooks as hooks
 
-__all__ = ["hooks"]
+if _typing.TYPE_CHECKING:
+    from rushlight.utils import checkpoint as checkpoint
+else:
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name == "checkpoint":
+            return _importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module 'torch.utils' has no attribute {name!r}")
+
+
+__all__ = ["checkpoint", "hooks"]

@@ -1,0 +1,240 @@
+"""`autograd.graph`: edges, nodes, hooks on several gradients, and which pass is running.
+
+Each test runs on rushlight, and on PyTorch too where it is installed: what is asserted is true of
+both, unless the test says that it is rushlight's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+import pytest
+
+import rushlight
+
+MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
+
+
+@pytest.fixture(params=MODULES)
+def torch(request: pytest.FixtureRequest) -> Any:
+    return importlib.import_module(request.param)
+
+
+def task(torch: Any) -> int:
+    if torch is rushlight:
+        return rushlight.autograd.graph._current_graph_task_id()
+    return int(torch._C._current_graph_task_id())
+
+
+# --- edges and nodes ------------------------------------------------------------------------------
+def test_gradient_edges(torch: Any) -> None:
+    graph = torch.autograd.graph
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    edge = graph.get_gradient_edge(y)
+    assert isinstance(edge, graph.GradientEdge) and edge.ownership_token is None
+    assert (edge.node.name(), edge.output_nr) == ("MulBackward0", 0)
+    leaf = graph.get_gradient_edge(x)
+    assert leaf.node.name() == "torch::autograd::AccumulateGrad" and leaf.node.variable is x
+    parts = y.unbind()
+    assert graph.get_gradient_edge(parts[1]).output_nr == 1
+    out = (y * y).sum()
+    (g, h) = torch.autograd.grad(out, [edge, leaf], retain_graph=True)
+    assert g.tolist() == [6.0, 12.0] and h.tolist() == [18.0, 36.0]
+    torch.autograd.backward(edge, torch.ones(2))
+    assert x.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="^It is not possible to get the gradient edge for a Te"):
+        graph.get_gradient_edge(torch.ones(2))
+
+
+def test_nodes(torch: Any) -> None:
+    graph = torch.autograd.graph
+    x = torch.ones(2, 3, requires_grad=True)
+
+    class Two(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2, x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return g * 2 + h
+
+    y, _ = Two.apply(x)
+    z = y * 2
+    for node in (z.grad_fn, y.grad_fn, y.grad_fn.next_functions[0][0]):
+        assert isinstance(node, graph.Node)
+        assert node.requires_grad is True
+        node.metadata["key"] = 1
+        assert node.metadata == {"key": 1}
+        with pytest.raises(AttributeError):
+            node.requires_grad = False
+    assert z.grad_fn._sequence_nr() > y.grad_fn._sequence_nr()
+    metas = y.grad_fn._input_metadata
+    assert [list(m.shape) for m in metas] == [[2, 3], []]
+    assert {m.dtype for m in metas} == {torch.float32}
+    assert not metas[0].is_nested_tensor
+    (meta,) = y.grad_fn.next_functions[0][0]._input_metadata
+    assert list(meta.shape) == [2, 3]
+
+
+def test_rushlight_says_where_it_keeps_no_metadata() -> None:
+    x = rushlight.ones(2, requires_grad=True)
+    with pytest.raises(AttributeError, match="^MulBackward0 does not keep the shape of its one"):
+        (x * 2).grad_fn._input_metadata
+
+
+def test_increment_version(torch: Any) -> None:
+    increment = torch.autograd.graph.increment_version
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    z = x * x
+    increment(x)
+    increment([x, y])
+    assert (x._version, y._version) == (2, 1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    with torch.inference_mode():
+        i = torch.ones(1)
+    increment(i)
+    with pytest.raises(RuntimeError, match="^increment_version expect a Iterable.Tensor. as input"):
+        increment(3)
+    with pytest.raises(RuntimeError, match="^increment_version expects each element of the iterab"):
+        increment([3])
+
+
+def test_settings_that_are_accepted(torch: Any) -> None:
+    graph = torch.autograd.graph
+    graph.set_warn_on_accumulate_grad_stream_mismatch(True)
+    graph.set_override_stale_capture_stream(False)
+    with (
+        pytest.raises(RuntimeError, match="can only be used inside a torch.compile region"),
+        graph.region_activation_memory_budget(0.5),
+    ):
+        pass
+
+
+# --- hooks on several gradients -------------------------------------------------------------------
+def test_a_hook_on_several_gradients(torch: Any) -> None:
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    b = torch.tensor([3.0, 4.0], requires_grad=True)
+    c, d = a * b, a * b
+    seen: list[Any] = []
+
+    def hook(grads: Any) -> None:
+        assert not torch.is_grad_enabled()
+        seen.append([None if g is None else g.tolist() for g in grads])
+
+    handle = torch.autograd.graph.register_multi_grad_hook((a, b, c, d), hook)
+    c.sum().backward(retain_graph=True)
+    c.sum().backward(inputs=(a,), retain_graph=True)
+    (c + 2 * d).sum().backward(retain_graph=True)
+    assert seen == [
+        [[3.0, 4.0], [1.0, 2.0], [1.0, 1.0], None],
+        [[3.0, 4.0], None, [1.0, 1.0], None],
+        [[9.0, 12.0], [3.0, 6.0], [1.0, 1.0], [2.0, 2.0]],
+    ]
+    text = "^A leaf node was passed to _will_engine_execute_node but we are currently running auto"
+    with pytest.raises(RuntimeError, match=text):
+        torch.autograd.grad(c.sum(), b, retain_graph=True)
+    handle.remove()
+    handle.remove()
+    seen.clear()
+    with torch.autograd.graph.register_multi_grad_hook((c, d), hook):
+        torch.autograd.grad(c.sum(), b, retain_graph=True)
+        torch.autograd.grad(c.sum(), c, retain_graph=True)
+        c.sum().backward(retain_graph=True)
+    c.sum().backward()
+    assert seen == [[[1.0, 1.0], None]] * 3
+
+
+def test_a_hook_on_the_first_of_several_gradients(torch: Any) -> None:
+    register = torch.autograd.graph.register_multi_grad_hook
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    b, c = a * 2, a * 3
+    seen: list[Any] = []
+    handle = register((a, b, c, torch.ones(1)), lambda g: seen.append(g.tolist()), mode="any")
+    (b * c).sum().backward(retain_graph=True)
+    c.sum().backward(retain_graph=True)
+    assert seen in ([[2.0, 4.0], [1.0, 1.0]], [[3.0, 6.0], [1.0, 1.0]])
+    handle.remove()
+    c.sum().backward()
+    assert len(seen) == 2
+    with pytest.raises(ValueError, match=r"^Expects mode to be one of \('all', 'any'\) but got x"):
+        register((a,), print, mode="x")
+    with pytest.raises(AssertionError, match="^Expected gradient function to be set"):
+        register((torch.ones(1),), print)
+
+
+def test_an_exception_in_a_hook_does_not_spoil_the_next_pass(torch: Any) -> None:
+    a = torch.tensor([1.0], requires_grad=True)
+    b, c = a * 2, a * 3
+    seen: list[Any] = []
+
+    def fail(g: Any) -> None:
+        raise KeyError("mine")
+
+    handle = torch.autograd.graph.register_multi_grad_hook((b, c), lambda gs: seen.append(len(gs)))
+    broken = b.register_hook(fail)
+    with pytest.raises(KeyError):
+        (b + c).backward(retain_graph=True)
+    broken.remove()
+    assert task(torch) == -1
+    (b + c).backward()
+    assert seen[-1:] == [2]
+    handle.remove()
+
+
+# --- which pass is running ------------------------------------------------------------------------
+def test_each_pass_has_a_number(torch: Any) -> None:
+    seen: dict[str, list[int]] = {"hook": [], "function": [], "inner": [], "leaf": []}
+
+    class Probe(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen["function"].append(task(torch))
+            with torch.enable_grad():
+                w = torch.ones(1, requires_grad=True) * 2
+            w.register_hook(lambda g: seen["inner"].append(task(torch)))
+            w.backward()
+            seen["function"].append(task(torch))
+            return g
+
+    assert task(torch) == -1
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda g: seen["leaf"].append(task(torch)))
+    for _ in range(2):
+        y = Probe.apply(x * 1)
+        y.register_hook(lambda g: seen["hook"].append(task(torch)))
+        y.sum().backward()
+        assert task(torch) == -1
+    first, second = seen["hook"]
+    assert 0 <= first < second
+    assert seen["function"] == [first, first, second, second]
+    assert seen["leaf"] == [first, second]
+    assert len({first, second, *seen["inner"]}) == 4
+
+
+def test_unpack_hooks_know_the_pass(torch: Any) -> None:
+    seen: list[int] = []
+
+    def unpack(t: Any) -> Any:
+        seen.append(task(torch))
+        return t
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), unpack):
+        y = x.exp().sin()
+    y.sum().backward(retain_graph=True)
+    y.grad_fn._saved_self
+    assert seen[0] == seen[1] >= 0 and seen[2] == -1
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: 1 / 0):
+        y = x.exp()
+    with pytest.raises(ZeroDivisionError):
+        y.sum().backward()
+    assert task(torch) == -1
