@@ -14,6 +14,7 @@ from rushlight import dtypes, tensor_memory
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
 from rushlight.core.graph import TensorBase, View, asks, factory, wrap
+from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import finish
@@ -104,7 +105,8 @@ class Tensor(Methods, metaclass=TensorClass):
         """The node that made this tensor; None for a leaf."""
         if self.as_view is not None:
             edge_of_view(self)
-        return self.node
+        node = self.node
+        return None if isinstance(node, AccumulateGradBase) else node
 
     @property
     def is_leaf(self) -> bool:
@@ -145,7 +147,8 @@ class Tensor(Methods, metaclass=TensorClass):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, "
                 f"not {type_name(requires_grad)}"
             )
-        self.requires_grad = requires_grad
+        if not (requires_grad and self.grad_fn is not None):  # what was computed asks already
+            self.requires_grad = requires_grad
         return self
 
     @property

@@ -50,6 +50,15 @@ LIVE = importlib.util.find_spec("torch") is not None
 CHUNK = 50
 
 
+def oracle() -> Any:
+    """PyTorch, past the warnings it gives when its first level is entered."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        library = importlib.import_module("torch")
+        with library.autograd.forward_ad.dual_level():
+            return library
+
+
 @pytest.fixture(autouse=True)
 def nothing_left() -> Any:
     """A test leaves no level open, and with it no slow path."""
@@ -151,8 +160,7 @@ def test_tangent_as_pytorchs(name: str, asks: bool) -> None:
     for t, stored in zip((primal, found), expected, strict=True):
         np.testing.assert_allclose(t.detach().tolist(), stored, rtol=tolerance, atol=tolerance)
     if LIVE:
-        oracle = importlib.import_module("torch")
-        live = make.tangent_of(oracle, make.FUNCTIONS[name], asks)
+        live = make.tangent_of(oracle(), make.FUNCTIONS[name], asks)
         for t, other in zip((primal, found), live, strict=True):
             assert str(t.dtype) == str(other.dtype)
             np.testing.assert_allclose(
@@ -232,8 +240,7 @@ def test_case(name: str) -> None:
     found = make.outcome(torch, name)
     assert json.loads(json.dumps(found)) == STORED["cases"][name]
     if LIVE:
-        oracle = importlib.import_module("torch")
-        assert found == make.outcome(oracle, name)
+        assert found == make.outcome(oracle(), name)
 
 
 def test_levels() -> None:
@@ -245,8 +252,7 @@ def test_levels() -> None:
     assert fwAD.unpack_dual(x) == (x, None)
     assert fwAD.enter_dual_level() == 0
     with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
-        with fwAD.dual_level():
-            pass
+        fwAD.enter_dual_level()
     assert fwAD.exit_dual_level(level=0) is None
     with fwAD.dual_level() as level:
         assert level == 0
@@ -265,9 +271,8 @@ def test_tangents_end_with_their_level() -> None:
 
 
 def test_a_level_ends_when_its_block_raises() -> None:
-    with pytest.raises(ZeroDivisionError):
-        with fwAD.dual_level():
-            raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), fwAD.dual_level():
+        raise ZeroDivisionError
     assert slots.levels == 0
 
 
@@ -446,7 +451,10 @@ def test_tangents_of_programs_are_differences(first: int) -> None:
     h = 1e-6
     for seed in range(first, first + CHUNK):
         ups, downs, here = (dual_programs.shifted(torch, seed, s) for s in (h, -h, 0.0))
-        for up, down, (_, value, _, t) in zip(ups, downs, here, strict=True):
+        for up, down, seen in zip(ups, downs, here, strict=True):
+            if isinstance(seen[0], str):  # an error
+                continue
+            _, value, _, t = seen
             slope = (np.array(up[1]) - np.array(down[1])) / (2 * h)
             found = np.zeros(len(value)) if t is None else np.array(t)
             scale = 1e-5 * (1 + np.abs(slope).max(initial=0))
@@ -458,7 +466,7 @@ if LIVE:
     @pytest.mark.parametrize("first", range(20_000, 20_200, CHUNK))
     @pytest.mark.parametrize("recorded", [False, True])
     def test_live_programs(first: int, recorded: bool) -> None:
-        oracle = importlib.import_module("torch")
+        library = oracle()
         for seed in range(first, first + CHUNK):
             ours = make.rounded(dual_programs.run(torch, seed, recorded))
-            assert ours == make.rounded(dual_programs.run(oracle, seed, recorded)), seed
+            assert ours == make.rounded(dual_programs.run(library, seed, recorded)), seed

@@ -34,7 +34,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-@mypyc_attr(acyclic=True, free_list_len=1)
+# Not `acyclic=True`: mypyc 2.4 then frees it through the trashcan of Python 3.11 without the header
+# that the trashcan writes to, which corrupts memory when a deep graph goes.
+@mypyc_attr(free_list_len=1)
 class Storage:
     """The memory behind one or more tensors: how often it was written, and where last."""
 

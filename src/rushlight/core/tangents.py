@@ -103,7 +103,7 @@ class Tangent:
 
 
 class Pending:
-    """The tangent that a write in place is about to leave, and that of the value before it."""
+    """The tangent that a write in place will leave; `recorded`: it has a history to be kept."""
 
     def __init__(self, level: Level, value: TensorBase, recorded: bool) -> None:
         self.level = level
@@ -301,12 +301,11 @@ def on_arrays(op: Any, ts: list[Any], raws: tuple[Any, ...], y: Any) -> Any:
 
 
 def inside_of(x: Any, dtype: Any) -> Any:
-    """A raw array of real numbers in `dtype`; anything else as it is."""
+    """An array or tensor of real numbers in `dtype`; anything else as it is."""
     if x is None or isinstance(x, (bool, int, float, complex)):
         return x
-    if x.dtype is dtype or x.dtype.kind not in _REAL:
-        return x
-    return v.cast(x, dtype)
+    have: Any = x.array.dtype if isinstance(x, TensorBase) else x.dtype
+    return x if have is dtype or have.kind not in _REAL else v.cast(x, dtype)
 
 
 def on_tensors(op: Any, ts: list[Any], xs: tuple[Any, ...], y: Any) -> Any:
@@ -320,6 +319,8 @@ def on_tensors(op: Any, ts: list[Any], xs: tuple[Any, ...], y: Any) -> Any:
         if left is None:
             return right
         return left if right is None else left + right
+    if isinstance(op, Elementwise) and isinstance(y, TensorBase) and y.array.dtype.kind == "f":
+        xs = tuple([inside_of(x, y.array.dtype) for x in xs])
     rule: Any = op
     return rule.jvp(tuple(ts), xs, y)
 

@@ -20,6 +20,7 @@ from rushlight.core.inplace import (
     write,
     write_raw,
 )
+from rushlight.core.packed import before_write
 from rushlight.core.record import (
     apply,
     binary,
@@ -246,6 +247,7 @@ def put(out: Any, array: Any) -> Any:
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
         )
+    before_write(out)
     if out.array.shape != array.shape:
         out.array = v.empty(out.array, array.shape, out.array.dtype)
     v.overwrite(out.array, array)

@@ -25,6 +25,7 @@ from rushlight.arrays.host import is_array
 from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.graph import TensorBase
+from rushlight.core.packed import before_write
 from rushlight.core.quiet import quietly
 from rushlight.ops.table import functions
 from rushlight.tensor_types import typename
@@ -57,6 +58,8 @@ def update(
         for t, y in zip(targets, rule(n, grad, *targets)):
             t.copy_(y)
         return
+    for t in targets:
+        before_write(t)
     quietly(_on_arrays, rule, n, grad.array, [t.array for t in targets])
     for t in targets:
         t.memory.written()

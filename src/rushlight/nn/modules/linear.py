@@ -78,7 +78,9 @@ class Linear(Module):
 
     def forward(self, input: Any) -> Any:
         own = self._parameters
-        return F.linear(input, own["weight"], own["bias"])
+        if "weight" in own and "bias" in own:
+            return F.linear(input, own["weight"], own["bias"])
+        return F.linear(input, self.weight, self.bias)  # duals may stand in for the parameters
 
     def extra_repr(self) -> str:
         return (
