@@ -56,9 +56,14 @@ __config__.check_fresh()
 
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
-# Imported when first used, so that `import rushlight` stays quick.
-_LATER = ("cuda", "linalg", "nn", "optim", "special", "testing", "utils")
-_SERIALIZE = ("load", "save", "serialization")
+# Imported when first used, so that `import rushlight` stays quick: name, and where it is.
+_LATER = {
+    "cuda": "", "linalg": "", "nn": "", "optim": "", "special": "", "testing": "", "utils": "",
+    "load": "serialize", "save": "serialize",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "set_anomaly_enabled": "autograd.anomaly_mode",
+}  # fmt: skip
 
 globals().update(_dtypes.aliases)
 globals().update(_tensor_types)
@@ -74,13 +79,14 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> _typing.Any:
-        if name in _LATER:
-            return _importlib.import_module(f"{__name__}.{name}")
-        if name in _SERIALIZE:
-            module = _importlib.import_module(f"{__name__}.serialize")
-            return module if name == "serialization" else getattr(module, name)
-        raise AttributeError(f"module 'torch' has no attribute {name!r}")
+        if name == "serialization":  # PyTorch's name for the module
+            return _importlib.import_module(f"{__name__}.serialize")
+        home = _LATER.get(name)
+        if home is None:
+            raise AttributeError(f"module 'torch' has no attribute {name!r}")
+        found = _importlib.import_module(f"{__name__}.{home or name}")
+        return getattr(found, name) if home else found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_SERIALIZE})
+    return sorted({*globals(), *_LATER, "serialization"})

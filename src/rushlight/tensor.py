@@ -147,6 +147,8 @@ class Tensor(Methods, metaclass=TensorClass):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, "
                 f"not {type_name(requires_grad)}"
             )
+        if requires_grad and self.array.dtype.kind not in "fcVW":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if not (requires_grad and self.grad_fn is not None):  # what was computed asks already
             self.requires_grad = requires_grad
         return self
