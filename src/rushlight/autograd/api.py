@@ -110,6 +110,10 @@ def checked(out: Any, g: Any, i: int, batched: bool) -> Any:
             f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "
             f"dtype of {out.dtype}."
         )
+    if type(g.array) is not type(out.array) and g.device != out.device:
+        raise RuntimeError(
+            f"invalid gradient at index {i} - expected device {out.device} but got {g.device}"
+        )
     if g.array.dtype != out.array.dtype:
         return v.cast(g, out.array.dtype)
     return g

@@ -169,7 +169,7 @@ class Check:
 
     def by_rows(self, y: Any) -> list[Any]:
         """The analytical Jacobians of an output, computed twice: they must come out the same."""
-        units = functions["eye"](y.numel(), dtype=y.dtype)
+        units = functions["eye"](y.numel(), dtype=y.dtype, device=y.device)
         return self.checked_twice(y, [units[j].reshape(y.shape) for j in range(y.numel())])
 
     def checked_twice(self, y: Any, starts: list[Any]) -> list[Any]:
@@ -276,7 +276,7 @@ class Check:
             if us is not None:
                 units = [us[j].reshape(x.shape)]
             else:
-                eye = functions["eye"](x.numel(), dtype=x.dtype)
+                eye = functions["eye"](x.numel(), dtype=x.dtype, device=x.device)
                 units = [eye[k].reshape(x.shape) for k in range(x.numel())]
             columns: list[list[Any]] = [[] for _ in outputs]
             for unit in units:
@@ -375,7 +375,7 @@ def stacked(columns: list[Any], x: Any, y: Any) -> Any:
         return None
     dtype = x.dtype if x.is_complex() else y.dtype
     if not columns:
-        return functions["zeros"](x.numel(), y.numel(), dtype=dtype)
+        return functions["zeros"](x.numel(), y.numel(), dtype=dtype, device=y.device)
     return functions["stack"](columns).to(dtype)
 
 
@@ -402,7 +402,7 @@ def directions() -> Iterator[Callable[[Any], Any]]:
 
     def draw(x: Any) -> Any:
         dtype = x.dtype.to_real()
-        u = functions["rand"](x.numel(), generator=source).to(dtype)
+        u = functions["rand"](x.numel(), generator=source).to(x.device, dtype)
         return u / u.norm()
 
     while True:
@@ -623,9 +623,10 @@ def random_like(y: Any, gaps: bool) -> Any:
     """Numbers from -1 to 1 that ask for a gradient; with `gaps`, not contiguous."""
     dtype, shape = y.dtype, tuple(y.shape)
     wide = (*shape[:-1], 2 * shape[-1]) if gaps and shape else shape
-    t = functions["rand"](wide, dtype=dtype.to_real()) * 2 - 1
+    kind = {"dtype": dtype.to_real(), "device": y.device}
+    t = functions["rand"](wide, **kind) * 2 - 1
     if dtype.is_complex:
-        t = functions["complex"](t, functions["rand"](wide, dtype=dtype.to_real()) * 2 - 1)
+        t = functions["complex"](t, functions["rand"](wide, **kind) * 2 - 1)
     if wide != shape:
         t = t[..., ::2]
     return wrap(t.array).requires_grad_()  # type: ignore[attr-defined]
