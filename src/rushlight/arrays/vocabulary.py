@@ -139,6 +139,7 @@ __all__ = [
     "low_precision",
     "lu",
     "matmul",
+    "matrices",
     "maximum",
     "minimum",
     "moved",
@@ -488,6 +489,14 @@ def permute(x: Array, axes: tuple[int, ...]) -> Array:
 def swap(x: Array, a: int, b: int) -> Array:
     """Exchange two axes."""
     return x.swapaxes(a, b)
+
+
+def matrices(a: Array, b: Array) -> Array:
+    """`matmul`, of two matrices or batches of them. For two of NumPy's matrices `dot` is half a
+    microsecond quicker; any other kind of array answers to `matmul`."""
+    if type(a) is np.ndarray and type(b) is np.ndarray and a.ndim == 2 and b.ndim == 2:
+        return a.dot(b)
+    return matmul(a, b)
 
 
 @word

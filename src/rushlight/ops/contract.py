@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import matmul, narrow_matmul, reshape, swap, total, turned
+from rushlight.arrays.vocabulary import matrices, narrow_matmul, reshape, swap, total, turned
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.modes import state
@@ -67,7 +67,7 @@ def times(a: Any, b: Any) -> Any:
     """The matrix product; low precision is summed in float32."""
     if a.dtype.itemsize < 4:
         return narrow_matmul(a, b)
-    return matmul(a, b)
+    return matrices(a, b)
 
 
 def mat_vec(a: Any, x: Any) -> Any:
@@ -105,7 +105,7 @@ class Mm(Bilinear):
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
 
     def forward(self, a: Any, b: Any) -> Any:
-        return matmul(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
+        return matrices(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         left, right = node.nexts
