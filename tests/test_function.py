@@ -144,7 +144,7 @@ def test_mark_dirty() -> None:
     leaf = torch.ones(2, requires_grad=True)
     x = leaf * 1
     y = Double.apply(x)
-    assert y is x and x._version == 1 and x.grad_fn.name() == "DoubleBackward"
+    assert y is x and x._version == 2 and x.grad_fn.name() == "DoubleBackward"
     y.sum().backward()
     assert leaf.grad.tolist() == [2, 2]
     with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad"):

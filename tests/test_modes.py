@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import rushlight as torch
+from rushlight.core.modes import state
 
 
 def asks() -> bool:
@@ -39,6 +40,25 @@ def test_set_grad_enabled_as_a_function() -> None:
     finally:
         torch.set_grad_enabled(True)
     assert asks()
+
+
+def test_calls_do_not_pile_up() -> None:
+    before = state.active
+    for _ in range(3):
+        torch.set_grad_enabled(False)
+        assert not asks() and state.active == before + 1
+        with torch.set_grad_enabled(True):
+            assert asks()
+        assert not asks()
+        torch.set_grad_enabled(True)
+        assert asks() and state.active == before
+    with torch.no_grad():
+        torch.set_grad_enabled(True)
+        assert asks()
+    assert asks() and state.active == before
+    with torch.enable_grad():
+        torch.set_grad_enabled(False)
+    assert asks() and state.active == before
 
 
 def test_decorators() -> None:

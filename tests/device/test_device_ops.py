@@ -77,15 +77,15 @@ def pulled(op: Any, xs: tuple[Any, ...], gs: list[Any], tensors: bool = False) -
 
     `tensors`: by a rule that runs on tensors and is recorded, as under `create_graph`.
     """
-    tensors = []
+    inputs = []
     for x in xs:
         if hasattr(x, "dtype"):
             t = wrap(x)
             t.leaf = is_float(x)
-            tensors.append(t)
+            inputs.append(t)
         else:
-            tensors.append(x)
-    results = listed(apply(op, *tensors))
+            inputs.append(x)
+    results = listed(apply(op, *inputs))
     node = next(t.node for t in results if t.node is not None)
     given = [wrap(g) for g in gs] if tensors else gs
     outs = backward_of(node, given if node.outs is not None else given[0], tensors)

@@ -185,12 +185,10 @@ def backward(
         for t in wanted:
             if isinstance(t, TensorBase) and not t.requires_grad:  # type: ignore[attr-defined]
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
+            if isinstance(t, Tensor):
+                t.retain_grad()  # an interior tensor keeps what it is asked for, as in PyTorch
         targets = [target_of(t) for t in wanted]
     run(outputs, start, keep, create_graph, targets, True)
-    if targets is not None:
-        for t, target in zip(wanted, targets, strict=True):
-            if isinstance(target.node, Node) and target.grad is not None:
-                engine.keep_grad(t, as_tensor(target.grad), create_graph)
 
 
 def as_tensor(g: Any) -> Any:

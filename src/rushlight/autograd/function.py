@@ -15,8 +15,8 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Storage, TensorBase, View, title_of, wrap, wrap_as
-from rushlight.core.inplace import check_writable, rebase
-from rushlight.core.modes import enter, grad_enabled, leave, next_number
+from rushlight.core.inplace import check_writable, rebase, set_history
+from rushlight.core.modes import enter, grad_enabled, inference_enabled, leave, next_number
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
 from rushlight.core.packed import Packed, open_packed, pack, saving_now
 from rushlight.core.record import normal, slots
@@ -266,8 +266,9 @@ class BackwardCFunction(FunctionCtx, GraphNode):
                 f"got {len(outs)})"
             )
         found: list[Any] = []
+        places = frozenset(self.positions)
         for i, x in enumerate(outs):
-            if i not in self.positions:
+            if i not in places:
                 if x is not None:
                     raise RuntimeError(
                         f"function {name} returned a gradient different from None at position "
@@ -408,8 +409,7 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = [args[i] for i in ctx.positions]
     if executable:
         connect(ctx, tensors)
-    before = [t.memory.version for t in tensors]
-    mode = enter(False, False)
+    mode = enter(False, inference_enabled())
     mode.dual = False
     try:
         if with_setup:
@@ -427,7 +427,7 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"{type(output).__name__}) for return value 0"
         )
     dirty, fixed = ctx.dirty_tensors or (), ctx.non_differentiable or ()
-    made = attach(ctx, tensors, outputs, executable, before)
+    made = attach(ctx, tensors, outputs, executable)
     if slots.levels != 0:
         from rushlight.autograd.forward_ad import push_custom
 
@@ -457,9 +457,7 @@ def connect(ctx: Any, tensors: list[Any]) -> None:
         ctx.code, ctx.offset = frame.f_code, frame.f_lasti
 
 
-def attach(
-    ctx: Any, tensors: list[Any], outputs: tuple[Any, ...], executable: bool, before: list[int]
-) -> list[Any]:
+def attach(ctx: Any, tensors: list[Any], outputs: tuple[Any, ...], executable: bool) -> list[Any]:
     """The outputs as the caller gets them, with `ctx` as their history where they have one."""
     dirty = ctx.dirty_tensors or ()
     fixed = ctx.non_differentiable or ()
@@ -471,7 +469,7 @@ def attach(
                 "output. The inputs that are modified inplace must all be outputs of the Function."
             )
     metas = [
-        (o.array.shape, o.array.dtype, o.array[..., :0] if o.array.ndim else o.array)
+        (o.array.shape, o.array.dtype, v.empty(o.array, (0,), o.array.dtype))
         if isinstance(o, TensorBase)
         else None
         for o in outputs
@@ -486,12 +484,18 @@ def attach(
         floating = o.array.dtype.kind in "fcVW"
         asks = executable and floating and not any(o is t for t in fixed)
         if is_dirty:
-            made.append(rewritten(ctx, o, nr, asks, tensors, before))
+            made.append(rewritten(ctx, o, nr, asks))
         elif is_input:
             made.append(returned_as_is(ctx, o, nr, asks))
         else:
+            if o.node is ctx:  # returned twice: the same object, the last of the outputs
+                o.index = nr
+                made.append(o)
+                continue
             if o.node is not None or o.leaf:
+                view = o.as_view
                 o = wrap_as(o.array, o.memory)
+                o.as_view = view
             if asks:
                 if o.as_view is not None:
                     o.as_view.how = "custom"
@@ -504,17 +508,15 @@ def attach(
     return made
 
 
-def rewritten(ctx: Any, o: Any, nr: int, asks: bool, tensors: list[Any], before: list[int]) -> Any:
+def rewritten(ctx: Any, o: Any, nr: int, asks: bool) -> Any:
     """An input that forward wrote in place: it gets the node as its new history."""
-    at = next((i for i, t in enumerate(tensors) if t is o), None)
-    if at is not None and o.memory.version == before[at]:
-        o.memory.written()
+    o.memory.written()  # once more than the writes themselves, as in PyTorch
     if asks:
         check_writable(o, False)
         if o.as_view is not None:
             rebase(o, o.as_view, ctx)
         else:
-            o.node, o.index, o.leaf = ctx, nr, False
+            set_history(o, ctx, nr)
     return o
 
 

@@ -43,7 +43,13 @@ class ModeContext:
         return None
 
     def __exit__(self, kind: object, value: object, trace: object) -> None:
-        leave(self._entered.pop())
+        # one object may be in use in several threads: leave the mode that this one entered
+        mine = current()
+        while mine is not None and mine not in self._entered:
+            mine = mine.outer
+        mode = self._entered[-1] if mine is None else mine
+        self._entered.remove(mode)
+        leave(mode)
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
@@ -156,6 +162,15 @@ def _plain_decorator(cls: Any, fn: Any) -> Any:
     return cls()(fn)
 
 
+def _at_once(grad: bool) -> Mode | None:
+    """Switch recording with no end in sight; None if it was so already."""
+    if grad_enabled() == grad:
+        return None
+    mode = enter(grad, inference_enabled())
+    mode.at_once = True
+    return mode
+
+
 class set_grad_enabled(ModeContext):
     """Set recording on or off: at once as a function, for a block as a context manager.
 
@@ -171,22 +186,35 @@ class set_grad_enabled(ModeContext):
         super().__init__()
         self.mode = mode
         self.prev = grad_enabled()
-        self._at_once: Mode | None = enter(bool(mode), inference_enabled())
+        # A call replaces what an earlier call set, so that calls do not pile up: after the setting
+        # is back at its default no mode is active, and ops are as quick as before.
+        self._replaced: bool | None = None
+        now = current()
+        if now is not None and now.at_once:
+            self._replaced = now.grad
+            leave(now)
+        self._made: Mode | None = _at_once(bool(mode))
+        self._called = True
 
     def _settings(self) -> tuple[bool, bool]:
         return bool(self.mode), inference_enabled()
 
+    def _take_back(self) -> None:
+        """Undo what the call itself did: it was meant for a block, or for a decorated function."""
+        if not self._called:
+            return
+        self._called = False
+        if self._made is not None:
+            leave(self._made)
+        if self._replaced is not None:
+            _at_once(self._replaced)
+
     def __enter__(self) -> Any:
-        if self._at_once is not None:  # already in force since __init__
-            self._entered.append(self._at_once)
-            self._at_once = None
-            return None
+        self._take_back()
         return super().__enter__()
 
     def __call__(self, fn: F) -> F:
-        if self._at_once is not None:  # used as a decorator: the call itself sets nothing
-            leave(self._at_once)
-            self._at_once = None
+        self._take_back()
         return super().__call__(fn)
 
     def clone(self) -> Self:

@@ -207,7 +207,11 @@ class Run:
     def settle_leaf(self, leaf: TensorBase, g: Any) -> None:
         """The gradient of a leaf is complete: run its hooks, then store or hand it over."""
         extra = leaf.extra
+        # its id must not outlive it here, and what hooks were shown they may keep
+        mine = id(g) in self.owned
+        self.owned.discard(id(g))
         if extra is not None and extra.hooks and g is not None:
+            mine = False
             g = self.call_tensor_hooks(extra.hooks, g)
         node: Any = None
         if extra is not None and extra.accumulate is not None:
@@ -218,10 +222,12 @@ class Run:
                 target.grad = g
             if not self.store:
                 return
-        if node is not None and node.hooks is not None and node.hooks.pre:
-            g = self.call_pre_hooks(node.hooks.pre, g)
+        if node is not None and node.hooks is not None and (node.hooks.pre or node.hooks.post):
+            mine = False
+            if node.hooks.pre:
+                g = self.call_pre_hooks(node.hooks.pre, g)
         if g is not None:
-            self.store_leaf(leaf, g)
+            self.store_leaf(leaf, g, mine)
         if node is not None and node.hooks is not None and node.hooks.post:
             self.call_post_hooks(node.hooks.post, (), (self.as_tensor(g),))
         if extra is not None and extra.post_accumulate:
@@ -230,9 +236,12 @@ class Run:
                 if result is not None:
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
-    def store_leaf(self, leaf: TensorBase, g: Any) -> None:
+    def store_leaf(self, leaf: TensorBase, g: Any, mine: bool) -> None:
+        """Add to `.grad`; `mine`: nobody else holds the array, so the leaf may keep it."""
         if self.tensors:
             t: TensorBase = g
+            if self.record and leaf.held is None:
+                t = g.clone()  # as PyTorch does: the tensor may be another's gradient too
             if not self.record:
                 if leaf.held is not None:
                     mode = enter(False, False)
@@ -247,7 +256,7 @@ class Run:
             held = leaf.held
             if held is None:
                 like = leaf.array
-                if id(g) not in self.owned or g.base is not None or g.strides != like.strides:
+                if not mine or g.base is not None or g.strides != like.strides:
                     g = own_copy(g, like)
             t = wrap(g)
         if _threads() > 0:
@@ -325,7 +334,7 @@ class Run:
             raise
 
     def call_before(self, node: Node, g: Any) -> Any:
-        """Tensor hooks of the node's outputs, kept gradients, then the node's own pre-hooks."""
+        """Tensor hooks of the node's outputs, then the gradients that are to be kept."""
         hooks = node.hooks
         assert hooks is not None
         if hooks.tensor_pre is not None:
@@ -341,9 +350,15 @@ class Run:
                 mine = g if node.outs is None else g[nr]
                 if t is not None and mine is not None:
                     keep_grad(t, self.as_tensor(mine), self.tensors)
-        if hooks.pre:
-            g = self.call_pre_hooks(hooks.pre, g)
         return g
+
+    def own_pre_hooks(self, node: Node, hooks: Any, g: Any) -> Any:
+        """The node's own pre-hooks, which run only if the node does."""
+        try:
+            return self.call_pre_hooks(hooks, g)
+        except BaseException as error:
+            self.blame(node, error)
+            raise
 
     # --- the loop -----------------------------------------------------------------------------
     def run(self) -> None:
@@ -365,6 +380,8 @@ class Run:
                     target.grad = g if node.outs is None else g[target.nr]
                 if self.needed is not None and not self.leads_on(node):
                     continue
+            if node.hooks is not None and node.hooks.pre:
+                g = self.own_pre_hooks(node, node.hooks.pre, g)
             if node.op is None or node.packed:
                 outs = self.through_user(node, g)
             else:
@@ -441,6 +458,8 @@ class Run:
     def fresh(self, node: Node, g: Any, outs: Any, i: i64, out: Any) -> bool:
         """Whether nobody else holds the array `out`, so that a leaf may keep it."""
         if out is g or self.tensors or out is None or out.base is not None or node.packed:
+            return False
+        if node.op is None:  # a custom function may return any tensor of the user's
             return False
         if node.hooks is not None and node.hooks.post:  # they were shown it, and may keep it
             return False
@@ -639,9 +658,9 @@ def backward_scalar(t: TensorBase, keep: bool) -> bool:
         return False
     dtype = x.dtype
     if dtype is _F32:
-        g: Any = _ONE32
+        g: Any = _ONE32.copy()  # hooks may be shown it, and may write into it
     elif dtype is _F64:
-        g = _ONE64
+        g = _ONE64.copy()
     else:
         return False
     run = Run(keep, False, None, True)

@@ -11,7 +11,7 @@ from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, overwrite
 from rushlight.core.graph import Node, Plan, TensorBase, View, asks
 from rushlight.core.modes import current, state
-from rushlight.core.node import make_copy_slices, retain_on
+from rushlight.core.node import forget_retained, make_copy_slices, retain_on
 from rushlight.core.packed import before_write, pack_written
 from rushlight.core.record import evaluate, node_for, normal, recording, remember_all, slots
 from rushlight.core.tangents import Pending, foresee, fulfil, keep_tangents, old_tangent
@@ -168,19 +168,18 @@ def settle(target: TensorBase, node: Node | None, plan: Plan | None) -> None:
     if view is not None:
         rebase(target, view, node)
         return
-    old = target.node
-    target.node = node
-    target.index = 0
-    target.leaf = False
-    if target.extra is not None and target.extra.retains:
-        _carry_retained(target, old, node)
+    set_history(target, node, 0)
 
 
-def _carry_retained(target: TensorBase, old: Node | None, node: Node) -> None:
-    """`retain_grad` follows the tensor to its new value; hooks stay on the old one."""
-    if old is not None and old.hooks is not None and old.hooks.retain is not None:
-        old.hooks.retain.clear()
-    retain_on(target, node)
+def set_history(t: TensorBase, node: Node, index: i64) -> None:
+    """Make `t` output `index` of `node`. `retain_grad` follows the tensor to its new value; hooks
+    stay on the old one."""
+    forget_retained(t)
+    t.node = node
+    t.index = index
+    t.leaf = False
+    if t.extra is not None and t.extra.retains:
+        retain_on(t, node)
 
 
 def rebase(target: TensorBase, view: View, fn: Node) -> None:
@@ -200,6 +199,4 @@ def rebase(target: TensorBase, view: View, fn: Node) -> None:
         rest: tuple[int, ...] = tuple([0] * (len(fn.nexts) - 1)) if nrs is None else nrs[1:]
         node.nrs = (nr, *rest)
     node.wants = 1
-    base.node = node
-    base.index = 0
-    base.leaf = False
+    set_history(base, node, 0)

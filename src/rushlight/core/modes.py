@@ -44,6 +44,7 @@ class Mode:
         self.inference = inference
         self.outer = outer
         self.alive = True
+        self.at_once: bool = False  # set by a plain call, with no end in sight
         self.saving: Any = None if outer is None else outer.saving
         self.dual: Any = None if outer is None else outer.dual
 
@@ -97,13 +98,22 @@ def enter(grad: bool, inference: bool) -> Mode:
 
 
 def leave(mode: Mode) -> None:
-    """End a mode. Its number is given back once, however often this is called."""
+    """End a mode, and what plain calls set inside it. Its number is given back once, however
+    often this is called."""
+    inner = _mode.get()
+    while inner is not None and inner is not mode and inner.at_once:
+        _end(inner)
+        inner = inner.outer
+    _end(mode)
+    if inner is mode:
+        _mode.set(mode.outer)
+
+
+def _end(mode: Mode) -> None:
     if mode.alive:
         mode.alive = False
         with _lock:
             state.active -= 1
-    if _mode.get() is mode:
-        _mode.set(mode.outer)
 
 
 def next_number() -> i64:

@@ -31,7 +31,7 @@ from rushlight.core.hooks import RemovableHandle, register
 from rushlight.core.modes import enter, leave, next_number, state
 from rushlight.core.packed import Packed, open_packed, pack, rebuilt
 from rushlight.core.quiet import quietly
-from rushlight.core.record import DIFFERENTIABLE, apply, recording
+from rushlight.core.record import DIFFERENTIABLE, apply, recording, slots
 from rushlight.core.views import AsStrided, look, put
 from rushlight.core.where import Where
 from rushlight.errors import sentence
@@ -365,6 +365,26 @@ def retain_on(t: TensorBase, node: Node) -> None:
     if hooks.retain is None:
         hooks.retain = {}
     hooks.retain[int(t.index)] = weakref.ref(t)
+
+
+def forget_retained(t: TensorBase) -> None:
+    """Let the node `t` has now no longer store its gradient: `t` is about to get another."""
+    node = t.node
+    if node is not None and node.hooks is not None and node.hooks.retain is not None:
+        node.hooks.retain.pop(int(t.index), None)
+
+
+def renewed(t: TensorBase, node: Node) -> None:
+    """Give a stale view its new node; see `views.refresh`."""
+    forget_retained(t)
+    t.node = node
+    t.index = 0
+    t.leaf = False
+    if t.extra is not None and t.extra.retains:
+        retain_on(t, node)
+
+
+slots.renewed = renewed
 
 
 # --- saved values ---------------------------------------------------------------------------------

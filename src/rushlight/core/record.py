@@ -57,6 +57,7 @@ class Slots:
     def __init__(self) -> None:
         self.elementwise: Any = None
         self.edge_of_view: Any = None
+        self.renewed: Any = None  # gives a stale view its new node
         self.levels: i64 = 0  # of forward mode, alive anywhere; see `core.tangents`
         self.push: Any = None
         self.push_view: Any = None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.arrays.vocabulary import laid_out, overwrite
+from rushlight.arrays.vocabulary import full, laid_out, overwrite
 from rushlight.core.graph import (
     Node,
     Op,
@@ -144,9 +144,7 @@ def refresh(t: TensorBase, view: View) -> None:
         node.nrs = (base.index,)
     node.shapes = (base.array.shape,)
     node.dtypes = (base.array.dtype,)
-    t.node = node
-    t.index = 0
-    t.leaf = False
+    slots.renewed(t, node)
 
 
 def shapes_along(x: Any, ops: tuple[Op, ...]) -> tuple[Any, ...]:
@@ -226,14 +224,20 @@ class Put(Op):
         return hole, (look(g, self.ops) if node.needs(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = xs[0] * 0 if ts[0] is None else ts[0]
+        t = zeros_like(xs[0]) if ts[0] is None else ts[0]
         return put(t, self.ops, self.order, ts[1])
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros in the shape of an array or tensor, whatever its values are."""
+    raw = x.array if isinstance(x, TensorBase) else x
+    return full(x, raw.shape, 0, raw.dtype)
 
 
 def put(x: Any, ops: tuple[Op, ...], order: tuple[int, ...] | None, source: Any) -> Any:
     """`x` with what `ops` show of it replaced by `source` (None: zeros)."""
     if source is None:
-        source = look(x, ops) * 0
+        source = zeros_like(look(x, ops))
     op = Put(ops, order)
     if isinstance(x, TensorBase) or isinstance(source, TensorBase):
         return apply(op, x, source)

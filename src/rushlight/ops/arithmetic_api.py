@@ -12,7 +12,6 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
 from rushlight.ops.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
@@ -391,8 +390,9 @@ attach_operator("div", functions["div"], functions["div_"], swapped=False)
 
 @function(name="__rdiv__", free=False)
 def _rdiv(input: Any, other: Any) -> Any:
-    """`__rtruediv__` by its old name."""
-    return Operators.__rtruediv__(input, other)
+    """`__rtruediv__` by its old name. (Asked for that by name, a compiled class would first try
+    the other operand's division.)"""
+    return functions["reciprocal"](input) * other
 
 
 # --- the words of rules ---------------------------------------------------------------------------
