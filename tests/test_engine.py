@@ -367,3 +367,14 @@ def test_a_leaf_whose_data_was_replaced_keeps_its_second_derivative() -> None:
     (g,) = torch.autograd.grad(y, x, create_graph=True)
     assert g.item() == 27
     assert torch.autograd.grad(g, x)[0].item() == 18
+
+
+def test_a_zero_derivative_behind_a_gradient_that_asks() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    v = torch.tensor([3.0, 4.0], requires_grad=True)
+    (g,) = torch.autograd.grad((torch.relu(x) * v).sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [0, 0]
+    y = x**3
+    for expected in ([3, 12], [6, 12], [6, 6], [0, 0]):
+        (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        assert y.tolist() == expected

@@ -552,6 +552,7 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
         if tensors:
             saved = tuple([unpack(node, j) for j in range(len(saved))])
     n = len(saved)
+    mark: i64 = next_number() if tensors else 0
     rule = node.rule
     if rule is not None:
         if n == 2:
@@ -565,19 +566,51 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
         outs = op.vjp(node, g, saved[0], saved[1])
     else:
         outs = op.vjp(node, g, *saved)
-    return anchored(outs, saved) if tensors and n != 0 else outs
+    return anchored(node, outs, saved, mark) if tensors and n != 0 else outs
 
 
-def anchored(outs: Any, saved: tuple[Any, ...]) -> Any:
-    """Gradients computed from saved tensors that ask for gradients ask for them too, even where
-    the derivative is zero (relu): then differentiating again gives zeros, not an error."""
-    asking = [s for s in saved if isinstance(s, TensorBase) and asks(s)]
+def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
+    """Gradients computed from saved tensors that ask for gradients depend on them, even where the
+    derivative is zero (relu): differentiating again then gives zeros, not an error.
+
+    `mark` is the number of the last node before the rule ran: what is newer, the rule made.
+    """
+    asking = [j for j in range(len(saved)) if isinstance(saved[j], TensorBase) and asks(saved[j])]
     if not asking or not recording():
         return outs
-    return [
-        apply(Anchor(), out, *asking) if isinstance(out, TensorBase) and not asks(out) else out
-        for out in outs
-    ]
+    plan: Plan = node.op.plan
+    found: list[Any] = []
+    for i in range(len(outs)):
+        out = outs[i]
+        if isinstance(out, TensorBase):
+            ends = ends_of(out, mark)
+            bit: i64 = 1 << i if i < 62 else 0
+            missing: list[Any] = []
+            for j in asking:
+                t: TensorBase = saved[j]
+                reader: i64 = -1 if plan.variadic else plan.readers[j]
+                if reader & bit != 0 and (t.node if t.node is not None else t) not in ends:
+                    missing.append(t)
+            if missing:
+                out = apply(Anchor(), out, *missing)
+        found.append(out)
+    return found
+
+
+def ends_of(out: TensorBase, mark: i64) -> set[Any]:
+    """Where the edges of the nodes newer than `mark` behind `out` lead."""
+    ends: set[Any] = {out if out.node is None else out.node}
+    stack: list[Any] = [out.node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Node) and node.number > mark:
+            for target in node.nexts:
+                if isinstance(target, AccumulateGradBase):
+                    target = target.variable
+                if target is not None and target not in ends:
+                    ends.add(target)
+                    stack.append(target)
+    return ends
 
 
 class Anchor(Op):

@@ -117,7 +117,8 @@ class PowNumber(Numbered):
         e = self.exponent
         if e == 0:
             return (x * 0,)
-        return (2 * x if e == 2 else e * x ** (e - 1),)
+        # `2 * x` is quicker, but a tensor must stay a power to be differentiated to any order
+        return (2 * x if e == 2 and not isinstance(x, TensorBase) else e * x ** (e - 1),)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
