@@ -14,6 +14,7 @@ from rushlight import dtypes, tensor_memory
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
 from rushlight.core.graph import TensorBase, View, asks, factory, wrap
+from rushlight.core.modes import inference_enabled
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
@@ -137,6 +138,11 @@ class Tensor(Methods, metaclass=TensorClass):
         if value and self.array.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
+            )
+        if value and self.memory.inference and not inference_enabled():
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
             )
         self.leaf = value
 

@@ -271,7 +271,9 @@ def batched(
     allow_unused: bool, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """One backward pass for each row of the given gradients."""
-    size = next(g.shape[0] for g in start if g is not None)
+    if all(g is None or not g.shape for g in start):
+        raise ValueError("is_grads_batched=True wants grad_outputs with a batch dimension in front")
+    size = next(g.shape[0] for g in start if g is not None and g.shape)
     rows: list[tuple[Any, ...]] = []
     for i in range(size):
         last = i == size - 1

@@ -421,7 +421,8 @@ class Run:
         """Say which forward line an error belongs to that is passing through."""
         if isinstance(error, Exception):
             made = Where(node.code, node.offset)
-            advise(error, f"in the backward of {type(node).__name__}, made at {made}")
+            if type(node).__name__ not in str(error):  # else the error itself says whose it is
+                advise(error, f"in the backward of {type(node).__name__}, made at {made}")
             if self.check is not None:
                 self.check.failed(node)
 
