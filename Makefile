@@ -36,7 +36,7 @@ pure: $(VENV)/.dev ## remove the compiled modules: the sources are what runs
 	RUSHLIGHT_PURE=1 $(BIN)/python setup.py -q build_ext --inplace
 	@rm -f $(BUILT)
 
-bench: $(VENV)/.torch $(BUILT) ## time rushlight against PyTorch and NumPy
+bench: $(VENV)/.torch $(VENV)/.jax $(BUILT) ## time rushlight against PyTorch, JAX and NumPy
 	$(BIN)/python -m bench
 
 lint: $(VENV)/.dev ## ruff: rules and format
@@ -89,6 +89,10 @@ $(VENV)/.dev: $(VENV)/.installed
 # PyTorch is what results are compared with: this version, no other.
 $(VENV)/.torch: $(VENV)/.dev
 	$(PIP) install torch==2.13.0
+	@touch $@
+
+$(VENV)/.jax: $(VENV)/.dev
+	$(PIP) install jax jaxlib
 	@touch $@
 
 $(BUILT): $(SOURCES) | $(VENV)/.installed

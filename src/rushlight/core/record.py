@@ -326,7 +326,13 @@ def _keep(storage: Storage, kept: list[Storage]) -> None:
 def apply(op: Any, *xs: Any) -> Any:
     """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
-    return keep_record(op, xs, raws, evaluate(op, *raws))
+    y = evaluate(op, *raws)
+    if state.active == 0 and not isinstance(y, tuple):
+        for x in xs:
+            if isinstance(x, TensorBase) and asks(x):
+                return keep_record(op, xs, raws, y)
+        return wrap(normal(y))  # nobody asks: nothing to record
+    return keep_record(op, xs, raws, y)
 
 
 def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
