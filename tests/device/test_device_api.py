@@ -288,7 +288,7 @@ def test_without_cupy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
     ):  # fmt: skip
         with pytest.raises(AssertionError, match="^Torch not compiled with CUDA enabled") as error:
             ask()
-        assert "pip install rushlight[cuda12]" in str(error.value)
+        assert "pip install 'rushlight[cuda12]'" in str(error.value)
 
 
 # --- a tensor on the device -----------------------------------------------------------------------

@@ -21,8 +21,8 @@ __all__ = [
 _NO_CUPY: Final = (
     "Torch not compiled with CUDA enabled\n"
     "rushlight computes on NVIDIA GPUs through CuPy, which is not installed.\n"
-    "Install it with `pip install rushlight[cuda12]` or `pip install rushlight[cuda13]`, by the "
-    "version of CUDA that `nvidia-smi` shows."
+    "Install it with `pip install 'rushlight[cuda12]'` or `pip install 'rushlight[cuda13]'`, by "
+    "the version of CUDA that `nvidia-smi` shows."
 )
 _NO_GPU: Final = (
     "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed "

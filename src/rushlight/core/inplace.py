@@ -16,6 +16,7 @@ from rushlight.core.packed import before_write, pack_written
 from rushlight.core.record import evaluate, node_for, normal, recording, remember_all, slots
 from rushlight.core.tangents import Pending, foresee, fulfil, keep_tangents, old_tangent
 from rushlight.core.views import order_of, raise_forbidden
+from rushlight.errors import sentence
 from rushlight.native import i64
 
 __all__ = [
@@ -59,7 +60,12 @@ def check_history(target: TensorBase) -> None:
     if view is None:
         if target.leaf and target.node is None:
             raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
+                sentence(
+                    "a leaf Variable that requires grad is being used in an in-place operation.",
+                    "",
+                    "To update it, write inside `with torch.no_grad():`; to compute with it, write "
+                    "out of place (`y = x + 1`).",
+                )
             )
         return
     if view.how != "":

@@ -8,7 +8,12 @@ from typing import Any
 from rushlight.core.graph import TensorBase
 from rushlight.errors import dim_out_of_range
 
-__all__ = ["axes_of", "expect_tensor", "from_end", "one_dim", "some_dims"]
+__all__ = ["axes_of", "expect_tensor", "from_end", "one_dim", "raw_dtype", "some_dims"]
+
+
+def raw_dtype(x: Any) -> Any:
+    """The raw dtype of an array or a tensor."""
+    return x.array.dtype if isinstance(x, TensorBase) else x.dtype
 
 
 def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1) -> None:

@@ -14,6 +14,7 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
+from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
 from rushlight.ops.run import operand, result_dtype
 from rushlight.ops.table import function, functions, methods, op, public, word_for
@@ -97,11 +98,6 @@ def number_from(x: Any, function: str, name: str) -> Any:
 
 
 # --- what rules ask of arrays and tensors ---------------------------------------------------------
-def raw_dtype(x: Any) -> Any:
-    """The raw dtype of an array or a tensor."""
-    return x.array.dtype if isinstance(x, TensorBase) else x.dtype
-
-
 def integral(x: Any) -> bool:
     """Whether an array or tensor holds integers or bools."""
     kind: str = raw_dtype(x).kind

@@ -26,7 +26,7 @@ from rushlight.core.families import Reduce
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply, recording
 from rushlight.core.tangents import refuse_out
-from rushlight.ops.arguments import axes_of, one_dim, some_dims
+from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
 from rushlight.ops.run import put
 
 __all__ = [
@@ -42,11 +42,6 @@ _C_NAMES: Final = {dtypes.float32: "float", dtypes.float64: "double", dtypes.int
 
 
 # --- in rules -------------------------------------------------------------------------------------
-def raw_dtype(x: Any) -> Any:
-    """The raw dtype of an array or a tensor."""
-    return x.array.dtype if isinstance(x, TensorBase) else x.dtype
-
-
 def wide(x: Any) -> Any:
     """Low precision as float32, to compute in; anything else as it is."""
     return cast(x, _FLOAT32) if low_precision(raw_dtype(x)) else x

@@ -17,7 +17,7 @@ from rushlight.core.inplace import check_partial_overlap, check_writable, settle
 from rushlight.core.record import apply, node_for, remember_all, slots
 from rushlight.core.tangents import foresee, fulfil, keep_tangents
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, raw_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, methods, op
 
@@ -25,11 +25,6 @@ __all__ = [
     "Copy", "Fill", "FillWith", "Zero", "copy_into", "edges", "fill_with", "number_for",
     "raw_dtype", "same_device", "scalar_for", "write_directly", "zeros_for",
 ]  # fmt: skip
-
-
-def raw_dtype(x: Any) -> Any:
-    """The raw dtype of an array or a tensor."""
-    return x.array.dtype if isinstance(x, TensorBase) else x.dtype
 
 
 def zeros_for(node: Node, position: int, g: Any) -> Any:
