@@ -51,14 +51,18 @@ DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_
 
 class Slots:
     """Filled by higher layers: `elementwise` resolves dtypes and devices off the fast path,
-    `edge_of_view` gives the edge of a view whose base may have changed, `transform` takes over
-    while transforms are live."""
+    `edge_of_view` gives the edge of a view whose base may have changed, `batched` takes over while
+    `vmap` is live, `profile` stands around every op while a profiler is."""
 
     def __init__(self) -> None:
         self.elementwise: Any = None
         self.edge_of_view: Any = None
         self.renewed: Any = None  # gives a stale view its new node
         self.levels: i64 = 0  # of forward mode, alive anywhere; see `core.tangents`
+        self.batches: i64 = 0  # levels of vmap, alive anywhere; see `core.batches`
+        self.batched: Any = None  # batched(op, raws): the result, or None if no input is batched
+        self.lifted: Any = None  # lifted(xs): the operands at the deepest level among them
+        self.profile: Any = None  # profile(op, raws): `compute`, timed
         self.push: Any = None
         self.push_view: Any = None
         self.push_views: Any = None
@@ -99,6 +103,17 @@ def finish(t: TensorBase) -> TensorBase:
 
 def evaluate(op: Any, *raws: Any) -> Any:
     """`op.forward(*raws)`, with PyTorch's silence and PyTorch's errors."""
+    if state.active != 0 and slots.profile is not None:
+        return slots.profile(op, raws)
+    return compute(op, raws)
+
+
+def compute(op: Any, raws: tuple[Any, ...]) -> Any:
+    """`evaluate`, seen by no profiler."""
+    if slots.batches != 0:
+        found = slots.batched(op, raws)
+        if found is not None:
+            return found
     state.busy = True
     try:
         y = op.forward(*raws)

@@ -49,7 +49,10 @@ def look_at(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""
     raw = x.array
     try:
-        y = op.forward(raw)
+        if state.active != 0 and slots.profile is not None:
+            y = slots.profile(op, (raw,))
+        else:
+            y = op.forward(raw)
     except Exception as error:
         raise op.explain(error, (raw,)) from None
     t = wrap_as(y, x.memory)
