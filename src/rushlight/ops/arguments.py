@@ -8,7 +8,10 @@ from typing import Any
 from rushlight.core.graph import TensorBase
 from rushlight.errors import dim_out_of_range
 
-__all__ = ["axes_of", "expect_tensor", "from_end", "one_dim", "raw_dtype", "some_dims"]
+__all__ = [
+    "axes_of", "expect_tensor", "from_end", "ints", "one_dim", "one_int", "raw_dtype", "some_dims",
+    "tuple_of_ints",
+]  # fmt: skip
 
 
 def raw_dtype(x: Any) -> Any:
@@ -72,3 +75,40 @@ def some_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | N
 def axes_of(dims: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """All the axes that `dims` means for an array of `rank` dimensions, as negative ints."""
     return tuple(range(-rank, 0)) if dims is None else dims
+
+
+def ints(function_name: str, name: str, given: Any) -> tuple[int, ...]:
+    """What the user wrote as sizes or dims, `f(2, 3)` or `f((2, 3))`, as a tuple of ints."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        given = given[0]
+    elif not given:
+        raise TypeError(f'{function_name}() missing 1 required positional arguments: "{name}"')
+    found = []
+    for position, item in enumerate(given):
+        if not hasattr(item, "__index__"):
+            raise TypeError(
+                f"{function_name}(): argument '{name}' failed to unpack the object at pos "
+                f'{position + 1} with error "type must be tuple of ints,but got '
+                f'{type(item).__name__}"'
+            )
+        found.append(int(item.__index__()))
+    return tuple(found)
+
+
+def tuple_of_ints(function_name: str, name: str, given: Any, position: int) -> tuple[int, ...]:
+    if not isinstance(given, (tuple, list)):
+        raise TypeError(
+            f"{function_name}(): argument '{name}' (position {position}) must be tuple of ints, "
+            f"not {type(given).__name__}"
+        )
+    return ints(function_name, name, (given,))
+
+
+def one_int(function_name: str, name: str, given: Any, position: int) -> int:
+    """An int argument, or PyTorch's TypeError."""
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise TypeError(
+            f"{function_name}(): argument '{name}' (position {position}) must be int, "
+            f"not {type(given).__name__}"
+        )
+    return int(given.__index__())

@@ -11,15 +11,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arithmetic_api import (
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    raw_dtype,
-    zeros,
-)
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
 from rushlight.ops.pointwise import (
     Numbered,
     check_same_dtype,

@@ -15,13 +15,7 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply, binary, normal
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arithmetic_api import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-)
+from rushlight.ops.operands import attach_operator, check_tensors, integral, invalid, is_number
 from rushlight.ops.pointwise import answer_with, check_second, expose_pair, not_implemented
 from rushlight.ops.run import operand, put, result_dtype, run_out
 from rushlight.ops.samples import Draw

@@ -11,11 +11,8 @@ from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import unary
 from rushlight.core.views import look_at
-from rushlight.ops.arithmetic_api import (
-    check_tensors,
-    raw_dtype,
-    zeros,
-)
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import check_tensors, zeros
 from rushlight.ops.pointwise import (
     PI,
     answer_with,

@@ -14,8 +14,8 @@ from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, methods, op, public, word_for
-from rushlight.ops.view import Parts, Slice, Split, SplitWithSizes
-from rushlight.ops.view_parts import chunk_op, narrow_op, sizes_op, split_op
+from rushlight.ops.view_select import Slice, narrow_op
+from rushlight.ops.view_split import Parts, Split, SplitWithSizes, chunk_op, sizes_op, split_op
 
 __all__ = ["Clone", "LaidOut", "NarrowCopy", "RegionCopy"]
 

@@ -21,6 +21,7 @@ from rushlight.arrays.host import (
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish, recording
 from rushlight.dtypes import type_name
+from rushlight.ops.memory import lend
 from rushlight.ops.run import put
 from rushlight.ops.table import function
 
@@ -241,6 +242,7 @@ def from_numpy(ndarray: Any) -> Any:
     """
     if not is_array(ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
+    lend(ndarray)
     return finish(wrap(shared(ndarray)))
 
 

@@ -15,12 +15,8 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node
-from rushlight.ops.arithmetic_api import (
-    check_tensors,
-    integral,
-    raw_dtype,
-    zeros,
-)
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import check_tensors, integral, zeros
 from rushlight.ops.pointwise import (
     LN2,
     LN10,

@@ -12,10 +12,9 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, from_end, one_dim
+from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
-from rushlight.ops.view_api import ints, tuple_of_ints
 
 __all__ = ["Flip", "Roll", "Rot90"]
 

@@ -21,8 +21,9 @@ from rushlight.ops.join import Join, cat, stack, zeros_as
 from rushlight.ops.run import put, result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, namespaces, op, public
-from rushlight.ops.view import Slice, UnsafeView
-from rushlight.ops.view_api import expand, flatten, reshape
+from rushlight.ops.view_expand import expand
+from rushlight.ops.view_select import Slice
+from rushlight.ops.view_shape import UnsafeView, flatten, reshape
 
 __all__ = ["BlockDiag", "Cross"]
 

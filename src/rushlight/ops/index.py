@@ -21,12 +21,15 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import finish, node_for, normal, remember_all, slots
+from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
 from rushlight.core.views import look_at
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, word_for
-from rushlight.ops.view import Alias, Expand, Select, Slice, Unsqueeze, ViewShape
+from rushlight.ops.view_expand import Expand
+from rushlight.ops.view_select import Alias, Select, Slice
+from rushlight.ops.view_shape import ViewShape
+from rushlight.ops.view_squeeze import Unsqueeze
 from rushlight.ops.write import (
     FILL_WITH_IN_PLACE,
     copy_into,
@@ -265,12 +268,10 @@ def _int_shapes(arrays: tuple[Any, ...]) -> Iterator[tuple[int, ...]]:
 # --- running them ---------------------------------------------------------------------------------
 def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an `Indexed` op, keeping its index arrays only."""
+    if slots.batches != 0:
+        xs = slots.lifted(xs)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
-    try:
-        y = normal(what.forward(*raws))
-    except Exception as error:
-        raise what.explain(error, raws) from None
-    t = finish(wrap(y))
+    t = finish(wrap(normal(evaluate(what, *raws))))
     node = node_for(what, xs, raws)
     if node is not None:
         skip = what.skips

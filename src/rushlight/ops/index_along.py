@@ -14,7 +14,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.arithmetic_api import zeros
+from rushlight.ops.operands import zeros
 from rushlight.ops.places import (
     INDEX_DTYPES,
     Along,

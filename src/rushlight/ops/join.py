@@ -16,7 +16,8 @@ from rushlight.ops.arguments import from_end, one_dim
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
-from rushlight.ops.view_api import atleast_1d, atleast_2d, atleast_3d, reshape
+from rushlight.ops.view_shape import reshape
+from rushlight.ops.view_squeeze import atleast_1d, atleast_2d, atleast_3d
 
 __all__ = ["Cat", "Join", "Stack", "cat", "stack", "zeros_as"]
 

@@ -8,9 +8,10 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.contract import into
+from rushlight.ops.linalg_least_squares import tolerances
 from rushlight.ops.linalg_parts import check_square, floating, is_tensor, matrices, tensor_at
-from rushlight.ops.linalg_solve_api import inv, inv_ex
-from rushlight.ops.linalg_spectrum_api import eigvalsh, svdvals, tolerances
+from rushlight.ops.linalg_solve import inv, inv_ex
+from rushlight.ops.linalg_spectrum import eigvalsh, svdvals
 from rushlight.ops.norm import vector_norm
 from rushlight.ops.reducing import mismatch, numpy_names, tensor_of
 from rushlight.ops.table import function

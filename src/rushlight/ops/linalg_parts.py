@@ -1,6 +1,6 @@
 """What the files of linear algebra share: matrices in rules, checks, results with names.
 
-For `linalg_solve`, `linalg_factor`, `linalg_lu`, `linalg_spectrum` and `linalg_norm`.
+For the other `linalg_*` files.
 """
 
 from __future__ import annotations

@@ -1,33 +1,42 @@
-"""Linear systems: inverses, solutions, determinants. The public functions are in
-`linalg_solve_api`."""
+"""Inverses and linear systems, triangular ones too. Those by a positive matrix's factor are in
+`linalg_cholesky`.
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import copy, imag, inv, real, solve, total, triangle, window
-from rushlight.core.families import conj, is_complex
+from rushlight.arrays.vocabulary import copy, triangle, window
+from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import (
-    lower,
-    lower_solve,
+    check_info,
+    check_sides,
+    check_square,
+    floating,
+    lapack_only,
     mh,
     mt,
-    on_subspace,
+    named,
+    outdated,
     rows,
     square,
-    upper_solve,
+    tensor_at,
 )
-from rushlight.ops.table import op, word_for
+from rushlight.ops.matmul import broadcast_shapes
+from rushlight.ops.table import function, op, word_for
 
 __all__ = [
-    "CholeskyInverse", "CholeskySolve", "Cofactors", "Det", "Inv", "Slogdet", "Solve",
-    "SolveTriangular", "TriangularSolve",
+    "Inv", "Solve", "SolveTriangular", "TriangularSolve", "check_right_side", "inv", "inv_ex",
+    "solve",
 ]  # fmt: skip
 
 
+# --- inverses -------------------------------------------------------------------------------------
 @op
 class Inv(Op):
     """The inverse of a square matrix."""
@@ -36,7 +45,7 @@ class Inv(Op):
     inputs, outputs, saves = ("A",), ("inverse", "info"), ("inverse",)
 
     def forward(self, x: Any) -> Any:
-        return inv(x)
+        return v.inv(x)
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         return (-(mh(y) @ g[0] @ mh(y)),)
@@ -52,6 +61,70 @@ class Inv(Op):
         yield Inv(), square(draw, 2, 2, complex=True)
 
 
+def _inverted(A: Any, function: str) -> Any:
+    check_square(A.array, function)
+    floating(A.array, function)
+    return apply(Inv(), A)
+
+
+@function(method=False, free=False, namespace="linalg")
+def inv(A: Any, *, out: Any = None) -> Any:
+    """inv(A, *, out=None) -> Tensor
+
+    The inverse of a square matrix, or of each of a batch.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    tensor_at(A, "linalg_inv")
+    return into("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
+
+
+def _sure_inverse(A: Any) -> Any:
+    inverse, info = _inverted(A, "linalg.inv")
+    check_info("linalg.inv", info, "inv")
+    return inverse
+
+
+@function(method=False, free=False, namespace="linalg")
+def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
+    """inv_ex(A, *, check_errors=False, out=None) -> (Tensor, Tensor)
+
+    The inverse, and which pivot is zero (0: none), in place of an error.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    tensor_at(A, "linalg_inv_ex")
+    results = _inverted(A, "linalg.inv")
+    if check_errors:
+        check_info("linalg.inv_ex", results[1], "inv")
+    return named("linalg_inv_ex", return_types.linalg_inv_ex, results, out)
+
+
+@function()
+def inverse(input: Any, *, out: Any = None) -> Any:
+    """inverse(input, *, out=None) -> Tensor
+
+    Another name of `linalg.inv`.
+
+    >>> import rushlight as torch
+    >>> torch.inverse(torch.tensor([[4.]]))
+    tensor([[0.2500]])
+    """
+    tensor_at(input, "inverse", "input")
+    return inv(input, out=out)
+
+
+@word_for("inv")
+def _inv(x: Any) -> Any:
+    return apply(Inv(), x)
+
+
+# --- systems --------------------------------------------------------------------------------------
 @op
 class Solve(Op):
     """The X of A X = B (X A = B unless `left`); with `vector`, B has one dimension less."""
@@ -68,8 +141,8 @@ class Solve(Op):
 
     def solved(self, a: Any, b: Any) -> Any:
         if self.left:
-            return solve(a, b)
-        x, info = solve(mt(a), mt(b))
+            return v.solve(a, b)
+        x, info = v.solve(mt(a), mt(b))
         return mt(x), info
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -108,6 +181,64 @@ class Solve(Op):
         yield Solve(left=False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
 
 
+def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
+    a, b = tensor_at(A, function), tensor_at(B, function, "B", 2)
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{dtypes.of(a.dtype).scalar_type} and B of type {dtypes.of(b.dtype).scalar_type} "
+            "instead"
+        )
+    check_square(a, "linalg.solve")
+    floating(a, "linalg.solve")
+    vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape)
+    check_sides(a, b[..., None] if vector else b, left, "linalg.solve")
+    return apply(Solve(bool(left), vector), A, B)
+
+
+@function(method=False, free=False, namespace="linalg")
+def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+    """solve(A, B, *, left=True, out=None) -> Tensor
+
+    The X of A X = B, or of X A = B unless `left`; B may be a vector.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+    """
+    return into("linalg_solve", (A, B), out, lambda: _sure_solution(A, B, left))
+
+
+def _sure_solution(A: Any, B: Any, left: bool) -> Any:
+    result, info = _solved(A, B, left, "linalg_solve")
+    check_info("torch.linalg.solve", info, "solve")
+    return result
+
+
+@function(method=False, free=False, namespace="linalg")
+def solve_ex(
+    A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """solve_ex(A, B, *, left=True, check_errors=False, out=None) -> (Tensor, Tensor)
+
+    As `solve`, with a second result that says which pivot is zero (0: none), in place of an error.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.solve_ex(torch.eye(2), torch.ones(2)).info
+    tensor(0, dtype=torch.int32)
+    """
+    results = _solved(A, B, left, "linalg_solve_ex")
+    if check_errors:
+        check_info("torch.linalg.solve_ex", results[1], "solve")
+    return named("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
+
+
+@word_for("solve")
+def _solve(a: Any, b: Any) -> Any:
+    return apply(Solve(), a, b)
+
+
+# --- triangles ------------------------------------------------------------------------------------
 @op
 class SolveTriangular(Op):
     """The X of A X = B (X A = B unless `left`) for a triangle A, with ones on it if `unit`."""
@@ -160,6 +291,53 @@ class SolveTriangular(Op):
         yield SolveTriangular(True, False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
 
 
+@function(method=False, free=False, namespace="linalg")
+def solve_triangular(
+    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
+) -> Any:
+    """solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None) -> Tensor
+
+    The X of A X = B (X A = B unless `left`) for a triangle A; its other triangle is not read.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.solve_triangular(torch.tensor([[2.]]), torch.tensor([[1.]]), upper=True)
+    tensor([[0.5000]])
+    """
+    a = tensor_at(A, "linalg_solve_triangular", "input")
+    b = tensor_at(B, "linalg_solve_triangular", "B", 2)
+    check_square(a, "linalg.solve_triangular")
+    check_sides(a, b, left, "linalg.solve_triangular")
+    lapack_only(a, "triangular_solve_cpu")
+    what = SolveTriangular(bool(upper), bool(left), bool(unitriangular))
+    if a.dtype != b.dtype:
+        B = B.to(dtypes.of(a.dtype))
+    return into("linalg_solve_triangular", (A, B), out, lambda: apply(what, A, B))
+
+
+@word_for("solve_triangular")
+def _solve_triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    return apply(SolveTriangular(upper, True, unit), a, b)
+
+
+def check_right_side(B: Any, A: Any, function: str) -> None:
+    """PyTorch's checks of the older functions, which take the right side first."""
+    a, b = A.array, B.array
+    check_square(a, "")
+    if b.shape[-2] != a.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {function}: each A matrix is {a.shape[-2]} by "
+            f"{a.shape[-1]} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
+        )
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            "Expected b and A to have the same dtype, but found b of type "
+            f"{dtypes.of(b.dtype).scalar_type} and A of type {dtypes.of(a.dtype).scalar_type} "
+            "instead."
+        )
+    lapack_only(a, function + "_cpu")
+    broadcast_shapes(b.shape[:-2], a.shape[:-2])
+
+
 @op
 class TriangularSolve(Op):
     """The older form: the right side first, A transposed at will, and A as a second result."""
@@ -206,199 +384,33 @@ class TriangularSolve(Op):
         yield TriangularSolve(True, True), draw.complex(2, 3), square(draw, 2, 2, complex=True)
 
 
-class Factored(Op):
-    """An op of a triangular factor L (U = Lᴴ if `upper`) of a positive matrix K = L Lᴴ."""
+@function()
+def triangular_solve(
+    input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False,
+    *, out: Any = None,
+) -> Any:  # fmt: skip
+    """triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None)
 
-    params = ("upper",)
+    The X of A X = b for a triangle A, and a copy of A. Deprecated, in PyTorch too: write
+    `linalg.solve_triangular`.
 
-    def __init__(self, upper: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
-
-    def solved(self, factor: Any, b: Any) -> Any:
-        """inv(K) @ b."""
-        if self.upper:
-            return upper_solve(factor, lower_solve(mh(factor), b))
-        return upper_solve(mh(factor), lower_solve(factor, b))
-
-    def pulled(self, gk: Any, factor: Any) -> Any:
-        """The gradient of the factor from the gradient of K. PyTorch gives both triangles of it."""
-        both = gk + mh(gk)
-        return factor @ both if self.upper else both @ factor
-
-    def pushed(self, t: Any, factor: Any) -> Any:
-        """The tangent of K from that of the factor."""
-        half = mh(t) @ factor if self.upper else t @ mh(factor)
-        return half + mh(half)
-
-
-@op
-class CholeskySolve(Factored):
-    """The X of K X = B."""
-
-    name = "cholesky_solve"
-    inputs, saves = ("self", "input2"), ("input2", "result")
-
-    def forward(self, b: Any, factor: Any) -> Any:
-        return self.solved(factor, b)
-
-    def vjp(self, node: Node, g: Any, factor: Any, x: Any) -> Any:
-        step = self.solved(factor, g)
-        return step, self.pulled(-(step @ mh(x)), factor) if node.needs(1) else None
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = ts[0]
-        if ts[1] is not None:
-            moved = self.pushed(ts[1], xs[1]) @ y
-            t = -moved if t is None else t - moved
-        return self.solved(xs[1], t)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        low, high = on_subspace(CholeskySolve, lower, 1), on_subspace(CholeskySolve, _upper, 1)
-        yield low(), draw.real(3, 2), lower(square(draw, 3, 3))
-        yield high(True), draw.real(3, 2), _upper(square(draw, 3, 3))
-        yield low(), draw.real(2, 2, 1), lower(square(draw, 2, 2))
-        yield low(), draw.complex(2, 3), lower(square(draw, 2, 2, complex=True))
-
-
-@op
-class CholeskyInverse(Factored):
-    """The inverse of K."""
-
-    name, saves = "cholesky_inverse", ("self", "result")
-
-    def forward(self, factor: Any) -> Any:
-        if self.upper:
-            half, _ = inv(triangle(factor, 0, False))
-            return half @ mh(half)
-        half, _ = inv(triangle(factor, 0, True))
-        return mh(half) @ half
-
-    def vjp(self, node: Node, g: Any, factor: Any, y: Any) -> Any:
-        return (self.pulled(-(y @ g @ y), factor),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return -(y @ self.pushed(ts[0], xs[0]) @ y)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        low, high = on_subspace(CholeskyInverse, lower), on_subspace(CholeskyInverse, _upper)
-        yield low(), lower(square(draw, 3, 3))
-        yield high(True), _upper(square(draw, 2, 2, 2))
-        yield low(), lower(square(draw, 2, 2, complex=True))
-
-
-def _upper(x: Any) -> Any:
-    return triangle(x, 0, False)
-
-
-# --- determinants ---------------------------------------------------------------------------------
-@op
-class Cofactors(Op):
-    """The derivative of the determinant by each element."""
-
-    name, saves = "linalg_cofactors", ("self", "result")
-
-    def forward(self, x: Any) -> Any:
-        return v.cofactors(x)
-
-    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        turned = mh(inv(x)[0])
-        whole = total(conj(y) * g, (-2, -1), True)
-        return (turned * whole - conj(y) @ mt(g) @ turned,)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        turned = mt(inv(xs[0])[0])
-        return y * total(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Cofactors(), square(draw, 3, 3)
-        yield Cofactors(), square(draw, 2, 2, 2, complex=True)
-        yield Cofactors(), draw.real(1, 1)
-
-
-@op
-class Det(Op):
-    """The determinant; its gradient is right for matrices without inverse too."""
-
-    name = "linalg_det"
-    inputs, saves = ("A",), ("A",)
-
-    def forward(self, x: Any) -> Any:
-        return v.det(x)
-
-    def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (rows(rows(g)) * conj(v.cofactors(x)),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Det(), square(draw, 3, 3)
-        yield Det(), square(draw, 2, 1, 2, 2)
-        yield Det(), draw.real(0, 0)
-        yield Det(), square(draw, 2, 2, complex=True)
-
-
-@op
-class Slogdet(Op):
-    """The sign of the determinant and the logarithm of its magnitude."""
-
-    name = "linalg_slogdet"
-    inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
-
-    def forward(self, x: Any) -> Any:
-        return v.slogdet(x)
-
-    def vjp(self, node: Node, g: Any, x: Any, sign: Any) -> Any:
-        step = g[1]
-        if is_complex(sign):  # a phase moves; a sign of 1 or -1 does not
-            step = step - 1j * imag(conj(g[0]) * sign)
-        return (rows(rows(step)) * mh(inv(x)[0]),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        step = total(mt(inv(xs[0])[0]) * ts[0], (-2, -1), False)
-        if is_complex(step):
-            return 1j * imag(step) * y[0], real(step)
-        return step * 0, step
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Slogdet(), square(draw, 3, 3)
-        yield Slogdet(), square(draw, 2, 1, 2, 2)
-        yield Slogdet(), draw.real(0, 0)
-        yield Slogdet(), square(draw, 2, 2, complex=True)
-
-
-# --- words ----------------------------------------------------------------------------------------
-@word_for("inv")
-def _inv(x: Any) -> Any:
-    return apply(Inv(), x)
-
-
-@word_for("solve")
-def _solve(a: Any, b: Any) -> Any:
-    return apply(Solve(), a, b)
-
-
-@word_for("solve_triangular")
-def _solve_triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    return apply(SolveTriangular(upper, True, unit), a, b)
-
-
-@word_for("det")
-def _det(x: Any) -> Any:
-    return apply(Det(), x)
-
-
-@word_for("slogdet")
-def _slogdet(x: Any) -> Any:
-    return apply(Slogdet(), x)
-
-
-@word_for("cofactors")
-def _cofactors(x: Any) -> Any:
-    return apply(Cofactors(), x)
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.]])).solution
+    tensor([[0.5000]])
+    """
+    outdated("triangular_solve", "solve_triangular")
+    b, a = tensor_at(input, "triangular_solve", "input"), tensor_at(A, "triangular_solve", "A", 2)
+    for name, array in (("b", b), ("A", a)):
+        if array.ndim < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it "
+                f"has {array.ndim} dimensions instead"
+            )
+    check_right_side(input, A, "triangular_solve")
+    what = TriangularSolve(bool(upper), bool(transpose), bool(unitriangular))
+    if a.shape[:-2] != b.shape[:-2]:
+        batch = broadcast_shapes(b.shape[:-2], a.shape[:-2])
+        A = A.expand((*batch, *a.shape[-2:]))
+    results = apply(what, input, A)
+    return named("triangular_solve", return_types.triangular_solve, results, out)

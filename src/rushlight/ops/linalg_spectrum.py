@@ -1,5 +1,4 @@
-"""Eigenvalues and singular values, and what is made of them: pseudo-inverse, least squares. The
-public functions are in `linalg_spectrum_api`.
+"""Eigenvalues and singular values.
 
 Note [Phases]
     Eigenvectors and singular vectors are known up to a sign, complex ones up to a phase. The rules
@@ -8,46 +7,39 @@ Note [Phases]
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from rushlight import dtypes
+from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import (
-    concat,
-    full,
-    greater,
-    imag,
-    largest,
-    maximum,
-    pinv,
-    real,
-    total,
-    where,
-    window,
-)
+from rushlight.arrays.vocabulary import concat, imag, real, total, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import (
     LinAlgError,
+    check_square,
     columns,
     diag,
     diagonal_of,
     eye,
+    floating,
     hermitian,
+    lapack_only,
+    matrices,
     mh,
+    named,
     on_subspace,
     positive,
     quotient,
     rows,
     square,
+    tensor_at,
 )
 from rushlight.ops.reducing import raw_dtype
-from rushlight.ops.table import op, word_for
+from rushlight.ops.table import function, op, word_for
 
-__all__ = ["Eig", "Eigh", "Lstsq", "Pinv", "Svd"]
-
-_SOME: Final = ("gels", "gelsd", "gelss")  # the drivers of `lstsq` that tell the residuals
+__all__ = ["Eig", "Eigh", "Svd", "eigh", "eigvalsh", "failed", "linalg_svd", "svdvals"]
 
 
 def gaps(values: Any) -> Any:
@@ -60,15 +52,7 @@ def off_diagonal(x: Any) -> Any:
     return where(eye(x, x.shape[-1]), 0, x)
 
 
-def failed(function: str, x: Any) -> Exception:
-    """PyTorch's error for a decomposition that LAPACK gave up."""
-    where_ = "(Batch element 0): " if x.ndim > 2 else ""
-    return LinAlgError(
-        f"{function}: {where_}The algorithm failed to converge because the input matrix "
-        "contained non-finite values."
-    )
-
-
+# --- eigenvalues of Hermitian matrices ------------------------------------------------------------
 @op
 class Eigh(Op):
     """Eigenvalues and eigenvectors of a Hermitian matrix; one of its triangles is read."""
@@ -104,6 +88,49 @@ class Eigh(Op):
         yield kind(), draw.real(0, 0)
 
 
+@word_for("eigh")
+def _eigh(x: Any, lower: bool) -> Any:
+    return apply(Eigh(lower), x)
+
+
+def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
+    array = tensor_at(A, function, "input")
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    check_square(array, "linalg.eigh")
+    lapack_only(array, "linalg_eigh_cpu")
+    return apply(Eigh(UPLO.upper() == "L"), A)
+
+
+@function(method=False, free=False, namespace="linalg")
+def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """eigh(A, UPLO='L', *, out=None) -> (Tensor, Tensor)
+
+    Eigenvalues, in rising order, and eigenvectors, as columns, of a Hermitian matrix, of which the
+    lower triangle ("L") or the upper one ("U") is read.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eigh(torch.tensor([[3., 0.], [0., 2.]])).eigenvalues
+    tensor([2., 3.])
+    """
+    results = _checked_eigh(A, UPLO, "linalg_eigh")
+    return named("linalg_eigh", return_types.linalg_eigh, results, out)
+
+
+@function(method=False, free=False, namespace="linalg")
+def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """eigvalsh(A, UPLO='L', *, out=None) -> Tensor
+
+    The eigenvalues of a Hermitian matrix, in rising order.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[3., 0.], [0., 2.]]))
+    tensor([2., 3.])
+    """
+    return into("linalg_eigvalsh", (A,), out, lambda: _checked_eigh(A, UPLO, "linalg_eigvalsh")[0])
+
+
+# --- eigenvalues of any square matrix -------------------------------------------------------------
 @op
 class Eig(Op):
     """Eigenvalues and eigenvectors of any square matrix, all complex."""
@@ -138,6 +165,57 @@ class Eig(Op):
         yield Eig(), positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
         yield Eig(), positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
         yield Eig(), draw.real(0, 0)
+
+
+@word_for("eig")
+def _eig(x: Any) -> Any:
+    return apply(Eig(), x)
+
+
+def _checked_eig(A: Any, name: str) -> Any:
+    array = tensor_at(A, "linalg_" + name, "input")
+    check_square(array, "linalg." + name)
+    dtype = dtypes.of(array.dtype)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"Unknown Complex ScalarType for {dtype.scalar_type}")
+    lapack_only(array, "linalg_eig_out_cpu")
+    return apply(Eig(), A)
+
+
+@function(method=False, free=False, namespace="linalg", name="eig")
+def linalg_eig(A: Any, *, out: Any = None) -> Any:
+    """eig(A, *, out=None) -> (Tensor, Tensor)
+
+    Eigenvalues and eigenvectors, as columns, of a square matrix. They are complex.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
+    tensor([2.+0.j, 3.+0.j])
+    """
+    return named("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
+
+
+@function(method=False, free=False, namespace="linalg")
+def eigvals(A: Any, *, out: Any = None) -> Any:
+    """eigvals(A, *, out=None) -> Tensor
+
+    The eigenvalues of a square matrix. They are complex.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
+    tensor([2.+0.j, 3.+0.j])
+    """
+    return into("linalg_eigvals", (A,), out, lambda: _checked_eig(A, "eigvals")[0])
+
+
+# --- singular values ------------------------------------------------------------------------------
+def failed(function: str, x: Any) -> Exception:
+    """PyTorch's error for a decomposition that LAPACK gave up."""
+    where_ = "(Batch element 0): " if x.ndim > 2 else ""
+    return LinAlgError(
+        f"{function}: {where_}The algorithm failed to converge because the input matrix "
+        "contained non-finite values."
+    )
 
 
 @op
@@ -218,154 +296,75 @@ class Svd(Op):
         yield Svd(), draw.real(0, 2)
 
 
-@op
-class Pinv(Op):
-    """The pseudo-inverse. Singular values up to max(atol, rtol · the largest) count as zero."""
-
-    name = "linalg_pinv"
-    inputs, saves = ("self", "atol", "rtol"), ("self", "result")
-    params = ("hermitian",)
-
-    def __init__(self, hermitian: bool = False) -> None:
-        super().__init__()
-        self.hermitian = hermitian
-
-    def forward(self, x: Any, atol: Any, rtol: Any) -> Any:
-        m, n = x.shape[-2:]
-        if m == 0 or n == 0:
-            return full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
-        if self.hermitian:
-            values, u = v.eigh(x, True)
-            sizes, vh = v.absolute(values), mh(u)
-        else:
-            u, values, vh = v.svd(x, False)
-            sizes = values
-        # tolerances may be arrays, one number a matrix
-        atol = rows(atol) if hasattr(atol, "shape") else atol
-        rtol = rows(rtol) if hasattr(rtol, "shape") else rtol
-        least = maximum(atol, rtol * largest(sizes, (-1,), True))
-        kept = greater(sizes, least)
-        inverse = where(kept, 1 / where(kept, values, 1), 0)
-        return mh(vh) @ (rows(inverse) * mh(u))
-
-    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.svd", xs[0]) if "SVD" in str(error) else error
-
-    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        return pinv_back(g, x, y), None, None
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return pinv_forth(ts[0], xs[0], y)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Pinv(), square(draw, 3, 3), 0.0, 1e-15
-        yield Pinv(), draw.real(4, 2), 0.0, 1e-15
-        yield Pinv(), draw.real(2, 2, 3), 0.0, 1e-15
-        yield Pinv(), draw.real(0, 2), 0.0, 1e-15
-        yield Pinv(), draw.complex(3, 2), 0.0, 1e-15
-
-
-def pinv_back(g: Any, x: Any, y: Any) -> Any:
-    """The gradient of a matrix `x` from that of its pseudo-inverse `y`, of whatever rank."""
-    gh, yh = mh(g), mh(y)
-    found = -(yh @ g @ yh)
-    left = gh @ y @ yh
-    right = yh @ y @ gh
-    return found + (left - x @ (y @ left)) + (right - (right @ y) @ x)
-
-
-def pinv_forth(t: Any, x: Any, y: Any) -> Any:
-    """The tangent of the pseudo-inverse."""
-    th, yh = mh(t), mh(y)
-    left, right = y @ yh @ th, th @ yh @ y
-    return -(y @ t @ y) + (left - (left @ x) @ y) + (right - y @ (x @ right))
-
-
-@op
-class Lstsq(Op):
-    """The X that makes A X - B shortest: its solution, residuals, and the rank of A."""
-
-    name = "linalg_lstsq"
-    inputs = ("self", "b")
-    outputs = ("solution", "residuals", "rank", "singular_values")
-    saves, params = ("self", "b", "solution"), ("rcond", "driver", "vector")
-
-    def __init__(self, rcond: float, driver: str, vector: bool = False) -> None:
-        super().__init__()
-        self.rcond = rcond
-        self.driver = driver
-        self.vector = vector  # B has one dimension less
-
-    def wide(self, b: Any) -> Any:
-        return rows(b) if self.vector else b
-
-    def slim(self, x: Any) -> Any:
-        return window(x, (..., 0)) if self.vector else x
-
-    def tells(self, a: Any) -> bool:
-        """Whether residuals are told: they are of an overdetermined system of full rank."""
-        return self.driver in _SOME and bool(a.shape[-2] > a.shape[-1])
-
-    def forward(self, a: Any, b: Any) -> Any:
-        b = self.wide(b)
-        x, rank, values = v.least_squares(a, b, self.rcond)
-        nothing = full(values, (0,), 0, raw_dtype(values))
-        residuals = nothing
-        if self.tells(a):
-            gap = v.absolute(a @ x - b)
-            residuals = total(gap * gap, (-2,), False)
-        told = values if self.driver in ("gelsd", "gelss") else nothing
-        return self.slim(x), residuals, rank, told
-
-    def vjp(self, node: Node, g: Any, a: Any, b: Any, x: Any) -> Any:
-        gx, b, x = self.wide(g[0]), self.wide(b), self.wide(x)
-        y = pinv(a)
-        ga = pinv_back(gx @ mh(b), a, y)
-        gb = mh(y) @ gx
-        if self.tells(a):
-            gap = 2 * columns(g[1]) * (a @ x - b)
-            ga, gb = ga + gap @ mh(x), gb - gap
-        return ga, self.slim(gb)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        (a, b), (ta, tb) = xs, ts
-        ta, tb = a * 0 if ta is None else ta, b * 0 if tb is None else tb
-        x, residuals, rank, values = y
-        b, tb, x = self.wide(b), self.wide(tb), self.wide(x)
-        p = pinv(a)
-        t = pinv_forth(ta, a, p) @ b + p @ tb
-        if self.tells(a):
-            step = conj(a @ x - b) * (ta @ x - tb)
-            residuals = 2 * total(real(step) if is_complex(step) else step, (-2,), False)
-        return self.slim(t), residuals, rank * 0, values * 0
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Lstsq(1e-15, "gelsy"), draw.real(4, 2), draw.real(4, 3)
-        yield Lstsq(1e-15, "gelsy"), draw.real(2, 3), draw.real(2, 1)
-        yield Lstsq(1e-15, "gels"), draw.real(2, 4, 2), draw.real(2, 4, 1)
-        yield Lstsq(1e-15, "gels", True), draw.real(3, 2), draw.real(3)
-        yield Lstsq(1e-15, "gels"), draw.complex(3, 2), draw.complex(3, 1)
-
-
-# --- words ----------------------------------------------------------------------------------------
-@word_for("eigh")
-def _eigh(x: Any, lower: bool) -> Any:
-    return apply(Eigh(lower), x)
-
-
-@word_for("eig")
-def _eig(x: Any) -> Any:
-    return apply(Eig(), x)
-
-
 @word_for("svd")
 def _svd(x: Any, full: bool) -> Any:
     return apply(Svd(full), x)
 
 
-@word_for("pinv")
-def _pinv(x: Any) -> Any:
-    longest = max(x.shape[-2:])
-    return apply(Pinv(), x, 0.0, longest * dtypes.finfo(dtypes.of(x.array.dtype)).eps)
+def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
+    matrices(A.array, "linalg.svd")
+    floating(A.array, "linalg.svd")
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+            "cuSOLVER backend."
+        )
+    return apply(Svd(bool(full_matrices)), A)
+
+
+@function(method=False, free=False, namespace="linalg", name="svd")
+def linalg_svd(
+    A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> Any:
+    """svd(A, full_matrices=True, *, driver=None, out=None) -> (Tensor, Tensor, Tensor)
+
+    U, the singular values S in falling order, and Vᴴ, with A = U diag(S) Vᴴ.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.svd(torch.tensor([[0., 2.], [3., 0.]])).S
+    tensor([3., 2.])
+    """
+    tensor_at(A, "linalg_svd")
+    results = _checked_svd(A, full_matrices, driver)
+    return named("linalg_svd", return_types.linalg_svd, results, out)
+
+
+@function(method=False, free=False, namespace="linalg")
+def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
+    """svdvals(A, *, driver=None, out=None) -> Tensor
+
+    The singular values, in falling order.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [3., 0.]]))
+    tensor([3., 2.])
+    """
+    tensor_at(A, "linalg_svdvals")
+    return into("linalg_svdvals", (A,), out, lambda: _checked_svd(A, False, driver)[1])
+
+
+@function()
+def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """svd(input, some=True, compute_uv=True, *, out=None) -> (Tensor, Tensor, Tensor)
+
+    The older form of `linalg.svd`, with V in place of Vᴴ.
+
+    >>> import rushlight as torch
+    >>> torch.svd(torch.tensor([[0., 2.], [3., 0.]])).S
+    tensor([3., 2.])
+    """
+    array = tensor_at(input, "svd", "input")
+    if array.ndim < 2:
+        raise RuntimeError(
+            "linalg.svd: input should have at least 2 dimensions, but has "
+            f"{array.ndim} dimensions instead"
+        )
+    if compute_uv:
+        u, s, vh = _checked_svd(input, not some, None)
+        results = u, s, vh.mH
+    else:
+        s = _checked_svd(input, False, None)[1]
+        (m, n), batch = array.shape[-2:], array.shape[:-2]
+        zeros = input.detach().new_zeros
+        results = zeros((*batch, m, m)), s, zeros((*batch, n, n))
+    return named("svd", return_types.svd, results, out)

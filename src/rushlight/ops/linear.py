@@ -10,8 +10,7 @@ from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reshape
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.arithmetic_api import raw_dtype
+from rushlight.ops.arguments import expect_tensor, raw_dtype
 from rushlight.ops.contract import times
 from rushlight.ops.contract_add import ADDMM, addmm_of, batch_of_one
 from rushlight.ops.matmul import product

@@ -13,13 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import unary
-from rushlight.ops.arithmetic_api import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-)
+from rushlight.ops.operands import attach_operator, check_tensors, integral, invalid, is_number
 from rushlight.ops.pointwise import Pointwise, answer_with, expose, expose_pair
 from rushlight.ops.questions import Test
 from rushlight.ops.samples import Draw

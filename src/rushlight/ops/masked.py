@@ -19,13 +19,15 @@ from rushlight.core.record import apply
 from rushlight.core.views import look, look_at
 from rushlight.core.views import put as put_region
 from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.arithmetic_api import zeros
 from rushlight.ops.gather import gather
 from rushlight.ops.index import joint_shape
+from rushlight.ops.operands import zeros
 from rushlight.ops.places import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, methods, op, public, word_for
-from rushlight.ops.view import AsStrided, Diagonal, Expand, Select, Slice
+from rushlight.ops.view_expand import Expand
+from rushlight.ops.view_select import Select, Slice
+from rushlight.ops.view_strided import AsStrided, Diagonal
 from rushlight.ops.write import edges, number_for, raw_dtype, same_device
 
 __all__ = ["MaskedFill", "MaskedFillWith", "MaskedScatter", "MaskedSelect", "Put", "Take"]

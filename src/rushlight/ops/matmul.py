@@ -15,7 +15,7 @@ from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import DOT, MM, bmm_of, dot_of, into, mm_of, mv_of
 from rushlight.ops.run import operand
 from rushlight.ops.table import function, word_for
-from rushlight.ops.view import UnsafeView
+from rushlight.ops.view_shape import UnsafeView
 
 __all__ = ["broadcast_shapes", "matmul", "product"]
 

@@ -9,15 +9,16 @@ Note [Strides of size-1 axes]
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from rushlight import dtypes
-from rushlight.arrays.host import ByteBounds, address
+from rushlight.arrays.host import ByteBounds, address, root_of
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.table import function, methods
 from rushlight.size import unchecked
 
-__all__ = ["attribute", "contiguous", "is_contiguous", "strides_of"]
+__all__ = ["attribute", "contiguous", "is_contiguous", "lend", "lent", "strides_of"]
 
 
 def attribute(name: str, read: Any) -> None:
@@ -226,12 +227,28 @@ def is_set_to(input: Any, tensor: Any) -> bool:
     (True, False)
     """
     a, b = input.array, tensor.array
-    return (
-        input.memory is tensor.memory
-        and a.shape == b.shape
-        and strides_of(a) == strides_of(b)
-        and address(a) == address(b)
-    )
+    same = a.shape == b.shape and strides_of(a) == strides_of(b) and a.dtype == b.dtype
+    return same and _place(a) == _place(b)
+
+
+def _place(array: Any) -> tuple[int, int]:
+    bounds = ByteBounds(array)
+    return bounds.start, bounds.offset
+
+
+# --- who else holds the memory ------------------------------------------------------------------
+_LENT: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+
+
+def lend(array: Any) -> None:
+    """Remember that NumPy has this memory too: it must stay where it is."""
+    root = root_of(array)
+    _LENT[id(root)] = root
+
+
+def lent(array: Any) -> bool:
+    """Whether the memory behind an array is NumPy's too."""
+    return id(root_of(array)) in _LENT
 
 
 def _itemsize(input: Any) -> int:

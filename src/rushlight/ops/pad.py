@@ -12,10 +12,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, ints
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
-from rushlight.ops.view_api import ints
 
 __all__ = ["ConstantPadNd", "pad"]
 

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
-from rushlight.ops.arithmetic_api import (
-    DivFloor,
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.arithmetic import DivFloor
+from rushlight.ops.operands import (
     attach_operator,
     check_integers,
     check_operands,
     check_tensors,
     invalid,
-    raw_dtype,
     zeros,
 )
 from rushlight.ops.pointwise import (

@@ -17,10 +17,10 @@ from rushlight.arrays.host import has_values
 from rushlight.core.graph import Op, TensorBase
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.arithmetic_api import zeros
+from rushlight.ops.operands import zeros
 from rushlight.ops.run import run_inplace
 from rushlight.ops.table import function, public
-from rushlight.ops.view import Slice
+from rushlight.ops.view_select import Slice
 from rushlight.ops.write import write_directly
 
 __all__ = [

@@ -13,13 +13,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary, unary
-from rushlight.ops.arithmetic_api import (
-    check_tensors,
-    invalid,
-    is_number,
-    raw_dtype,
-    zeros,
-)
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import check_tensors, invalid, is_number, zeros
 from rushlight.ops.run import operand, result_dtype
 from rushlight.ops.table import public, word_for
 

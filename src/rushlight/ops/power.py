@@ -12,13 +12,13 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.ops.arithmetic_api import (
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import (
     attach_operator,
     check_tensors,
     integral,
     invalid,
     is_number,
-    raw_dtype,
     zeros,
 )
 from rushlight.ops.pointwise import (

@@ -12,7 +12,8 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import TensorBase
-from rushlight.ops.arithmetic_api import check_tensors, integral, invalid, is_number, raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import check_tensors, integral, invalid, is_number
 from rushlight.ops.pointwise import answer_with, expose
 from rushlight.ops.run import operand, result_dtype
 from rushlight.ops.table import function, op

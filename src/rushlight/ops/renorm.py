@@ -8,8 +8,7 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, greater, real, total, where
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
-from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.arithmetic_api import raw_dtype
+from rushlight.ops.arguments import expect_tensor, one_dim, raw_dtype
 from rushlight.ops.norm import moved, norm_of, slope_of
 from rushlight.ops.table import op, public
 

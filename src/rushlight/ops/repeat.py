@@ -13,11 +13,13 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.copies import Clone
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op, public, word_for
-from rushlight.ops.view_api import expand, flatten, ints, reshape, tuple_of_ints, unsqueeze, view
+from rushlight.ops.view_expand import expand
+from rushlight.ops.view_shape import flatten, reshape, view
+from rushlight.ops.view_squeeze import unsqueeze
 
 __all__ = ["Repeat"]
 

@@ -14,6 +14,7 @@ from rushlight.arrays.host import asarray, check_same_device, device_of, is_arra
 from rushlight.core.families import Elementwise, ViewOp
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.inplace import (
+    beside,
     check_partial_overlap,
     check_writable,
     overlaps,
@@ -156,6 +157,8 @@ def plain(xs: tuple[Any, ...]) -> bool:
 
 def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
     """An element-wise op in general: promotion, low precision, modes, several devices."""
+    if slots.batches != 0:
+        xs = slots.lifted(xs)
     if len(xs) < 3 and plain(xs):  # only a mode keeps it off the fast path
         raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
         return settle_elementwise(op, xs, raws, normal(evaluate(op, *raws)))
@@ -204,6 +207,7 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
         raise TypeError(f"expected a Tensor to write into, but got {type(target).__name__}")
     if not isinstance(op, Elementwise):
         return write(op, *xs)
+    xs = (target, *beside(target, xs[1:]))
     check_writable(target, True, xs[1:])
     check_partial_overlap(target, xs[1:])
     xs = together(tuple([operand(x) for x in xs]))

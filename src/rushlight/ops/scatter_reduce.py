@@ -12,9 +12,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, one_dim
-from rushlight.ops.arithmetic_api import zeros
 from rushlight.ops.gather import gathered
 from rushlight.ops.index_along import check_source
+from rushlight.ops.operands import zeros
 from rushlight.ops.places import Scattering, check_along, cut, flat_or_not, scattering
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import op, word_for

@@ -13,8 +13,9 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary, unary
-from rushlight.ops.arithmetic_api import check_tensors, invalid, is_number, raw_dtype
+from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.elementwise import SIGMOID, SINC
+from rushlight.ops.operands import check_tensors, invalid, is_number
 from rushlight.ops.pointwise import Pointwise, direction, expose
 from rushlight.ops.run import operand
 from rushlight.ops.samples import Draw

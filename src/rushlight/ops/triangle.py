@@ -15,8 +15,9 @@ from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.copies import RegionCopy
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
-from rushlight.ops.view import Diagonal, Written
-from rushlight.ops.view_api import reshape
+from rushlight.ops.view_parts import Written
+from rushlight.ops.view_shape import reshape
+from rushlight.ops.view_strided import Diagonal
 
 __all__ = ["DiagEmbed", "DiagonalCopy", "Tril", "Triu"]
 

@@ -12,14 +12,14 @@ from typing import Any, Final, TypeVar
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
-from rushlight.core.graph import Node, Op, Plan, TensorBase, plan_for
-from rushlight.core.inplace import check_partial_overlap, check_writable, settle
+from rushlight.core.graph import Node, Op, Plan, TensorBase, plan_for, wrap
+from rushlight.core.inplace import beside, check_partial_overlap, check_writable, settle
 from rushlight.core.record import apply, node_for, remember_all, slots
 from rushlight.core.tangents import foresee, fulfil, keep_tangents
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, raw_dtype
 from rushlight.ops.samples import Draw
-from rushlight.ops.table import function, methods, op
+from rushlight.ops.table import function, methods, op, word_for
 
 __all__ = [
     "Copy", "Fill", "FillWith", "Zero", "copy_into", "edges", "fill_with", "number_for",
@@ -69,6 +69,7 @@ def write_directly(
     `core.inplace.write` computes the whole result and copies it over; an op that touches few
     places of a large tensor comes here.
     """
+    others = beside(target, others)
     check_writable(target, overlap, others)
     check_partial_overlap(target, others)
     xs = (target, *others)
@@ -400,3 +401,28 @@ def zero_(input: Any) -> Any:
 
 def _overwrite_with_zero(array: Any) -> None:
     v.overwrite(array, v.constant(array, 0, array.dtype))
+
+
+# --- words that write, on tensors -----------------------------------------------------------------
+def _tensor(x: Any) -> Any:
+    return x if isinstance(x, TensorBase) else wrap(x)
+
+
+@word_for("overwrite")
+def _overwrite(target: Any, source: Any) -> None:
+    copy_(target, _tensor(source))
+
+
+@word_for("store")
+def _store(target: Any, value: Any, index: Any, *arrays: Any) -> None:
+    copy_(target, v.place(target, value, index, *arrays))
+
+
+@word_for("store_add")
+def _store_add(target: Any, value: Any, index: Any, *arrays: Any) -> None:
+    copy_(target, v.place_add(target, value, index, *arrays))
+
+
+@word_for("store_along")
+def _store_along(target: Any, axis: int, index: Any, source: Any) -> None:
+    copy_(target, v.scatter(target, axis, index, source))

@@ -1,128 +1,65 @@
-"""Losses made of other functions: distributions and margins. Their nodes are those of the parts."""
+"""Losses with margins: signs, rankings, embeddings. All but the first are made of other functions,
+and their nodes are those of the parts.
+"""
 
 from __future__ import annotations
 
-import math
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
-from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import has_values
+from rushlight.arrays.vocabulary import special
+from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.fused import pairwise_distance
-from rushlight.ops.loss import SUM
-from rushlight.ops.loss_api import WAYS, reduced, way
-from rushlight.ops.table import function, functions
+from rushlight.ops.loss_parts import TwoSided, pair, pairs, reduced, way
+from rushlight.ops.samples import Draw
+from rushlight.ops.table import function, functions, op
 from rushlight.size import Size
 
-__all__ = ["kl_div", "triplet_margin_loss"]
+__all__ = ["SoftMarginLoss", "triplet_margin_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
-# --- distributions --------------------------------------------------------------------------------
+@op
+class SoftMarginLoss(TwoSided):
+    """log(1 + exp(-target * x))."""
+
+    name = "soft_margin_loss"
+
+    def each(self, x: Any, t: Any) -> Any:
+        return -special(x * t, "log_expit")
+
+    def partial(self, i: int, x: Any, t: Any) -> Any:
+        return -(x if i else t) * special(-(x * t), "expit")
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield from pairs(SoftMarginLoss, draw)
+
+
 @function(**_F)
-def kl_div(
+def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", log_target: bool = False,
-) -> Any:  # fmt: skip
-    """kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
-    -> Tensor
-
-    target * (log(target) - input), averaged: the input holds log-probabilities. 'batchmean' divides
-    the sum by the batch size, as the mathematical divergence does.
-
-    >>> import rushlight as torch
-    >>> p = torch.tensor([[0.5, 0.5]])
-    >>> torch.nn.functional.kl_div(p.log(), p, reduction="batchmean")
-    tensor(0.)
-    """
-    expect_tensor(input, "kl_div")
-    expect_tensor(target, "kl_div", "target", 2)
-    batchmean = reduction == "batchmean" and size_average is None and reduce is None
-    if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math "
-            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
-            "release.",
-            stacklevel=2,
-        )
-    how = SUM if batchmean else way(reduction, size_average, reduce)
-    if log_target:
-        y = target.exp() * (target - input)
-    else:
-        y = functions["xlogy"](target, target) - target * input
-    y = reduced(y, how)
-    return y / input.array.shape[0] if batchmean and input.array.ndim else y
-
-
-@function(**_F)
-def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool = True, full: bool = False,
-    size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08,
-    reduce=None, reduction='mean') -> Tensor
+    """soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean') -> Tensor
 
-    The negative log-likelihood of counts under a Poisson distribution; `input` is its log rate.
+    log(1 + exp(-target * input)), averaged; the target holds 1 and -1.
 
     >>> import rushlight as torch
-    >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
-    tensor(1.)
+    >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.]), torch.tensor([1.]))
+    tensor(0.6931)
     """
-    expect_tensor(input, "poisson_nll_loss")
-    expect_tensor(target, "poisson_nll_loss", "target", 2)
+    expect_tensor(input, "soft_margin_loss")
+    expect_tensor(target, "soft_margin_loss", "target", 2)
     how = way(reduction, size_average, reduce)
-    y = input.exp() - target * input if log_input else input - target * (input + eps).log()
-    if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        y = y + stirling.masked_fill(target <= 1, 0)
-    return reduced(y, how)
+    refuse_grad("soft_margin_loss", target=target)
+    a, b = pair(input, target, "soft_margin_loss")
+    return apply(shared(SoftMarginLoss, how, a.array.ndim), a, b)
 
 
-@function(**_F)
-def gaussian_nll_loss(
-    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean') -> Tensor
-
-    The negative log-likelihood of targets under normal distributions of mean `input` and variance
-    `var`, which counts as at least `eps`.
-
-    >>> import rushlight as torch
-    >>> one = torch.ones(1)
-    >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
-    tensor(0.5000)
-    """
-    expect_tensor(input, "gaussian_nll_loss")
-    expect_tensor(target, "gaussian_nll_loss", "target", 2)
-    x = input.array
-    if isinstance(var, (int, float)):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = functions["full_like"](input, var)
-    elif has_values(var.array) and bool((var.array < 0).any()):
-        raise ValueError("var has negative entry/entries")
-    shape = var.array.shape
-    if shape != x.shape:
-        if shape == x.shape[:-1]:
-            var = var.unsqueeze(-1)
-        elif shape[:-1] != x.shape[:-1] or shape[-1:] != (1,):
-            raise ValueError("var is of incorrect size")
-    if reduction not in WAYS:
-        raise ValueError(f"{reduction} is not valid")
-    var = var.clone()
-    v.overwrite(var.array, v.maximum(var.array, eps))  # the gradient passes as if unchanged
-    y = 0.5 * (var.log() + (input - target) ** 2 / var)
-    if full:
-        y = y + 0.5 * math.log(2 * math.pi)
-    return reduced(y, WAYS[reduction])
-
-
-# --- margins --------------------------------------------------------------------------------------
 @function(**_F)
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None,

@@ -1,187 +1,23 @@
-"""Triangular factors: Cholesky's, QR and Householder's reflectors. LU is in `linalg_lu`; the public
-functions are in `linalg_factor_api`."""
+"""Products of Householder's reflectors, as `geqrf` leaves them."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.linalg_parts import (
-    eye,
-    half_diagonal,
-    hermitian,
-    lower_solve,
-    mh,
-    mt,
-    on_subspace,
-    positive,
-    square,
-    upper_solve,
-)
+from rushlight.ops.contract import into
+from rushlight.ops.linalg_parts import eye, lapack_only, mh, tensor_at
 from rushlight.ops.reducing import raw_dtype
-from rushlight.ops.table import op, word_for
+from rushlight.ops.table import function, op
 
-__all__ = ["Cholesky", "CholeskyEx", "Geqrf", "HouseholderProduct", "Ormqr", "Qr"]
+__all__ = ["HouseholderProduct", "Ormqr"]
 
 _ALL: Final = slice(None)
-
-
-class Choleskies(Op):
-    """The lower triangle L with L Lᴴ = A (Lᴴ if `upper`) of a positive matrix."""
-
-    params = ("upper",)
-
-    def __init__(self, upper: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
-
-    def forward(self, x: Any) -> Any:
-        return v.cholesky(x, self.upper)
-
-    def vjp(self, node: Node, g: Any, y: Any) -> Any:
-        low, gl = (mh(y), mh(g[0])) if self.upper else (y, g[0])
-        inside = mh(low) @ gl
-        middle = (triangle(inside, 0, True) + mh(triangle(inside, -1, True))) / 2
-        left = upper_solve(mh(low), middle)
-        return (mh(upper_solve(mh(low), mh(left))),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        low = mh(y[0]) if self.upper else y[0]
-        left = lower_solve(low, ts[0])
-        middle = mh(lower_solve(low, mh(left)))
-        step = low @ half_diagonal(triangle(middle, 0, True))
-        return mh(step) if self.upper else step, y[1] * 0
-
-
-@op
-class CholeskyEx(Choleskies):
-    """As `torch.linalg` records it."""
-
-    name, node = "linalg_cholesky_ex", "LinalgCholeskyExBackward0"
-    outputs, saves = ("L", "info"), ("L",)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        kind = on_subspace(CholeskyEx, hermitian)
-        yield kind(), positive(draw, 3, 3)
-        yield kind(True), positive(draw, 2, 2, 2)
-        yield kind(), draw.real(0, 0)
-        yield kind(), positive(draw, 3, 3, complex=True)
-        yield kind(True), positive(draw, 2, 2, complex=True)
-
-
-@op
-class Cholesky(Choleskies):
-    """As `torch.cholesky` records it."""
-
-    name, outputs, saves = "cholesky", ("result", "info"), ("result",)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3)
-
-
-@op
-class Qr(Op):
-    """A = Q R with orthonormal columns in Q and an upper triangle R.
-
-    Note [Wide matrices]
-        With fewer rows than columns, A = [X Y] and R = [U V]: X = Q U is square, and V = Qᴴ Y.
-    """
-
-    name = "linalg_qr"
-    inputs, outputs, saves = ("A",), ("Q", "R"), ("Q", "R")
-    params = ("mode",)
-
-    def __init__(self, mode: str = "reduced") -> None:
-        super().__init__()
-        self.mode = mode
-
-    def forward(self, x: Any) -> Any:
-        return v.qr(x, self.mode)
-
-    def refuse(self, shape: tuple[int, ...]) -> None:
-        m, n = shape[-2:]
-        if self.mode == "r":
-            raise RuntimeError(
-                "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. "
-                "Please use linalg.qr(A, mode='reduced') if you are going to differentiate "
-                "through linalg.qr."
-            )
-        if self.mode == "complete" and m > n:
-            raise RuntimeError(
-                "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
-            )
-
-    def vjp(self, node: Node, g: Any, q: Any, r: Any) -> Any:
-        shapes = node.shapes
-        assert shapes is not None
-        self.refuse(shapes[0])
-        gq, gr = g
-        m, n = shapes[0][-2:]
-        if m >= n:
-            return (_qr_back(gq, gr, q, r),)
-        gv, gu = window(gr, (..., slice(m, n))), window(gr, (..., slice(0, m)))
-        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
-        return (concat([_qr_back(gq + q @ right @ mh(gv), gu, q, u), q @ gv], -1),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        self.refuse(xs[0].shape)
-        (q, r), t = y, ts[0]
-        m, n = t.shape[-2:]
-        if m >= n:
-            return _qr_forth(t, q, r)
-        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
-        tq, tu = _qr_forth(window(t, (..., slice(0, m))), q, u)
-        tv = mh(q) @ (window(t, (..., slice(m, n))) - tq @ right)
-        return tq, concat([tu, tv], -1)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Qr(), square(draw, 3, 3)
-        yield Qr(), draw.real(4, 2)
-        yield Qr(), draw.real(2, 4)
-        yield Qr("complete"), square(draw, 2, 2, 2)
-        yield Qr("complete"), draw.real(2, 3)
-        yield Qr(), draw.real(0, 2)
-        yield Qr(), draw.complex(3, 2)
-        yield Qr(), draw.complex(2, 3)
-
-
-def _qr_back(gq: Any, gr: Any, q: Any, r: Any) -> Any:
-    """The gradient of a matrix that is no wider than tall."""
-    middle = half_diagonal(triangle(gr @ mh(r) - mh(q) @ gq, 0, False))
-    whole = gq + q @ (middle + mh(middle))
-    return mh(upper_solve(r, mh(whole)))
-
-
-def _qr_forth(t: Any, q: Any, r: Any) -> Any:
-    """The tangents of Q and R for such a matrix."""
-    step = mt(lower_solve(mt(r), mt(t)))
-    inside = mh(q) @ step
-    upper = half_diagonal(triangle(inside + mh(inside), 0, False))
-    return step - q @ upper, upper @ r
-
-
-# --- reflectors -----------------------------------------------------------------------------------
-class Geqrf(Op):
-    """QR as LAPACK leaves it. It has no derivative, in PyTorch neither, so the laws of the table
-    are not for it."""
-
-    name, outputs = "geqrf", ("a", "tau")
-
-    def forward(self, x: Any) -> Any:
-        return v.householder_qr(x)
-
-    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
-        raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
 
 
 class Reflectors(Op):
@@ -253,6 +89,16 @@ class Reflectors(Op):
         return t
 
 
+def _reflectors(function: str, a: Any, tau: Any) -> None:
+    if a.ndim < 2:
+        raise RuntimeError(f"{function}: input must have at least 2 dimensions.")
+    if a.dtype != tau.dtype:
+        raise RuntimeError(
+            f"{function}: tau dtype {dtypes.of(tau.dtype).scalar_type} does not match input dtype "
+            f"{dtypes.of(a.dtype).scalar_type}"
+        )
+
+
 @op
 class HouseholderProduct(Reflectors):
     """The first columns of Q."""
@@ -280,6 +126,50 @@ class HouseholderProduct(Reflectors):
         yield HouseholderProduct(), draw.real(2, 3, 3), draw.real(2, 2)
         yield HouseholderProduct(), draw.real(3, 2), draw.real(0)
         yield HouseholderProduct(), draw.complex(3, 2), draw.complex(2)
+
+
+@function(method=False, free=False, namespace="linalg")
+def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
+    """householder_product(A, tau, *, out=None) -> Tensor
+
+    The first columns of the product of the reflectors that stand below the diagonal of A.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.householder_product(torch.ones(2, 1), torch.tensor([1.]))
+    tensor([[ 0.],
+            [-1.]])
+    """
+    a = tensor_at(A, "linalg_householder_product", "input")
+    factors = tensor_at(tau, "linalg_householder_product", "tau", 2)
+    title = "torch.linalg.householder_product"
+    if a.ndim >= 2 and a.shape[-2] < a.shape[-1]:
+        raise RuntimeError(
+            f"{title}: input.shape[-2] must be greater than or equal to input.shape[-1]"
+        )
+    if a.ndim >= 2 and a.shape[-1] < factors.shape[-1]:
+        raise RuntimeError(
+            f"{title}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
+        )
+    _reflectors(title, a, factors)
+    lapack_only(a, "orgqr_cpu")
+    what = HouseholderProduct()
+    return into("linalg_householder_product", (A, tau), out, lambda: apply(what, A, tau))
+
+
+@function()
+def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
+    """orgqr(input, tau) -> Tensor
+
+    Another name of `linalg.householder_product`.
+
+    >>> import rushlight as torch
+    >>> a, tau = torch.geqrf(torch.tensor([[3.], [4.]]))
+    >>> torch.orgqr(a, tau).abs()
+    tensor([[0.6000],
+            [0.8000]])
+    """
+    tensor_at(input, "orgqr", "input")
+    return householder_product(input, input2, out=out)
 
 
 @op
@@ -324,12 +214,33 @@ class Ormqr(Reflectors):
                 yield Ormqr(left, transpose), *xs
 
 
-# --- words ----------------------------------------------------------------------------------------
-@word_for("cholesky")
-def _cholesky(x: Any, upper: bool) -> Any:
-    return apply(CholeskyEx(upper), x)
+@function()
+def ormqr(
+    input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False,
+    *, out: Any = None,
+) -> Any:  # fmt: skip
+    """ormqr(input, tau, other, left=True, transpose=False, *, out=None) -> Tensor
 
+    The product of reflectors times a matrix (a matrix times it, unless `left`); the conjugate
+    transpose of that product if `transpose`.
 
-@word_for("qr")
-def _qr(x: Any, mode: str) -> Any:
-    return apply(Qr(mode), x)
+    >>> import rushlight as torch
+    >>> torch.ormqr(torch.ones(2, 1), torch.tensor([1.]), torch.eye(2))
+    tensor([[ 0., -1.],
+            [-1.,  0.]])
+    """
+    a = tensor_at(input, "ormqr", "input")
+    factors, x = tensor_at(tau, "ormqr", "tau", 2), tensor_at(other, "ormqr", "other", 3)
+    if a.ndim < 2:
+        raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if factors.shape[-1] != min(x.shape[side], a.shape[-1]):
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+        )
+    if x.shape[side] != a.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    _reflectors("torch.ormqr", a, factors)
+    lapack_only(a, "ormqr_cpu")
+    what = Ormqr(bool(left), bool(transpose))
+    return into("ormqr", (input, tau, other), out, lambda: apply(what, input, tau, other))

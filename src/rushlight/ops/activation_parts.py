@@ -1,0 +1,58 @@
+"""What the files of activation functions share: their bases, and how they are applied.
+
+For the other `activation_*` files.
+
+Where a derivative is a choice between cases, the rule chooses with `where` and does not multiply by
+0 or 1: an infinite gradient is then let through or stopped, as in PyTorch, and never becomes NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rushlight.core.families import Elementwise
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import unary
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.run import run_inplace
+
+__all__ = ["Activation", "Piecewise", "act", "fitted"]
+
+
+class Activation(Elementwise):
+    """An activation; `kernel` is what PyTorch calls it when it refuses a dtype ("" takes all)."""
+
+    kernel: ClassVar[str] = ""
+
+    def check(self, common: Any) -> None:
+        if self.kernel and not common.is_floating_point:
+            if common.is_complex and self.complex_too:
+                return
+            kind = common.scalar_type
+            raise NotImplementedError(f"\"{self.kernel}\" not implemented for '{kind}'")
+
+
+class Piecewise(Activation):
+    """An activation whose derivative is a choice: `through(g, *saved)` is what it makes of a
+    gradient, and of a tangent alike."""
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        rule: Any = self
+        return (rule.through(g, *saved),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        saved = [xs[s] if s >= 0 else y for s in self.plan.sources]
+        return rule.through(ts[0], *saved)
+
+
+def act(title: str, what: Any, input: Any, inplace: bool = False) -> Any:
+    """Apply an activation, into the input itself if `inplace`."""
+    expect_tensor(input, title)
+    return run_inplace(what, (input,)) if inplace else unary(what, input)
+
+
+def fitted(input: Any, *bounds: Any) -> Any:
+    """Bounds as the input's dtype holds them: whole numbers for integers."""
+    whole = isinstance(input, TensorBase) and input.array.dtype.kind in "iu"
+    return [int(b) for b in bounds] if whole else bounds

@@ -1,0 +1,141 @@
+"""What the files of element-wise functions share: checks of operands, Python's operators.
+
+Op files may import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.graph import TensorBase
+from rushlight.core.operators import table as operators
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.run import operand, result_dtype
+from rushlight.ops.table import methods
+
+__all__ = [
+    "attach_operator", "check_integers", "check_operands", "check_tensors", "has_zero",
+    "integral", "invalid", "is_number", "number_from", "scalar_name", "zeros",
+]  # fmt: skip
+
+_NUMBERS: Final = (TensorBase, int, float, complex)
+
+
+# --- what users wrote -----------------------------------------------------------------------------
+def is_number(x: Any) -> bool:
+    """Whether `x` counts as a Python number: NumPy's scalars do."""
+    return isinstance(x, (int, float, complex)) or (hasattr(x, "dtype") and x.shape == ())
+
+
+def check_operands(function: str, input: Any, other: Any, second: str = "other") -> None:
+    """Raise PyTorch's TypeError unless both operands are tensors or numbers."""
+    if isinstance(input, _NUMBERS) and isinstance(other, _NUMBERS):
+        return
+    for position, name, x in ((1, "input", input), (2, second, other)):
+        if not isinstance(x, TensorBase) and not is_number(x):
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+                f"not {dtypes.type_name(x)}"
+            )
+
+
+def check_tensors(function: str, **named: Any) -> None:
+    """Raise PyTorch's TypeError unless all the arguments are tensors."""
+    for position, (name, x) in enumerate(named.items(), 1):
+        if not isinstance(x, TensorBase):
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {position}) must be Tensor, "
+                f"not {dtypes.type_name(x)}"
+            )
+
+
+def scalar_name(x: Any) -> str:
+    """A value's type in the words of PyTorch's list of arguments."""
+    return "Tensor" if isinstance(x, TensorBase) else dtypes.type_name(x)
+
+
+def invalid(function: str, args: tuple[Any, ...], *forms: str) -> TypeError:
+    """PyTorch's error for arguments that fit none of a function's forms."""
+    got = ", ".join(scalar_name(x) for x in args)
+    lines = "".join(f"\n * {form}" for form in forms)
+    return TypeError(
+        f"{function}() received an invalid combination of arguments - got ({got}), "
+        f"but expected one of:{lines}\n"
+    )
+
+
+def number_from(x: Any, function: str, name: str) -> Any:
+    """A Python number from a number, a NumPy scalar or a tensor of one element."""
+    if isinstance(x, (int, float, complex)):
+        return x
+    if isinstance(x, TensorBase) and x.array.size == 1:
+        return x.array.item()
+    if is_number(x):
+        return x.item()
+    raise TypeError(f"{function}(): argument '{name}' must be Number, not {dtypes.type_name(x)}")
+
+
+def check_integers(kernel: str, input: Any, other: Any) -> None:
+    """Refuse bools, and a zero among integers that others are to be divided by."""
+    common = result_dtype((operand(input), operand(other)))
+    if common is dtypes.bool_:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    if common.numpy.kind in "iu" and has_zero(other):
+        raise RuntimeError("ZeroDivisionError")
+
+
+# --- what rules ask of arrays and tensors ---------------------------------------------------------
+def integral(x: Any) -> bool:
+    """Whether an array or tensor holds integers or bools."""
+    kind: str = raw_dtype(x).kind
+    return kind in "iub"
+
+
+def zeros(g: Any) -> Any:
+    """Zeros like `g`, whatever is in it: `g * 0` would keep its NaNs."""
+    return v.full(g, tuple(g.shape), 0, raw_dtype(g))
+
+
+def has_zero(x: Any) -> bool:
+    """Whether there is a zero in a tensor or number: integers cannot be divided by it."""
+    if isinstance(x, TensorBase):
+        return not bool(v.everything(x.array, None, False))
+    return bool(x == 0)
+
+
+# --- Python's operators ---------------------------------------------------------------------------
+def attach_operator(
+    name: str,
+    fn: Callable[..., Any] | None,
+    inplace: Callable[..., Any] | None,
+    swapped: bool = True,
+) -> None:
+    """Make `fn` the operator `__name__`, the other way round `__rname__`, and `inplace`
+    `__iname__`. They turn operands away that PyTorch turns away, so that Python's TypeError
+    appears."""
+
+    def forward(self: Any, other: Any) -> Any:
+        if isinstance(other, _NUMBERS) or operators.accepts(other):
+            return fn(self, operand(other))  # type: ignore[misc]  # attached only if there is fn
+        return NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        if isinstance(other, _NUMBERS) or operators.accepts(other):
+            return fn(operand(other), self)  # type: ignore[misc]  # attached only if there is fn
+        return NotImplemented
+
+    def write(self: Any, other: Any) -> Any:
+        if isinstance(other, _NUMBERS) or operators.accepts(other):
+            return inplace(self, operand(other))  # type: ignore[misc]  # attached only if there is
+        return NotImplemented
+
+    parts = [(f"__{name}__", fn, forward), (f"__i{name}__", inplace, write)]
+    if swapped:
+        parts.append((f"__r{name}__", fn, reflected))
+    for title, needed, method in parts:
+        if needed is not None:
+            method.__name__ = method.__qualname__ = title
+            methods[title] = method
