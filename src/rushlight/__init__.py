@@ -58,7 +58,9 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 # Imported when first used, so that `import rushlight` stays quick: name, and where it is.
 _LATER = {
-    "cuda": "", "linalg": "", "nn": "", "optim": "", "special": "", "testing": "", "utils": "",
+    "cuda": "", "func": "", "linalg": "", "nn": "", "optim": "", "special": "", "testing": "", "utils": "",
+    "vmap": "func",
+    "profiler": "",
     "load": "serialize", "save": "serialize",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
@@ -72,6 +74,7 @@ globals().update(_functions)  # `tensor`, the function, over `tensor`, the modul
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
     from rushlight import optim as optim
+    from rushlight import profiler as profiler
     from rushlight import serialize as serialization  # noqa: F401
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.serialize import load as load

@@ -58,7 +58,7 @@ def word(fn: F) -> F:
     """
     name = fn.__name__
     # `inspect.signature` would cost a tenth of the package's import time
-    code = fn.__code__
+    code = getattr(fn, "__wrapped__", fn).__code__  # of what a decorator stands around
     count = code.co_argcount + bool(code.co_flags & _VARIADIC)
     kinds = [str(fn.__annotations__.get(p, "")) for p in code.co_varnames[:count]]
     single = "list" not in kinds[0] and not any("Array" in k for k in kinds[1:])

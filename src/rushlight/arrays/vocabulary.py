@@ -788,7 +788,7 @@ def _positions(index: Array, axis: int, shape: tuple[int, ...]) -> Array:
 @word
 def ungather(g: Array, shape: tuple[int, ...], axis: int, index: Array) -> Array:
     """The adjoint of `gather`: zeros of `shape` with `g` added where it was gathered from."""
-    return _added_along(np.zeros_like(g, shape=shape), axis, index, g)
+    return _added_along(np.zeros_like(g, shape=shape, order="C"), axis, index, g)
 
 
 @word

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rushlight.arrays.vocabulary import broadcast, conjugate
+from rushlight.arrays.vocabulary import broadcast, conjugate, window
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.errors import broadcast_mismatch
 from rushlight.native import mypyc_attr
@@ -89,6 +89,18 @@ class Elementwise(Op):
         if total is None:
             return y * 0
         return total if total.shape == y.shape else broadcast(total, y.shape)
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        """The op itself; the batch stands in front of the longest member."""
+        ranks: list[int] = []
+        for i in range(len(xs)):
+            ranks.append(xs[i].ndim - 1 if flags[i] else getattr(xs[i], "ndim", 0))
+        rank = max(ranks)
+        ready: list[Any] = []
+        for i in range(len(xs)):
+            short = rank - ranks[i] if flags[i] else 0
+            ready.append(window(xs[i], (slice(None), *[None] * short)) if short else xs[i])
+        return self, tuple(ready)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         shapes = [x.shape for x in xs if hasattr(x, "shape")]

@@ -24,7 +24,7 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, Self
 
-from rushlight.core.modes import COMPILED, next_number
+from rushlight.core.modes import COMPILED, next_number, state
 from rushlight.core.where import Where, caller, known
 from rushlight.native import i64, mypyc_attr
 
@@ -43,6 +43,7 @@ class Storage:
     def __init__(self) -> None:
         self.version: i64 = 0
         self.inference: bool = False
+        self.level: i64 = state.level  # see Note [Captured tensors] in `core.levels`
         self.when: i64 = 0  # the number of the last write, in one count with the nodes'
         self.code: CodeType | None = None
         self.offset: int = 0
@@ -66,6 +67,7 @@ class Hooks:
         self.pre: Any = None
         self.post: Any = None
         self.metadata: dict[Any, Any] | None = None
+        self.written: Any = None  # of the node of a write through a view: `views.Written`
 
 
 class Extra:
@@ -117,6 +119,7 @@ class Op:
         forward(*xs) -> y
         vjp(node, g, *saved) -> one gradient an input, or None
         jvp(ts, xs, y) -> tangent of y
+        align(xs, flags, size) -> the op and its inputs one level of `vmap` down
     """
 
     name: ClassVar[str] = ""
@@ -152,6 +155,12 @@ class Op:
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         raise NotImplementedError(f"forward derivative for {self.name} is not implemented")
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        """How the op goes down a level of `vmap`: `xs` are its inputs there, `flags` say which of
+        them have a batch of `size` as first axis. Either (op, inputs), which give the result with
+        the batch as first axis; or None: see Note [Going down] in `core.batches`."""
+        return None
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         """The exception to raise when `forward` failed with `error` on the raw inputs `xs`."""
@@ -221,13 +230,43 @@ class Plan:
 
 
 class View:
-    """How a tensor looks into another: the root it shares memory with, and the way there."""
+    """How a tensor looks into another: the root it shares memory with, and the way there.
 
-    def __init__(self, base: TensorBase, ops: tuple[Op, ...], how: str, version: i64) -> None:
+    The way is that of the view it was made from, if it was made from one, and then `last`: so a
+    view of a view costs the same however long the chain is. It begins at `origin`, the array that
+    the base had; `t_` and others give the base another. `how` says what forbids to rebase the
+    view's history: "", "no_grad", "inference", "multi-output" or "custom".
+    """
+
+    def __init__(
+        self,
+        base: TensorBase,
+        last: tuple[Op, ...],
+        how: str,
+        version: i64,
+        before: View | None = None,
+    ) -> None:
         self.base = base
-        self.ops = ops
-        self.how = how  # "", "no_grad", "multi-output" or "custom"
+        self.last = last
+        self.how = how
         self.version = version
+        self.before = before
+        self.origin: Any = base.array if before is None else before.origin
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """The view ops that lead from the root to the tensor."""
+        view = self.before
+        if view is None:
+            return self.last
+        parts: list[tuple[Op, ...]] = [self.last]
+        while view is not None:
+            parts.append(view.last)
+            view = view.before
+        ops: list[Op] = []
+        for at in range(len(parts) - 1, -1, -1):
+            ops.extend(parts[at])
+        return tuple(ops)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -386,10 +425,14 @@ def shape_of(t: TensorBase, array: Any) -> Any:
 
 
 def title_of(node: Node) -> str:
-    """The op's name as PyTorch's errors give it: 'Add' for an AddBackward0."""
+    """The op's name as PyTorch's errors give it: 'Add' for AddBackward0, 'Squeeze1' for
+    SqueezeBackward1."""
     name = type(node).__name__
     cut = name.rfind("Backward")
-    return name[:cut] if cut > 0 else name
+    if cut <= 0:
+        return name
+    number = name[cut + 8 :]
+    return name[:cut] + ("" if number == "0" else number)
 
 
 def asks(t: TensorBase) -> bool:

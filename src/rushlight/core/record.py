@@ -62,6 +62,8 @@ class Slots:
         self.batches: i64 = 0  # levels of vmap, alive anywhere; see `core.batches`
         self.batched: Any = None  # batched(op, raws): the result, or None if no input is batched
         self.lifted: Any = None  # lifted(xs): the operands at the deepest level among them
+        self.beside: Any = None  # beside(target, others): the operands of a write, likewise
+        self.check_captured: Any = None  # check_captured(target): before a write, in transforms
         self.profile: Any = None  # profile(op, raws): `compute`, timed
         self.push: Any = None
         self.push_view: Any = None
@@ -340,6 +342,8 @@ def _keep(storage: Storage, kept: list[Storage]) -> None:
 
 def apply(op: Any, *xs: Any) -> Any:
     """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
+    if slots.batches != 0:
+        xs = slots.lifted(xs)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     y = evaluate(op, *raws)
     if state.active == 0 and not isinstance(y, tuple):

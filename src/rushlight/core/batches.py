@@ -1,0 +1,316 @@
+"""Running ops on batched arrays: levels of `vmap`, and how an op goes down one level.
+
+A tensor inside `vmap` is an ordinary tensor whose array is a `Batched` one. It is recorded, viewed
+and written like any other; only where an op would compute on its arrays (`record.compute`) does it
+go down a level instead: the op runs on what stands inside, and the result is wrapped again.
+
+Note [Two tapes]
+    What stands inside a batched array may be a tensor of the level beneath, with a history of its
+    own: `grad(vmap(f))` records there, `vmap(grad(f))` records here, and each tape knows only its
+    own level. A tensor captured from beneath counts as a constant of this level's tape.
+
+Note [Plain inside]
+    Where nobody beneath asks for derivatives, raw arrays stand inside, which is quicker. If then a
+    captured tensor that does is written into a batch made so, the batch gets tensors inside.
+
+Note [Going down]
+    Three ways, the first that an op offers:
+    align    the op itself, or one like it, takes the batch as one more leading axis
+    words    its forward is run word by word on what stands inside
+    lifted   `Lifted(op)` runs the op's own rules on batched arrays: always right, one node
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Final
+
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import INPLACE, Batched, deepest, members
+from rushlight.core.graph import Node, Op, TensorBase, asks, wrap, wrap_as
+from rushlight.core.modes import current, enter, grad_enabled, leave, state
+from rushlight.core.node import fit
+from rushlight.core.record import apply, compute, normal, slots
+from rushlight.core.views import look
+from rushlight.native import i64
+
+__all__ = ["WORDS", "BatchLevel", "Lifted", "interesting", "lifted", "plain_inside", "seen_at"]
+
+_depths: Final = count(1)
+
+
+class BatchLevel:
+    """One batch in progress: how many members it has, and what it allows."""
+
+    def __init__(self, size: int, randomness: str = "error", tracked: bool = False) -> None:
+        self.size = size
+        self.tracked = tracked  # what stands inside may get a history: see Note [Plain inside]
+        self.depth: int = next(_depths)
+        self.alive: bool = True
+        self.randomness = randomness
+        self.recording: bool = grad_enabled()  # whether the level beneath records
+
+
+def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands at the deepest level among them: those from beneath become shared by its batch."""
+    level: Any = None
+    for x in xs:
+        if isinstance(x, TensorBase) and type(x.array) is Batched:
+            found = x.array.level
+            if level is None or found.depth > level.depth:
+                level = found
+    if level is None:
+        return xs
+    return tuple([seen_at(x, level) if isinstance(x, TensorBase) else x for x in xs])
+
+
+def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The other operands of a write, at the level of `target`, which none may be deeper than."""
+    slots.check_captured(target)
+    found = lifted((target, *others))
+    if found[0] is not target:
+        raise RuntimeError(INPLACE)
+    array = target.array
+    if type(array) is Batched and not isinstance(array.inside, TensorBase):
+        for x in found[1:]:
+            if isinstance(x, TensorBase) and isinstance(x.array.inside, TensorBase):
+                follow(target)
+                break
+    return found[1:]
+
+
+def follow(target: TensorBase) -> None:
+    """Put a tensor inside a batch that is about to be written, so that it can have a history."""
+    view = target.as_view
+    base = target if view is None else view.base
+    if not isinstance(base.array.inside, TensorBase):
+        base.array.inside = wrap(base.array.inside)
+    if view is not None:
+        target.array = look(base.array, view.ops)
+
+
+def seen_at(x: TensorBase, level: Any) -> TensorBase:
+    """A tensor as a level sees it. It keeps its version, so that writes beneath are noticed."""
+    if type(x.array) is Batched and x.array.level is level:
+        return x
+    inside: Any = x if interesting(x) else x.array
+    return wrap_as(Batched(inside, level, False), x.memory)
+
+
+def interesting(x: TensorBase) -> bool:
+    """Whether a tensor is more than its array: it has a history, or a tangent."""
+    return asks(x) or x.tangent is not None
+
+
+def plain_inside(x: Any) -> Any:
+    """What stands inside a batched array as a tensor."""
+    return x if isinstance(x, TensorBase) else wrap(normal(x))
+
+
+def batched(op: Any, raws: tuple[Any, ...]) -> Any:
+    """The result of an op on arrays of which some are batched; None if none is."""
+    level = deepest(raws)
+    if level is None:
+        return None
+    if not level.alive:
+        raise RuntimeError(escaped())
+    insides: list[Any] = []
+    flags: list[bool] = []
+    some = False
+    record = False
+    for x in raws:
+        inside, hidden = members(x, level)
+        insides.append(inside)
+        flags.append(hidden)
+        if hidden:
+            some = True
+        if isinstance(inside, TensorBase) and interesting(inside):
+            record = True
+    if not some:
+        down: Any = op
+        xs = tuple(insides)
+    else:
+        aligned: Any = op.align(tuple(insides), tuple(flags), level.size)
+        if aligned is None:
+            down = Lifted(op, tuple(flags), level.size)
+            xs = tuple(insides)
+        elif aligned is WORDS:
+            ready = tuple([inside_kept(x, record) for x in raws])
+            return beneath(level, op.forward, ready) if record else op.forward(*ready)
+        else:
+            down, xs = aligned
+    if record:
+        y = beneath(level, run_tensors, (down, xs))
+    else:
+        y = compute(down, tuple([x.array if isinstance(x, TensorBase) else x for x in xs]))
+        if level.tracked:
+            y = tuple([wrap(normal(part)) for part in y]) if isinstance(y, tuple) else wrap(normal(y))
+    if isinstance(y, tuple):
+        return tuple([Batched(normal(part), level, some) for part in y])
+    return Batched(normal(y), level, some)
+
+
+class Words:
+    """The answer of `align` that means "word by word"."""
+
+
+WORDS: Final = Words()
+
+
+def inside_kept(x: Any, record: bool) -> Any:
+    """A batched array over a raw array, unless what stands inside is to be recorded."""
+    if not record and type(x) is Batched and isinstance(x.inside, TensorBase):
+        return Batched(x.inside.array, x.level, x.hidden)
+    return x
+
+
+def run_tensors(op: Any, xs: tuple[Any, ...]) -> Any:
+    """An op beneath the level, recorded there. Dtypes were settled above."""
+    tensors = [wrap(normal(x)) if hasattr(x, "dtype") and not isinstance(x, TensorBase) else x for x in xs]
+    return apply(op, *tensors)
+
+
+def beneath(level: BatchLevel, fn: Any, args: tuple[Any, ...]) -> Any:
+    """Call a function in the mode of the level beneath: it records if that level did when the
+    batch began, and if nobody switched recording off since."""
+    if level.recording or not grad_enabled():
+        return fn(*args)
+    mode = enter(False, False)
+    try:
+        return fn(*args)
+    finally:
+        leave(mode)
+
+
+def escaped() -> str:
+    """The error for a batched tensor that outlived its `vmap`."""
+    return (
+        "Either your tensor may have escaped from inside a function being vmapped and this is a "
+        "user error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an "
+        "internal functorch error in `gen_vmap_plumbing` Please file an issue if it looks like the "
+        "latter\nA tensor of a batch was used after its vmap had ended: return it from the function "
+        "instead of keeping it elsewhere."
+    )
+
+
+class Lifted(Op):
+    """An op on members, as an op on batches: its rules are run on batched arrays.
+
+    `flags` say which inputs have a batch axis in front. What the rules give for an input that all
+    members share is summed over the batch.
+    """
+
+    name = "lifted"
+    params = ("op", "flags", "size")
+
+    def __init__(self, op: Any, flags: tuple[bool, ...], size: int) -> None:
+        super().__init__()
+        self.op = op
+        self.flags = flags
+        self.size = size
+        self.plan = op.plan  # saves what the op saves, and its nodes bear its name
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return None
+
+    def given(self, level: BatchLevel, x: Any, flag: bool) -> Any:
+        """A value as the op's rules see it."""
+        return Batched(x, level, flag) if hasattr(x, "shape") else x
+
+    def taken(self, level: BatchLevel, y: Any) -> Any:
+        """A result of the rules, with the batch in front."""
+        if type(y) is Batched and y.level is level:
+            if y.hidden:
+                return y.inside
+            y = y.inside
+        y = normal(y)
+        shape: tuple[int, ...] = y.shape
+        return v.broadcast(y, (self.size, *shape))
+
+    def forward(self, *xs: Any) -> Any:
+        level = BatchLevel(self.size)
+        inputs = [self.given(level, x, f) for x, f in zip(xs, self.flags, strict=True)]
+        y = self.op.forward(*inputs)
+        if isinstance(y, tuple):
+            return tuple([self.taken(level, part) for part in y])
+        return self.taken(level, y)
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        level = BatchLevel(self.size)
+        plan = self.plan
+        seen: list[Any] = []
+        for j in range(len(saved)):
+            source: i64 = j if plan.variadic else plan.sources[j]
+            seen.append(self.given(level, saved[j], self.flags[source] if source >= 0 else True))
+        inner = self.member_node(node)
+        cotangent: Any = g
+        if isinstance(g, (list, tuple)):
+            cotangent = [None if part is None else Batched(part, level) for part in g]
+        else:
+            cotangent = Batched(g, level)
+        rule: Any = self.op
+        outs: list[Any] = []
+        position = 0
+        for part in rule.vjp(inner, cotangent, *seen):
+            outs.append(self.summed(level, inner, position, part))
+            position += 1
+        return outs
+
+    def summed(self, level: BatchLevel, inner: Node, i: int, part: Any) -> Any:
+        """One of the op's gradients, in the shape of its input beneath."""
+        if part is None or i >= len(self.flags):
+            return None
+        shapes: Any = inner.shapes
+        if shapes is not None and shapes[i] is not None:
+            part = fit(part, shapes[i], None)
+        if self.flags[i]:
+            return self.taken(level, part)
+        inside, hidden = members(part, level)
+        if hidden:
+            return v.total(inside, (0,), False)
+        return inside * self.size
+
+    def member_node(self, node: Node) -> Node:
+        """What the op's rule may ask its node, for one member."""
+        inner = Node.__new__(Node)
+        inner.op = self.op
+        inner.nexts = node.nexts
+        inner.wants = node.wants
+        inner.dtypes = node.dtypes
+        flags = self.flags
+        if node.shapes is not None:
+            shapes: list[Any] = []
+            for i in range(len(node.shapes)):
+                shape = node.shapes[i]
+                shapes.append(tuple(shape[1:]) if shape is not None and flags[i] else shape)
+            inner.shapes = tuple(shapes)
+        if node.outs is not None:
+            inner.outs = [(tuple(shape[1:]), dtype) for shape, dtype in node.outs]
+        return inner
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        level = BatchLevel(self.size)
+        flags = self.flags
+        tangents = [
+            None if t is None else self.given(level, t, f) for t, f in zip(ts, flags, strict=True)
+        ]
+        inputs = [self.given(level, x, f) for x, f in zip(xs, flags, strict=True)]
+        several = isinstance(y, tuple)
+        result: Any = tuple([Batched(p, level) for p in y]) if several else Batched(y, level)
+        rule: Any = self.op
+        found = rule.jvp(tuple(tangents), tuple(inputs), result)
+        if several:
+            return tuple([None if p is None else self.taken(level, p) for p in found])
+        return None if found is None else self.taken(level, found)
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        level = BatchLevel(self.size)
+        rule: Any = self.op
+        inputs = [self.given(level, x, f) for x, f in zip(xs, self.flags, strict=True)]
+        explained: Exception = rule.explain(error, tuple(inputs))
+        return explained
+
+
+slots.batched = batched
+slots.lifted = lifted
+slots.beside = beside

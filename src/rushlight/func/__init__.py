@@ -1,0 +1,27 @@
+"""Functions of functions: derivatives and batches as values, composed at will.
+
+    grad, grad_and_value    the gradient of a function that gives one number
+    vjp, jvp, linearize     products with the Jacobian, backward and forward
+    jacrev, jacfwd, hessian whole matrices of derivatives
+    vmap                    a function of one example, applied to a batch
+    functional_call         a module as a function of its parameters
+    stack_module_state      the parameters of several modules as a batch
+
+>>> import rushlight as torch
+>>> from rushlight.func import grad, vmap
+>>> vmap(grad(torch.sin))(torch.zeros(3))
+tensor([1., 1., 1.])
+"""
+
+from __future__ import annotations
+
+from rushlight.func.forward import jacfwd, jvp
+from rushlight.func.modules import functional_call, stack_module_state
+from rushlight.func.reverse import grad, grad_and_value, jacrev, linearize, vjp
+from rushlight.func.second import hessian
+from rushlight.func.batching import vmap
+
+__all__ = [
+    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "stack_module_state", "vjp", "vmap",
+]  # fmt: skip
