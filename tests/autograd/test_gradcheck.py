@@ -166,3 +166,30 @@ def test_forward_mode(fast: bool) -> None:
     assert gradcheck(torch.sin, x, check_backward_ad=False, **some)
     assert gradgradcheck(torch.sin, x, check_fwd_over_rev=True, fast_mode=fast)
     assert gradgradcheck(lambda z: z * z.conj() * z, z, check_fwd_over_rev=True, fast_mode=fast)
+
+
+def test_batched_tangents_are_checked_through_vmap() -> None:
+    x, w = leaf(0.3, -1.2, 2.0), leaf(0.5, 1.5, -0.7)
+    assert gradcheck(
+        lambda x, w: (torch.tanh(w * x), x.sum()), (x, w),
+        check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True,
+    )  # fmt: skip
+
+
+class Peeks(Function):
+    """2 x, with a backward that looks at a number: it cannot run on a batch."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2 if g.sum().item() < 1e9 else g
+
+
+def test_a_rule_that_cannot_be_batched_is_reported() -> None:
+    x = leaf(1.0, 2.0)
+    assert gradcheck(Peeks.apply, x)
+    with pytest.raises(GradcheckError, match="check_batched_grad=False"):
+        gradcheck(Peeks.apply, x, check_batched_grad=True)

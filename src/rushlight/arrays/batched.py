@@ -781,9 +781,11 @@ for _name in ("scatter", "scatter_add", "reduce_along"):
 
 @rule
 def store_along(word: Any, level: Any, target: Any, axis: int, index: Any, source: Any) -> None:
-    _writable(target, level)
+    if _shared(level, target, index, source):
+        word(*[members(x, level)[0] for x in (target, axis, index, source)])
+        return
     below, where, values = _spread(level, target, index, source)
-    word(below, _axis(axis, max(rank_of(target), 1)), where, values)
+    word(below, _axis(axis, max(rank_of(target), 1)), where, _storable(below, values))
 
 
 # --- advanced indices -----------------------------------------------------------------------------
@@ -934,7 +936,10 @@ for _name in ("place", "place_add"):
 
 
 def _storing(word: Any, level: Any, target: Any, value: Any, index: Any, *arrays: Any) -> None:
-    _writable(target, level)
+    if _shared(level, target, value, *arrays):
+        beneath = [members(x, level)[0] for x in (target, value, index, *arrays)]
+        word(*beneath)
+        return
     if word is words["store"]:
         chosen = _masked(level, target, value, index, arrays)
         if chosen is not None:
@@ -943,7 +948,7 @@ def _storing(word: Any, level: Any, target: Any, value: Any, index: Any, *arrays
     inside, _ = members(target, level)
     places, below, order = _beneath(level, inside, rank_of(target), index, arrays, True)
     rank = Picked(rank_of(target), index, arrays).rank
-    word(inside, _values(level, value, rank, order, inside), places, *below)
+    word(inside, _storable(inside, _values(level, value, rank, order, inside)), places, *below)
 
 
 for _name in ("store", "store_add"):
@@ -962,17 +967,36 @@ def searchsorted(word: Any, level: Any, sorted_: Any, x: Any, right: bool) -> An
 
 
 # --- writing --------------------------------------------------------------------------------------
-def _writable(target: Any, level: Any) -> None:
-    """A write at this level needs a target of its own for each member."""
-    if not members(target, level)[1]:
+def _shared(level: Any, target: Any, *others: Any) -> bool:
+    """Whether a write is one for all members: target and sources are shared by the batch. A target
+    that is, written with what differs from member to member, is an error."""
+    if members(target, level)[1]:
+        return False
+    if any(members(x, level)[1] for x in others):
         raise RuntimeError(INPLACE)
+    return True
+
+
+def _storable(target: Any, source: Any) -> Any:
+    """What is written beneath: a tensor's array, if the target is no tensor either."""
+    if hasattr(target, "memory") or not hasattr(source, "memory"):
+        return source
+    if source.leaf or source.node is not None or source.tangent is not None:
+        raise NotImplementedError(
+            "vmap: a value with derivatives outside the batch is being written into memory that "
+            "has none. Compute it out of place (`torch.stack`, `torch.where`)."
+        )
+    return source.array
 
 
 @rule
 def overwrite(word: Any, level: Any, target: Any, source: Any) -> None:
-    _writable(target, level)
     below, _ = members(target, level)
     inside, hidden = members(source, level)
+    inside = _storable(below, inside)
+    if _shared(level, target, source):
+        word(below, inside)
+        return
     if hidden:
         inside = insert_axes(inside, rank_of(target) - rank_of(source))
     word(below, inside)

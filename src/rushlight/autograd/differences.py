@@ -24,6 +24,7 @@ from rushlight import dtypes
 from rushlight.autograd import forward_ad
 from rushlight.autograd.api import grad
 from rushlight.autograd.function import Function
+from rushlight.autograd.functional import slopes_along
 from rushlight.autograd.gradcheck import GradcheckError
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.table import functions
@@ -605,6 +606,32 @@ def check_batched(inputs: Tensors, y: Any, i: int) -> None:
         compare_batched(got, functions["stack"](expected), i, j, "check_batched_grad")
 
 
+def check_batched_forward(func: Func, inputs: Tensors) -> None:
+    """Two tangents at once must give what they give one by one."""
+    xs = as_tuple(inputs)
+    for j, x in enumerate(xs):
+        if not asks(x):
+            continue
+        ts = [functions["randn_like"](x.detach()) for _ in range(2)]
+
+        def along(t: Any, j: int = j) -> Any:
+            return func(*[t if k == j else other for k, other in enumerate(xs)])
+
+        mine = (x.detach(),)
+        each = [
+            slopes_along(along, mine, [functions["unsqueeze"](t, 0)], 1)[1] for t in ts
+        ]
+        try:
+            _, both = slopes_along(along, mine, [functions["stack"](ts)], 2)
+        except RuntimeError as error:
+            raise GradcheckError(
+                f"While computing batched gradients, got: {error}\n\n"
+                + BATCHED.format("check_batched_forward_grad")
+            ) from error
+        for i, (got, *expected) in enumerate(zip(both, *each)):
+            compare_batched(got, functions["cat"](expected), i, j, "check_batched_forward_grad")
+
+
 def compare_batched(got: Any, expected: Any, i: int, j: int, argument: str) -> None:
     if not close(got, expected, 1e-5, 1e-8):
         raise GradcheckError(
@@ -634,8 +661,9 @@ def random_like(y: Any, gaps: bool) -> Any:
 
 # --- all of it ------------------------------------------------------------------------------------
 def check_all(
-    check: Check, undefined: bool, batched: bool, forward: bool, backward: bool, masked: bool
-) -> None:
+    check: Check, undefined: bool, batched: bool, forward: bool, backward: bool, masked: bool,
+    batched_forward: bool = False,
+) -> None:  # fmt: skip
     """Every check that was asked for; raises at the first that fails."""
     func, inputs = check.func, check.inputs
     check_inputs(inputs)
@@ -644,6 +672,8 @@ def check_all(
         check_backward(check, outputs)
     if forward:
         check_forward(check, undefined)
+    if batched_forward:
+        check_batched_forward(func, inputs)
     if not backward:
         return
     asked = differentiable(outputs)

@@ -262,17 +262,8 @@ def at_once(
     """`by_rows` in one batched call: the unit vectors of all outputs, one below the other."""
     sizes = [y.numel() for y in outputs]
     total = sum(sizes)
-    asked: list[Any] = []
-    starts: list[Any] = []
-    first = 0
-    for y, size in zip(outputs, sizes):
-        if y.requires_grad:
-            units = vocabulary.full(y.array, (total, size), 0, y.array.dtype)
-            for j in range(size):
-                units[first + j, j] = 1
-            asked.append(y)
-            starts.append(wrap(units.reshape((total, *y.array.shape))))
-        first += size
+    asked = [y for y in outputs if y.requires_grad]
+    starts = [u for y, u in zip(outputs, units_of(outputs), strict=True) if y.requires_grad]
     found: tuple[Any, ...] = (None,) * len(inputs)
     if asked and total:
         found = grad(
@@ -407,7 +398,7 @@ def jacobian(
 
 
 def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
-    """The Jacobian column by column: one run of `func` on dual numbers for each input element."""
+    """The Jacobian forward: one run of `func`, whose tangents are a batch of unit vectors."""
     if strict:
         raise RuntimeError(
             'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are '
@@ -420,31 +411,67 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
             "only implemented for `vectorize=True`."
         )
-    table: list[list[list[Any]]] = []  # input, element, output
-    several_out, shapes = False, []
-    for i, x in enumerate(xs):
-        columns: list[list[Any]] = []
-        for j in range(x.numel()):
-            unit = functions["zeros_like"](x.detach())
-            unit.view(-1)[j] = 1
-            with forward_ad.dual_level():
-                duals = [
-                    forward_ad.make_dual(t, unit if k == i else functions["zeros_like"](t.detach()))
-                    for k, t in enumerate(xs)
-                ]
-                several_out, ys = as_tuple(func(*duals), OUTPUTS, "jacobian")
-                parts = [forward_ad.unpack_dual(y) for y in ys]
-                shapes = [tuple(y.shape) for y in ys]
-                columns.append([functions["zeros_like"](y) if t is None else t for y, t in parts])
-        table.append(columns)
-    found = tuple(
-        tuple(
-            functions["stack"]([c[o] for c in columns], -1).reshape((*shape, *x.shape))
-            for x, columns in zip(xs, table)
+    sizes = [x.numel() for x in xs]
+    out, slopes = slopes_along(func, xs, units_of(xs), sum(sizes))
+    several_out, ys = as_tuple(out, OUTPUTS, "jacobian")
+    found: list[tuple[Any, ...]] = []
+    for y, t in zip(ys, slopes, strict=True):
+        parts = functions["split"](t, sizes, 0)
+        found.append(
+            tuple(
+                functions["movedim"](part, 0, -1).reshape((*y.shape, *x.shape))
+                for x, part in zip(xs, parts, strict=True)
+            )
         )
-        for o, shape in enumerate(shapes)
-    )
-    return unpacked(found, several_out, several_in)
+    return unpacked(tuple(found), several_out, several_in)
+
+
+def slopes_along(
+    func: Function, xs: tuple[Any, ...], directions: list[Any], size: int
+) -> tuple[Any, list[Any]]:
+    """What one run of `func` gives, and for each tensor of it the derivatives along a batch of
+    `size` directions (a tensor an input, the batch first); zeros where it does not depend on
+    them."""
+    from rushlight.arrays.batched import Batched
+    from rushlight.core.batches import BatchLevel, unbatched
+    from rushlight.core.levels import close_level, open_level
+
+    batch = BatchLevel(size, "error", True)
+    level = open_level("vmap", batch)
+    try:
+        inner = forward_ad.enter_jvp_level()
+        try:
+            duals = [
+                forward_ad.dual_at(x, inner, wrap(Batched(t, batch)))
+                for x, t in zip(xs, directions, strict=True)
+            ]
+            out = func(*duals)
+            ys = out if isinstance(out, tuple) else (out,)
+            slopes = [forward_ad.tangent_at(y, inner) for y in ys]
+        finally:
+            inner.close()
+    finally:
+        close_level(level)
+    zeros = functions["zeros_like"]
+    return out, [
+        unbatched(zeros(y.detach()) if t is None else t, batch)
+        for y, t in zip(ys, slopes, strict=True)
+    ]
+
+
+def units_of(xs: tuple[Any, ...]) -> list[Any]:
+    """The unit vectors of several tensors taken as one, split into batches of their shapes."""
+    total = sum(x.numel() for x in xs)
+    made: list[Any] = []
+    first = 0
+    for x in xs:
+        size = x.numel()
+        units = vocabulary.full(x.array, (total, size), 0, x.array.dtype)
+        for j in range(size):
+            units[first + j, j] = 1
+        made.append(wrap(vocabulary.reshape(units, (total, *x.array.shape))))
+        first += size
+    return made
 
 
 def hessian(
@@ -471,7 +498,9 @@ def hessian(
     def first(*inside: Any) -> tuple[Any, ...]:
         with enable_grad():
             if outer_jacobian_strategy == "forward-mode":
-                inside = tuple(t if t.requires_grad else t.requires_grad_() for t in inside)
+                for t in inside:
+                    if not t.requires_grad:
+                        t.leaf = True  # it is ours
             y = single(func(*inside), "hessian", strict)
             found = filled(gradients((y,), inside, None, True), inside, False, True, "vjp")
             if strict:

@@ -51,8 +51,6 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    if check_batched_forward_grad:
-        raise NotImplementedError("check_batched_forward_grad needs vmap over forward mode")
     from rushlight.autograd.differences import Check, as_tuple, check_all
 
     xs = as_tuple(inputs)
@@ -60,7 +58,7 @@ def gradcheck(
     try:
         check_all(
             check, check_undefined_grad, check_batched_grad, check_forward_ad, check_backward_ad,
-            bool(masked),
+            bool(masked), check_batched_forward_grad,
         )  # fmt: skip
     except GradcheckError:
         if raise_exception:

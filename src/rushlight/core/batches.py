@@ -34,7 +34,9 @@ from rushlight.core.record import apply, compute, normal, slots
 from rushlight.core.views import look
 from rushlight.native import i64
 
-__all__ = ["WORDS", "BatchLevel", "Lifted", "interesting", "lifted", "plain_inside", "seen_at"]
+__all__ = [
+    "WORDS", "BatchLevel", "Lifted", "interesting", "lifted", "plain_inside", "seen_at", "unbatched",
+]  # fmt: skip
 
 _depths: Final = count(1)
 
@@ -79,6 +81,23 @@ def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     return found[1:]
 
 
+def kept_apart(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBase:
+    """The target of a write as the op should read it: a copy, if the op beneath is recorded and
+    keeps the old value, which the write would overwrite."""
+    if type(target.array) is not Batched or 0 not in op.plan.sources:
+        return target
+    record = False
+    for x in (target, *others):
+        if isinstance(x, TensorBase) and type(x.array) is Batched:
+            inside = x.array.inside
+            if isinstance(inside, TensorBase) and interesting(inside):
+                record = True
+    if not record:
+        return target
+    array = target.array
+    return wrap(Batched(v.copy(plain_inside(array.inside)), array.level, array.hidden))
+
+
 def follow(target: TensorBase) -> None:
     """Put a tensor inside a batch that is about to be written, so that it can have a history."""
     view = target.as_view
@@ -105,6 +124,16 @@ def interesting(x: TensorBase) -> bool:
 def plain_inside(x: Any) -> Any:
     """What stands inside a batched array as a tensor."""
     return x if isinstance(x, TensorBase) else wrap(normal(x))
+
+
+def unbatched(t: TensorBase, level: BatchLevel) -> Any:
+    """A tensor of a level as the level beneath sees it, with the batch as first dimension."""
+    inside: Any = t
+    if type(t.array) is Batched and t.array.level is level:
+        inside = plain_inside(t.array.inside)
+        if t.array.hidden:
+            return inside
+    return v.broadcast(inside, (level.size, *inside.array.shape))
 
 
 def batched(op: Any, raws: tuple[Any, ...]) -> Any:
@@ -314,3 +343,4 @@ class Lifted(Op):
 slots.batched = batched
 slots.lifted = lifted
 slots.beside = beside
+slots.kept_apart = kept_apart

@@ -63,6 +63,7 @@ class Slots:
         self.batched: Any = None  # batched(op, raws): the result, or None if no input is batched
         self.lifted: Any = None  # lifted(xs): the operands at the deepest level among them
         self.beside: Any = None  # beside(target, others): the operands of a write, likewise
+        self.kept_apart: Any = None  # kept_apart(op, target, others): what a write's op reads
         self.check_captured: Any = None  # check_captured(target): before a write, in transforms
         self.profile: Any = None  # profile(op, raws): `compute`, timed
         self.push: Any = None
@@ -88,7 +89,8 @@ def recording() -> bool:
 
 def edge(t: TensorBase) -> Any:
     """Where the gradient of an input goes. Ask before making the node that will have this edge: a
-    view may be given a new node here, and numbers must grow along the edges."""
+    view may be given a new node here, and numbers must grow along the edges. None: nowhere, and
+    nothing is kept for it; so it is with views that were not recorded, though their base asks."""
     if t.as_view is not None:
         return slots.edge_of_view(t)
     if t.node is not None:
@@ -153,7 +155,7 @@ def unary(op: Any, a: TensorBase) -> Any:
             target = edge(a)  # before the node takes its number: it may renew a view
             node = begin_node(plan, op)
             node.nexts = (target,)
-            node.wants = 1
+            node.wants = 0 if target is None else 1
             if a.index != 0:
                 node.nrs = (a.index,)
             if plan.saves:
@@ -226,9 +228,13 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     if wants & 1 != 0:
         ta = edge(a)
         uneven = a.index != 0
+        if ta is None:
+            wants -= 1
     if wants & 2 != 0:
         tb = edge(b)
         uneven = uneven or b.index != 0
+        if tb is None:
+            wants -= 2
     node = begin_node(plan, op)
     node.wants = wants
     node.nexts = (ta, tb)
@@ -294,7 +300,8 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         return t
     target = edge(a)
     node = begin_node(plan, op)
-    node.wants = 2 if swapped else 1
+    if target is not None:
+        node.wants = 2 if swapped else 1
     node.nexts = (None, target) if swapped else (target, None)
     if a.index != 0:
         node.nrs = (0, a.index) if swapped else (a.index, 0)
@@ -404,7 +411,11 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
     for x in xs:
         if isinstance(x, TensorBase):
             if asks(x):
-                nexts.append(edge(x))
+                target = edge(x)
+                at: i64 = len(nexts)
+                if target is None and at < 62:
+                    wants &= ~(1 << at)
+                nexts.append(target)
                 if x.index != 0:
                     uneven = True
                 nrs.append(x.index)

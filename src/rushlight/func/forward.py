@@ -10,7 +10,7 @@ from rushlight.autograd.forward_ad import dual_at, enter_jvp_level, primal_at, t
 from rushlight.core.graph import TensorBase
 from rushlight.core.levels import close_level, open_level
 from rushlight.func.reverse import basis, check_aux, check_real, chosen, replaced, split_aux
-from rushlight.func.tracking import plain
+from rushlight.func.tracking import at_level, plain
 from rushlight.func.batching import vmap
 from rushlight.ops.table import functions
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -60,6 +60,7 @@ def pushed(
     try:
         for x in flat:
             level.given.add(id(x.memory))
+        flat = [at_level(x, level) for x in flat]
         inner = enter_jvp_level()
         try:
             duals = [dual_at(x, inner, t) for x, t in zip(flat, directions, strict=True)]

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.batches import seen_at
 from rushlight.core.graph import Node, TensorBase, asks, begin_node, wrap_as
 from rushlight.core.levels import Level
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.record import edge, slots
+from rushlight.core.tangents import Tangent
 from rushlight.ops.view_select import ALIAS
 
-__all__ = ["Source", "plain", "reaches_outside", "released", "root_of", "track"]
+__all__ = ["Source", "at_level", "plain", "reaches_outside", "released", "root_of", "track"]
 
 
 class Source:
@@ -39,6 +41,8 @@ def track(x: Any, level: Level) -> Source:
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if x.array.dtype.kind not in "fcVW":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    given = x
+    x = at_level(x, level)
     target = edge(x) if level.recording and asks(x) else None
     node = begin_node(ALIAS.plan, ALIAS)
     node.nexts = (target,)
@@ -53,7 +57,15 @@ def track(x: Any, level: Level) -> Source:
         slots.push_view(ALIAS, x, leaf)
     leaf.leaf = True
     level.given.add(id(x.memory))
-    return Source(x, leaf, node)
+    return Source(given, leaf, node)
+
+
+def at_level(x: Any, level: Level) -> Any:
+    """A tensor as the `vmap` around a level sees it: derivatives taken inside are the members'."""
+    around: Level | None = level.outer
+    while around is not None and around.batch is None:
+        around = around.outer
+    return x if around is None else seen_at(x, around.batch)
 
 
 def leaf_of(end: Any) -> Any:
@@ -73,7 +85,7 @@ def neighbours(node: Node) -> list[Any]:
         while record is not None:
             if record.value is not None and record.value.node is not None:
                 found.append(record.value.node)
-            record = getattr(record, "outer", None)
+            record = record.outer
     return found
 
 
@@ -135,10 +147,12 @@ def _bent(end: Any, into: dict[int, Node]) -> Any:
 def released(tensors: list[Any], sources: list[Source], outside: bool) -> list[Any]:
     """Results of a level as the code outside sees them. `outside`: some of them may have a history
     there; see Note [One tape]."""
-    starts = [root_of(t, sources) for t in tensors]
+    slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
+    everything = [*tensors, *slopes]
+    starts = [root_of(t, sources) for t in everything]
     nodes = nodes_from(starts)
     bend(nodes, sources)
-    live: set[Node] = set()
+    live = {s.node for s in sources if s.asks()} if outside else set()
     if outside:
         for node in nodes:  # oldest first: what an edge leads to is decided before
             for end in node.nexts:
@@ -146,10 +160,7 @@ def released(tensors: list[Any], sources: list[Source], outside: bool) -> list[A
                 if leaf is not None or end in live:
                     live.add(node)
     results: list[Any] = []
-    for t, start in zip(tensors, starts, strict=True):
-        if not isinstance(t, TensorBase):
-            results.append(t)
-            continue
+    for t, start in zip(everything, starts, strict=True):
         mine = next((s for s in sources if t is s.leaf), None)
         if mine is not None:
             results.append(mine.x if outside or not asks(mine.x) else plain(mine.x))
@@ -157,7 +168,33 @@ def released(tensors: list[Any], sources: list[Source], outside: bool) -> list[A
             results.append(t)
         else:
             results.append(plain(t))
-    return results
+    count = len(tensors)
+    instead = {id(a): b for a, b in zip(slopes, results[count:], strict=True) if a is not b}
+    if instead:
+        for t in results[:count]:
+            if isinstance(t, TensorBase):
+                t.tangent = exchanged(t.tangent, instead)
+    return results[:count]
+
+
+def records_of(t: Any) -> list[Tangent]:
+    """The tangents of a tensor, innermost level first."""
+    found: list[Tangent] = []
+    record = t.tangent if isinstance(t, TensorBase) else None
+    while record is not None:
+        found.append(record)
+        record = record.outer
+    return found
+
+
+def exchanged(record: Tangent | None, instead: dict[int, Any]) -> Tangent | None:
+    """A chain of records with other values. (Nodes may hold the old one.)"""
+    if record is None:
+        return None
+    value = None if record.value is None else instead.get(id(record.value), record.value)
+    return Tangent(
+        record.level, value, record.root, record.ops, exchanged(record.outer, instead)
+    )
 
 
 def plain(t: Any) -> Any:
