@@ -27,6 +27,7 @@ from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.graph import TensorBase
 from rushlight.core.packed import before_write
 from rushlight.core.quiet import quietly
+from rushlight.core.record import slots
 from rushlight.ops.table import functions
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
@@ -392,6 +393,14 @@ def _with_hooks(step: Hook) -> Hook:
 
     @functools.wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if slots.profile is None:
+            return inside(self, *args, **kwargs)
+        from rushlight.autograd.profiler import record_function
+
+        with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+            return inside(self, *args, **kwargs)
+
+    def inside(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
         for hook in own["_optimizer_step_pre_hooks"].values():
             answer = hook(self, args, kwargs)

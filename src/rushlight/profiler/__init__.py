@@ -1,0 +1,26 @@
+"""`torch.profiler`: profiles of training loops, step by step.
+
+>>> import rushlight as torch
+>>> from rushlight.profiler import profile, record_function, ProfilerActivity
+>>> with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as prof:
+...     with record_function("double"):
+...         y = torch.ones(2, 3) * 2
+>>> [(row.key, row.count) for row in prof.key_averages()]
+[('double', 1), ('aten::mul', 1)]
+"""
+
+from rushlight.autograd.profiler import DeviceType, ProfilerActivity, record_function
+from rushlight.profiler.profiler import (
+    ProfilerAction,
+    _KinetoProfile,
+    kineto_available,
+    profile,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
+
+__all__ = [
+    "DeviceType", "ProfilerAction", "ProfilerActivity", "_KinetoProfile", "kineto_available",
+    "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler",
+]  # fmt: skip
