@@ -42,6 +42,7 @@ from rushlight.arrays.lapack import (
     solve_triangular,
     svd,
 )
+from rushlight.random.exact import dense_like
 
 __all__ = [
     "SLOT",
@@ -347,6 +348,8 @@ def empty(like: Array, shape: tuple[int, ...], dtype: Any) -> Array:
 @word
 def empty_as(like: Array, dtype: Any) -> Array:
     """An array whose values do not matter, in the shape and order of strides of `like`."""
+    if 0 in like.strides and type(like) is np.ndarray:
+        return dense_like(like, dtype)
     return np.empty_like(like, dtype=dtype, subok=False)
 
 
@@ -389,8 +392,14 @@ def moved(x: Array, where: Any) -> Array:
 
 @word
 def copy(x: Array) -> Array:
-    """A copy with its strides in the same order (rows, if the array repeats elements)."""
-    return x.copy("C" if 0 in x.strides else "K")
+    """A copy with its strides in the same order."""
+    if 0 not in x.strides:
+        return x.copy("K")
+    if type(x) is not np.ndarray:
+        return x.copy("C")
+    out = dense_like(x)
+    np.copyto(out, x)
+    return out
 
 
 @word
@@ -595,6 +604,20 @@ def _through(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], start: 
     return np.ndarray(shape, x.dtype, flat.view(np.uint8), place + start, strides)
 
 
+def _reaches(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> bool:
+    """Whether the memory behind `x` has all that strides in elements show from `start` on."""
+    if type(x) is not np.ndarray or 0 in shape or x.size == 0:
+        return True
+    root = x
+    while type(root.base) is np.ndarray:
+        root = root.base
+    low, high = np.lib.array_utils.byte_bounds(root)
+    size = x.dtype.itemsize
+    first = x.__array_interface__["data"][0] + start * size
+    last = first + size * (1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)))
+    return bool(low <= first and last <= high)
+
+
 def _cells(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """The position in memory of each element of an array of these strides, in elements."""
     places = np.zeros(shape, np.int64)
@@ -606,11 +629,13 @@ def _cells(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
 @word
 def restrided(x: Array, shape: Any, strides: Any, start: int, inside: Any) -> Array:
     """What strides (in elements), beginning `start` elements from its first, show of the memory
-    of an `x` whose own strides are `inside`. A view if `x` has those strides; otherwise a copy."""
+    of an `x` whose own strides are `inside`. A view if `x` has those strides; otherwise a copy.
+    There may be less memory behind a gradient than behind its tensor: beyond it are zeros."""
+    x = np.asarray(x) if isinstance(x, np.generic) else x
     size = x.dtype.itemsize
     if tuple(s // size for s, n in zip(x.strides, x.shape, strict=True) if n > 1) == tuple(
         s for s, n in zip(inside, x.shape, strict=True) if n > 1
-    ):
+    ) and _reaches(x, shape, strides, start):
         return _through(x, shape, tuple(s * size for s in strides), start * size)
     own, there, lowest, length = _shared_cells(x.shape, inside, shape, strides, start)
     cells = np.empty_like(x, shape=(length,))
