@@ -1,23 +1,34 @@
 """Checkpoints, of both kinds: the same gradients for less memory, and errors that say so if not.
 
-Each test runs on rushlight, and on PyTorch too where it is installed: what is asserted is true of
-both, unless the test says that it is rushlight's own.
+What PyTorch does in the situations of tests/reference/make_checkpoint.py is stored, and asked live
+where it is installed. The other tests run on rushlight, and on PyTorch too where it is installed:
+what is asserted is true of both, unless the test says that it is rushlight's own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import gc
+import gzip
 import importlib
 import importlib.util
+import json
 import tracemalloc
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rushlight
+from rushlight.core.modes import state
+from rushlight.core.record import slots
+from rushlight.utils.around import Around
 
+REFERENCE = Path(__file__).parents[1] / "reference"
 MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
 
 
@@ -30,6 +41,26 @@ def torch(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(params=[True, False], ids=["reentrant", "not reentrant"])
 def reentrant(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
+
+
+def load_maker() -> Any:
+    path = REFERENCE / "make_checkpoint.py"
+    spec = importlib.util.spec_from_file_location("make_checkpoint", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+make = load_maker()
+STORED = json.loads(gzip.decompress((REFERENCE / "checkpoint.json.gz").read_bytes()))
+
+
+@pytest.mark.parametrize("name", make.CASES)
+def test_situations(torch: Any, name: str) -> None:
+    before = state.active
+    assert make.outcome(torch, name) == STORED["cases"][name]
+    assert state.active == before and slots.profile is None
 
 
 def start(torch: Any) -> Any:
@@ -419,7 +450,8 @@ def test_errors_of_functions_that_change(torch: Any) -> None:
     pair = (lambda x: x.sin().cos(), lambda x: x.sin())
     if torch is rushlight:  # PyTorch's log takes seconds
         long = message(*pair, debug=True)
-        assert long.startswith(text) and long.count("test_checkpoint.py:") == 3
+        assert long.startswith(text) and long.count("test_checkpoint.py:") == 6
+        assert "\n  1: aten.cos.default(torch.float32[3]) = torch.float32[3], at test_" in long
         with utils.set_checkpoint_debug_enabled(True):
             assert message(*pair).startswith(text)
         with utils.set_checkpoint_debug_enabled(False):
@@ -555,3 +587,135 @@ def test_memory_falls_further_when_nested() -> None:
     assert after < 6 * one + 200_000
     assert peak < 22 * one + 200_000
     assert gradient(rushlight, outer) == pytest.approx(gradient(rushlight, chain(64)))
+
+
+# --- selective checkpoints (rushlight's own) ------------------------------------------------------
+class Count(Around):
+    """Counts the ops that are computed."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def answer(self, op: Any, raws: tuple[Any, ...], run: Callable[[], Any]) -> Any:
+        self.names.append(op.name)
+        return run()
+
+
+def keeping(*ops: Any, **kwargs: Any) -> Any:
+    return functools.partial(
+        rushlight.utils.checkpoint.create_selective_checkpoint_contexts, list(ops), **kwargs
+    )
+
+
+def selective(fn: Callable[..., Any], *args: Any, ops: tuple[Any, ...]) -> Any:
+    return rushlight.utils.checkpoint.checkpoint(
+        fn, *args, use_reentrant=False, context_fn=keeping(*ops)
+    )
+
+
+def test_kept_results_are_not_computed_again() -> None:
+    torch: Any = rushlight
+    aten = torch.ops.aten
+    for ops, again in (
+        ((), ["mm", "sin", "mm", "exp"]),
+        ((aten.mm.default,), ["sin", "exp"]),
+        ((aten.mm.default, aten.sin.default, aten.exp.default), []),
+    ):
+        x = torch.eye(2, requires_grad=True)
+        y = selective(lambda x: ((x @ x).sin() @ x).exp(), x, ops=ops).sum()
+        with Count() as count:
+            y.backward()
+        assert count.names == again
+    assert state.active == 0 and slots.profile is None
+
+
+def test_memory_of_selective_checkpoints() -> None:
+    one = 40_000
+    aten = rushlight.ops.aten
+
+    def through(ops: tuple[Any, ...]) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            for _ in range(8):
+                x = selective(chain(8), x, ops=ops)
+            return x
+
+        return run
+
+    none, peak_of_none = held(lambda: through(()))
+    sines, peak_of_sines = held(lambda: through((aten.sin.default,)))
+    everything, _ = held(lambda: through((aten.sin.default, aten.mul.Tensor)))
+    plain, _ = held(lambda: chain(64))
+    # the 8 inputs; 64 results, of which 7 are inputs too; another 64 that nothing needs
+    assert none < 10 * one + 200_000
+    assert 60 * one < sines < 66 * one + 300_000
+    assert 120 * one < everything < 131 * one + 300_000
+    assert plain < 130 * one + 200_000
+    assert peak_of_none < 27 * one + 300_000
+    assert peak_of_sines < 84 * one + 300_000
+    assert gradient(rushlight, through((aten.sin.default,))) == gradient(rushlight, chain(64))
+
+
+def test_a_kept_result_goes_when_it_was_used() -> None:
+    torch: Any = rushlight
+    seen: list[Any] = []
+
+    def fn(x: Any) -> Any:
+        y = x.sin()
+        seen.append(weakref.ref(y.array))
+        return y.exp()
+
+    x = torch.ones(3, requires_grad=True)
+    y = selective(fn, x, ops=(torch.ops.aten.sin.default,)).sum()
+    gc.collect()
+    assert seen[0]() is not None
+    y.backward()
+    gc.collect()
+    assert seen[0]() is None
+
+
+@pytest.mark.parametrize("part", [lambda y: y, lambda y: y.detach(), lambda y: y[1:]])
+def test_a_result_that_others_hold_is_copied(part: Callable[[Any], Any]) -> None:
+    """PyTorch refuses to go on if such a tensor was written; rushlight has the old value."""
+    torch: Any = rushlight
+    outside: list[Any] = []
+
+    def fn(x: Any) -> Any:
+        y = x.sin()
+        outside.append(part(y))
+        return y.exp() * 2
+
+    def written_between(x: Any) -> Any:
+        y = selective(fn, x, ops=(torch.ops.aten.sin.default,))
+        with torch.no_grad():
+            outside[0].add_(5)
+        return y
+
+    assert gradient(torch, written_between) == gradient(torch, lambda x: x.sin().exp() * 2)
+
+
+def test_selective_checkpoints_beside_others() -> None:
+    """In threads and tasks of their own, and under a profiler."""
+    torch: Any = rushlight
+    expected = gradient(torch, wavy)
+    run = functools.partial(selective, wavy, ops=(torch.ops.aten.sin.default,))
+    with make.ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: [gradient(torch, run) for _ in range(10)], range(8)))
+    assert all(g == expected for some in found for g in some)
+    with torch.autograd.profiler.profile() as profiled:
+        assert gradient(torch, run) == expected
+    assert [e.count for e in profiled.key_averages() if e.key == "aten::sin"] == [1]
+    assert slots.profile is None and state.active == 0
+
+
+def test_ops_that_rushlight_lacks_have_names() -> None:
+    """So that a list of ops written for PyTorch can be used as it is."""
+    torch: Any = rushlight
+    lacking = torch.ops.aten._scaled_dot_product_flash_attention.default
+    x = torch.ones(3, requires_grad=True)
+    selective(wavy, x, ops=(lacking, torch.ops.aten.sin.default)).sum().backward()
+    with pytest.raises(NotImplementedError, match="rushlight has no function for aten._scaled"):
+        lacking(x)
+    with pytest.raises(AttributeError, match="The underlying op of 'aten.mm' has no overload name"):
+        torch.ops.aten.mm._nonsense
+    with pytest.raises(AttributeError, match="'aten' object has no attribute 'nonsense'"):
+        torch.ops.aten.nonsense

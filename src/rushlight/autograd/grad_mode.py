@@ -1,23 +1,24 @@
 """Switching recording on and off: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
 
 Each is a context manager and a decorator. The current mode belongs to the running thread or task;
-see Note [Modes are per context] in `core.modes`.
+see Note [Modes are per context] in `core.modes`. Imported by users and by the layers above.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import warnings
-from collections.abc import Callable, Generator
-from typing import Any, Self, TypeVar, cast
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextvars import ContextVar
+from threading import get_ident
+from typing import Any, Final, Self, TypeVar, cast
 
-from rushlight.core.modes import Mode, current, enter, grad_enabled, inference_enabled, leave
+from rushlight.core.modes import Mode, current, enter, grad_asked, inference_enabled, leave
 
 __all__ = [
-    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-    "set_grad_enabled",
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,6 +68,8 @@ class ModeContext:
             return cast(F, self._wrap_generator(fn))
         if inspect.iscoroutinefunction(fn):
             return cast(F, self._wrap_coroutine(fn))
+        if inspect.isasyncgenfunction(fn):
+            return cast(F, self._wrap_async_generator(fn))
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -89,11 +92,11 @@ class ModeContext:
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             steps = fn(*args, **kwargs)
-            send: Callable[[], Any] = lambda: next(steps)  # noqa: E731
+            step = functools.partial(steps.send, None)
             while True:
                 try:
                     with self.clone():
-                        value = send()
+                        value = step()
                 except StopIteration as stop:
                     return stop.value
                 try:
@@ -102,12 +105,36 @@ class ModeContext:
                     with self.clone():
                         steps.close()
                     raise
-                except BaseException:
-                    trouble = sys.exc_info()[1]
-                    assert trouble is not None
-                    send = functools.partial(steps.throw, trouble)
+                except BaseException as trouble:
+                    step = functools.partial(steps.throw, trouble)
                 else:
-                    send = functools.partial(steps.send, received)
+                    step = functools.partial(steps.send, received)
+
+        return call
+
+    def _wrap_async_generator(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """The same for an asynchronous generator; while it awaits, the mode stays, in its task."""
+
+        @functools.wraps(fn)
+        async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+            steps = fn(*args, **kwargs)
+            step = functools.partial(steps.asend, None)
+            while True:
+                try:
+                    with self.clone():
+                        value = await step()
+                except StopAsyncIteration:
+                    return
+                try:
+                    received = yield value
+                except GeneratorExit:
+                    with self.clone():
+                        await steps.aclose()
+                    raise
+                except BaseException as trouble:
+                    step = functools.partial(steps.athrow, trouble)
+                else:
+                    step = functools.partial(steps.asend, received)
 
         return call
 
@@ -162,9 +189,16 @@ def _plain_decorator(cls: Any, fn: Any) -> Any:
     return cls()(fn)
 
 
+def _check_bool(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(
+            f"{name}(): argument 'enabled' (position 1) must be bool, not {type(value).__name__}"
+        )
+
+
 def _at_once(grad: bool) -> Mode | None:
     """Switch recording with no end in sight; None if it was so already."""
-    if grad_enabled() == grad:
+    if grad_asked() == grad:
         return None
     mode = enter(grad, inference_enabled())
     mode.at_once = True
@@ -184,20 +218,21 @@ class set_grad_enabled(ModeContext):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
+        _check_bool("set_grad_enabled", mode)
         self.mode = mode
-        self.prev = grad_enabled()
+        self.prev = grad_asked()
         # A call replaces what an earlier call set, so that calls do not pile up: after the setting
         # is back at its default no mode is active, and ops are as quick as before.
         self._replaced: bool | None = None
         now = current()
         if now is not None and now.at_once:
-            self._replaced = now.grad
+            self._replaced = now.asked
             leave(now)
-        self._made: Mode | None = _at_once(bool(mode))
+        self._made: Mode | None = _at_once(mode)
         self._called = True
 
     def _settings(self) -> tuple[bool, bool]:
-        return bool(self.mode), inference_enabled()
+        return self.mode, inference_enabled()
 
     def _take_back(self) -> None:
         """Undo what the call itself did: it was meant for a block, or for a decorated function."""
@@ -221,7 +256,7 @@ class set_grad_enabled(ModeContext):
         return type(self)(self.mode)
 
     def __str__(self) -> str:
-        return f"set_grad_enabled(mode={self.mode})"
+        return f"{type(self).__module__}.{type(self).__qualname__}(mode={self.mode})"
 
     __repr__ = __str__
 
@@ -245,20 +280,74 @@ class inference_mode(ModeContext):
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self.mode = mode
+        self._threads: list[bool] = []
 
     def _settings(self) -> tuple[bool, bool]:
-        if self.mode:
-            return False, True
-        mode = current()
-        return (True if mode is None or mode.inference else mode.grad), False
+        return not self.mode, self.mode  # `inference_mode(False)` records, whatever is outside
+
+    def __enter__(self) -> Any:
+        self._threads.append(is_multithreading_enabled())
+        _set_multithreading(not self.mode)
+        return super().__enter__()
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        super().__exit__(kind, value, trace)
+        _set_multithreading(self._threads.pop())
 
     def clone(self) -> Self:
         return type(self)(self.mode)
 
 
+class set_multithreading_enabled(ModeContext):
+    """Whether backward passes may use several threads: at once, and until the block ends if it is
+    used as a context manager.
+
+    Passes of rushlight run in the thread that asks for them, either way; the setting is kept for
+    programs that ask for it back.
+
+    >>> import rushlight as torch
+    >>> from rushlight.autograd import grad_mode
+    >>> with grad_mode.set_multithreading_enabled(False):
+    ...     grad_mode.is_multithreading_enabled()
+    False
+    >>> grad_mode.is_multithreading_enabled()
+    True
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        _check_bool("set_multithreading_enabled", mode)
+        self.prev = is_multithreading_enabled()
+        self.mode = mode
+        _set_multithreading(mode)
+
+    def __enter__(self) -> Any:
+        return None
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        _set_multithreading(self.prev)
+
+    def clone(self) -> Self:
+        return type(self)(self.mode)
+
+
+# the thread it was set in, and the setting: a copied context does not carry it to another thread
+_multithreading: Final[ContextVar[tuple[int, bool]]] = ContextVar("rushlight_multithreading")
+
+
+def _set_multithreading(enabled: bool) -> None:
+    _multithreading.set((get_ident(), enabled))
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward passes may use several threads here; see `set_multithreading_enabled`."""
+    thread, enabled = _multithreading.get((0, True))
+    return enabled or thread != get_ident()
+
+
 def is_grad_enabled() -> bool:
     """Whether operations on tensors that require grad are recorded now."""
-    return grad_enabled()
+    return grad_asked()
 
 
 def is_inference_mode_enabled() -> bool:
