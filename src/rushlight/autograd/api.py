@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core import engine
 from rushlight.core.engine import Target
-from rushlight.core.graph import Node, TensorBase, wrap
+from rushlight.core.graph import Node, TensorBase, asks, wrap
+from rushlight.core.levels import refuse_inside
+from rushlight.core.modes import state
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.record import normal
 from rushlight.core.views import edge_of_view
@@ -23,13 +25,31 @@ __all__ = ["backward", "grad"]
 Tensors = Sequence[Any]
 
 
+def is_edge(x: Any) -> bool:
+    """Whether `x` is a `graph.GradientEdge`."""
+    return hasattr(x, "node") and hasattr(x, "output_nr") and isinstance(x, tuple)
+
+
 def as_tuple(x: Any) -> tuple[Any, ...]:
     """One tensor (or edge) as a tuple of one."""
-    if isinstance(x, TensorBase) or x is None:
-        return (x,)
-    if hasattr(x, "node") and hasattr(x, "output_nr"):  # a GradientEdge
+    if isinstance(x, TensorBase) or x is None or is_edge(x):
         return (x,)
     return tuple(x)
+
+
+def inputs_of(x: Any, name: str) -> tuple[Any, ...]:
+    """The inputs that `grad` or `backward` was given: a tensor, a sequence, or a dict of them."""
+    if type(x) is dict:
+        x = tuple(x.values())
+    elif isinstance(x, Mapping):
+        raise TypeError(
+            f"`inputs` argument to `{name}()` must be a dict, not {type(x).__name__}. Other "
+            "Mapping types are not supported."
+        )
+    found = as_tuple(x)
+    if not found:
+        raise RuntimeError(f"`inputs` argument to `{name}()` cannot be empty.")
+    return found
 
 
 def root_of(t: Any, i: int) -> tuple[Any, int]:
@@ -51,20 +71,30 @@ def root_of(t: Any, i: int) -> tuple[Any, int]:
 
 def first_gradients(outputs: tuple[Any, ...], grads: tuple[Any, ...], batched: bool) -> list[Any]:
     """The gradient to start from at each output: what the user gave, or 1 for a scalar."""
-    if len(grads) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     made: list[Any] = []
-    for i, (out, g) in enumerate(zip(outputs, grads, strict=True)):
+    for i, (out, g) in enumerate(zip(outputs, grads, strict=False)):
+        if not isinstance(out, TensorBase):
+            if not is_edge(out):
+                raise AssertionError("Expected output to be a torch.Tensor")
+            out = like_edge(out)
         if g is None:
-            if isinstance(out, TensorBase) and out.requires_grad:  # type: ignore[attr-defined]
-                made.append(one_for(out))
-            else:
-                made.append(None)
+            made.append(one_for(out) if out.requires_grad else None)  # type: ignore[attr-defined]
         elif isinstance(g, TensorBase):
-            made.append(checked(out, g, i, batched) if isinstance(out, TensorBase) else g)
+            made.append(checked(out, g, i, batched))
         else:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if len(made) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(made)} gradients")
     return made
+
+
+def like_edge(edge: Any) -> TensorBase:
+    """A tensor of the shape, dtype and device that gradients along an edge have."""
+    node: Any = edge.node
+    meta = node._input_metadata[edge.output_nr]
+    found: Any = functions["empty"](meta.shape, dtype=meta.dtype, device=meta.device)
+    found.node, found.index = node, edge.output_nr
+    return cast(TensorBase, found)
 
 
 def one_for(out: TensorBase) -> TensorBase:
@@ -120,26 +150,27 @@ def checked(out: Any, g: Any, i: int, batched: bool) -> Any:
 
 
 def run(
-    outputs: tuple[Any, ...], grads: list[Any], keep: bool, create: bool,
+    roots: list[tuple[Any, int]], grads: list[Any], keep: bool, create: bool,
     targets: list[Target] | None, store: bool,
 ) -> None:  # fmt: skip
     """Start the engine: raw arrays, or tensors when the gradients are to be recorded."""
-    roots: list[Any] = []
-    nrs: list[int] = []
-    for i, out in enumerate(outputs):
-        edge, nr = root_of(out, i)
-        roots.append(edge)
-        nrs.append(nr)
     tensors = create or engine.with_tangents()
     start = [g if tensors or g is None else g.array for g in grads]
-    engine.backward(roots, nrs, start, keep, create, targets, store)
+    ends, nrs = [end for end, _ in roots], [nr for _, nr in roots]
+    engine.backward(ends, nrs, start, keep, create, targets, store)
 
 
 def target_of(t: Any) -> Target:
     """An input whose gradient is wanted."""
     if not isinstance(t, TensorBase):
+        if not is_edge(t):
+            raise RuntimeError(
+                f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}"
+            )
         node = t.node
         return Target(node.variable if isinstance(node, AccumulateGradBase) else node, t.output_nr)
+    if not asks(t):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
     edge: Any = edge_of_view(t) if t.as_view is not None else (t.node or t)
     if edge is None:
         edge = t
@@ -172,23 +203,21 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, TensorBase) and len(inputs) == 0:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if state.level != 0:
+        refuse_inside("backward")
+    wanted = None if inputs is None else inputs_of(inputs, "backward")
     outputs = as_tuple(tensors)
     grads = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
     start = first_gradients(outputs, grads, False)
     keep = create_graph if retain_graph is None else retain_graph
+    roots = [root_of(out, i) for i, out in enumerate(outputs)]
     targets: list[Target] | None = None
-    wanted: tuple[Any, ...] = ()
-    if inputs is not None:
-        wanted = as_tuple(inputs)
+    if wanted is not None:
         for t in wanted:
-            if isinstance(t, TensorBase) and not t.requires_grad:  # type: ignore[attr-defined]
-                raise RuntimeError("One of the differentiated Tensors does not require grad")
             if isinstance(t, Tensor):
                 t.retain_grad()  # an interior tensor keeps what it is asked for, as in PyTorch
         targets = [target_of(t) for t in wanted]
-    run(outputs, start, keep, create_graph, targets, True)
+    run(roots, start, keep, create_graph, targets, True)
 
 
 def as_tensor(g: Any) -> Any:
@@ -207,6 +236,8 @@ def grad(
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched.
+
+    A tuple, one gradient an input; for a dict of inputs a dict with its keys.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -228,37 +259,30 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    outs, ins = as_tuple(outputs), as_tuple(inputs)
-    if not ins:
-        raise ValueError("grad requires non-empty inputs.")
+    outs, ins = as_tuple(outputs), inputs_of(inputs, "grad")
     grads = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
     start = first_gradients(outs, grads, is_grads_batched)
     keep = create_graph if retain_graph is None else retain_graph
-    for t in ins:
-        if isinstance(t, TensorBase) and not t.requires_grad:  # type: ignore[attr-defined]
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-    if is_grads_batched:
-        return batched(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
-    return once(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
+    way = batched if is_grads_batched else once
+    found = way(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
+    if type(inputs) is dict:  # rare enough that everyone else may count on a tuple
+        return cast(Any, dict(zip(inputs, found, strict=True)))  # type: ignore[no-any-return]
+    return found
 
 
 def once(
     outs: tuple[Any, ...], ins: tuple[Any, ...], start: list[Any], keep: bool, create: bool,
     allow_unused: bool, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
+    roots = [root_of(out, i) for i, out in enumerate(outs)]
     targets = [target_of(t) for t in ins]
-    run(outs, start, keep, create, targets, False)
+    run(roots, start, keep, create, targets, False)
     results: list[Any] = []
     given = [g.array for g in start if g is not None]
-    for t, target in zip(ins, targets, strict=True):
+    for i, target in enumerate(targets):
         g = target.grad
         if g is None:
-            if not allow_unused:
-                raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. "
-                    "Set allow_unused=True if this is the desired behavior."
-                )
-            results.append(functions["zeros_like"](t) if materialize else None)
+            results.append(without(ins[i], i, allow_unused, materialize, create))
             continue
         if not create and any(g is x for x in given):
             g = v.copy(g)  # the caller's own array must not be two tensors at once
@@ -266,23 +290,47 @@ def once(
     return tuple(results)
 
 
+def without(t: Any, i: int, allow_unused: bool, materialize: bool, create: bool) -> Any:
+    """What stands for the gradient of an input that the outputs do not depend on."""
+    if not allow_unused:
+        raise RuntimeError(
+            sentence(
+                f"The differentiated Tensor at index {i} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior.",
+                f"it was made at {Where(t.node.code, t.node.offset)}"
+                if isinstance(t, TensorBase) and t.node is not None
+                else "",
+            )
+        )
+    if not materialize:
+        return None
+    if not isinstance(t, TensorBase):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
+    return functions["zeros_like"](t, requires_grad=create)
+
+
 def batched(
     outs: tuple[Any, ...], ins: tuple[Any, ...], start: list[Any], keep: bool, create: bool,
     allow_unused: bool, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """One backward pass for each row of the given gradients."""
+    """One backward pass for a batch of gradients: what travels back hides the batch."""
+    from rushlight.arrays.batched import Batched
+    from rushlight.core.batches import BatchLevel, unbatched
+    from rushlight.core.levels import close_level, open_level
+
     if all(g is None or not g.shape for g in start):
         raise ValueError("is_grads_batched=True wants grad_outputs with a batch dimension in front")
     size = next(g.shape[0] for g in start if g is not None and g.shape)
-    rows: list[tuple[Any, ...]] = []
-    for i in range(size):
-        last = i == size - 1
-        row = [None if g is None else g[i] for g in start]
-        rows.append(once(outs, ins, row, keep or not last, create, allow_unused, materialize))
-    return tuple(
-        None if rows[0][k] is None else functions["stack"]([row[k] for row in rows])
-        for k in range(len(ins))
-    )
+    batch = BatchLevel(size, "error", create)
+    level = open_level("vmap", batch)
+    try:
+        rows = [g if g is None else wrap(Batched(g if create else g.array, batch)) for g in start]
+        found = once(outs, ins, rows, keep, create, allow_unused, materialize)
+    finally:
+        close_level(level)
+    return tuple(None if g is None else unbatched(g, batch) for g in found)
 
 
 def _backward(
@@ -300,10 +348,13 @@ def _backward(
     >>> x.grad
     tensor([ 2., 40.])
     """
-    if inputs is None and create_graph is False:
+    given = gradient is None or isinstance(gradient, TensorBase)
+    if inputs is None and create_graph is False and given:
         # the usual calls, without the detours
         if gradient is None and engine.backward_scalar(self, bool(retain_graph)):
             return
+        if state.level != 0:
+            refuse_inside("backward")
         grads = first_gradients((self,), (gradient,), False)
         edge, nr = root_of(self, 0)
         g = grads[0]

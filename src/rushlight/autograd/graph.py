@@ -14,12 +14,13 @@ from rushlight.autograd.saved import (
     save_on_cpu,
     saved_tensors_hooks,
 )
-from rushlight.core.engine import end_of, running, task_number, will_execute
 from rushlight.core.graph import Node as _Node
 from rushlight.core.graph import TensorBase
 from rushlight.core.hooks import RemovableHandle
 from rushlight.core.node import GraphNode as Node
 from rushlight.core.node import accumulate_of
+from rushlight.core.paths import end_of, will_execute
+from rushlight.core.running import running, task_number
 from rushlight.core.views import edge_of_view
 
 __all__ = [
@@ -174,12 +175,13 @@ def _will_engine_execute_node(node: Any) -> bool:
             "_get_should_execute_nodes should only be called during the backward pass"
         )
     end = end_of(node)
-    if not run.store and isinstance(end, TensorBase):
+    found = will_execute(run, end)
+    if found and isinstance(end, TensorBase) and run.captures and end in run.captures:
         raise RuntimeError(
             "A leaf node was passed to _will_engine_execute_node but we are currently running "
             "autograd.grad(). This is currently not supported."
         )
-    return will_execute(run, end)
+    return found
 
 
 # --- settings of PyTorch's that concern only its streams and compiler -----------------------------

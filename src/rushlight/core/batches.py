@@ -26,16 +26,17 @@ from itertools import count
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import INPLACE, Batched, deepest, members
-from rushlight.core.graph import Node, Op, TensorBase, asks, wrap, wrap_as
-from rushlight.core.modes import current, enter, grad_enabled, leave, state
+from rushlight.arrays.batched import ESCAPED, INPLACE, Batched, deepest, members
+from rushlight.core.graph import Node, Op, TensorBase, View, asks, wrap, wrap_as
+from rushlight.core.modes import grad_enabled
 from rushlight.core.node import fit
 from rushlight.core.record import apply, compute, normal, slots
 from rushlight.core.views import look
 from rushlight.native import i64
 
 __all__ = [
-    "WORDS", "BatchLevel", "Lifted", "interesting", "lifted", "plain_inside", "seen_at", "unbatched",
+    "WORDS", "BatchLevel", "Lifted", "as_recorded", "interesting", "lifted", "plain_inside",
+    "seen_at", "unbatched",
 ]  # fmt: skip
 
 _depths: Final = count(1)
@@ -48,6 +49,7 @@ class BatchLevel:
         self.size = size
         self.tracked = tracked  # what stands inside may get a history: see Note [Plain inside]
         self.depth: int = next(_depths)
+        self.nesting: int = 1  # which transform it is, counted from the outermost
         self.alive: bool = True
         self.randomness = randomness
         self.recording: bool = grad_enabled()  # whether the level beneath records
@@ -57,8 +59,11 @@ def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands at the deepest level among them: those from beneath become shared by its batch."""
     level: Any = None
     for x in xs:
-        if isinstance(x, TensorBase) and type(x.array) is Batched:
-            found = x.array.level
+        if isinstance(x, TensorBase) and x.as_view is not None:
+            look_again(x, x.as_view)
+        array: Any = x.array if isinstance(x, TensorBase) else x
+        if type(array) is Batched:
+            found = array.level
             if level is None or found.depth > level.depth:
                 level = found
     if level is None:
@@ -67,11 +72,22 @@ def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The other operands of a write, at the level of `target`, which none may be deeper than."""
-    slots.check_captured(target)
+    """The other operands of a write, at the level of `target`, which none may be deeper than,
+    unless all members share it."""
     found = lifted((target, *others))
-    if found[0] is not target:
-        raise RuntimeError(INPLACE)
+    while found[0] is not target:
+        level = found[0].array.level
+        known = False
+        for x in found[1:]:
+            if isinstance(x, TensorBase):
+                if x.array.hidden:
+                    raise RuntimeError(INPLACE)
+                known = known or interesting(x)
+        if known:  # this level has derivatives of it: the target becomes one of the level's too
+            raised(target, level)
+            break
+        down = [plain_inside(x.array.inside) if isinstance(x, TensorBase) else x for x in found[1:]]
+        found = lifted((target, *down))
     array = target.array
     if type(array) is Batched and not isinstance(array.inside, TensorBase):
         for x in found[1:]:
@@ -105,15 +121,49 @@ def follow(target: TensorBase) -> None:
     if not isinstance(base.array.inside, TensorBase):
         base.array.inside = wrap(base.array.inside)
     if view is not None:
-        target.array = look(base.array, view.ops)
+        look_again(target, view)
+
+
+def raised(target: TensorBase, level: BatchLevel) -> None:
+    """Make a tensor that is about to be written one of a level's, shared by its batch."""
+    view = target.as_view
+    base = target if view is None else view.base
+    base.array = Batched(base.array, level, False)
+    if view is not None:
+        look_again(target, view)
+
+
+def look_again(x: TensorBase, view: View) -> None:
+    """Let a view see what became of its base since; see `follow` and `raised`."""
+    array: Any = x.array
+    whole: Any = view.base.array
+    if type(whole) is not Batched:
+        return
+    if (
+        type(array) is not Batched
+        or array.level is not whole.level
+        or isinstance(whole.inside, TensorBase) is not isinstance(array.inside, TensorBase)
+    ):
+        x.array = look(whole, view.ops)
+        view.origin = whole
 
 
 def seen_at(x: TensorBase, level: Any) -> TensorBase:
     """A tensor as a level sees it. It keeps its version, so that writes beneath are noticed."""
     if type(x.array) is Batched and x.array.level is level:
         return x
-    inside: Any = x if interesting(x) else x.array
-    return wrap_as(Batched(inside, level, False), x.memory)
+    x = as_recorded(x, level)
+    return wrap_as(Batched(x if interesting(x) else x.array, level, False), x.memory)
+
+
+def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
+    """A tensor from beneath a level as it stands inside the level's arrays: without its history, if
+    nothing was being recorded when the level began."""
+    if level.recording or not asks(x):
+        return x
+    bare = wrap_as(x.array, x.memory)
+    bare.tangent = x.tangent
+    return bare
 
 
 def interesting(x: TensorBase) -> bool:
@@ -141,8 +191,6 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
     level = deepest(raws)
     if level is None:
         return None
-    if not level.alive:
-        raise RuntimeError(escaped())
     insides: list[Any] = []
     flags: list[bool] = []
     some = False
@@ -164,12 +212,11 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
             down = Lifted(op, tuple(flags), level.size)
             xs = tuple(insides)
         elif aligned is WORDS:
-            ready = tuple([inside_kept(x, record) for x in raws])
-            return beneath(level, op.forward, ready) if record else op.forward(*ready)
+            return op.forward(*[inside_kept(x, record) for x in raws])
         else:
             down, xs = aligned
     if record:
-        y = beneath(level, run_tensors, (down, xs))
+        y = run_tensors(down, xs)
     else:
         y = compute(down, tuple([x.array if isinstance(x, TensorBase) else x for x in xs]))
         if level.tracked:
@@ -199,27 +246,9 @@ def run_tensors(op: Any, xs: tuple[Any, ...]) -> Any:
     return apply(op, *tensors)
 
 
-def beneath(level: BatchLevel, fn: Any, args: tuple[Any, ...]) -> Any:
-    """Call a function in the mode of the level beneath: it records if that level did when the
-    batch began, and if nobody switched recording off since."""
-    if level.recording or not grad_enabled():
-        return fn(*args)
-    mode = enter(False, False)
-    try:
-        return fn(*args)
-    finally:
-        leave(mode)
-
-
 def escaped() -> str:
     """The error for a batched tensor that outlived its `vmap`."""
-    return (
-        "Either your tensor may have escaped from inside a function being vmapped and this is a "
-        "user error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an "
-        "internal functorch error in `gen_vmap_plumbing` Please file an issue if it looks like the "
-        "latter\nA tensor of a batch was used after its vmap had ended: return it from the function "
-        "instead of keeping it elsewhere."
-    )
+    return ESCAPED
 
 
 class Lifted(Op):

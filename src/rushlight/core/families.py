@@ -171,6 +171,20 @@ class Reduce(Op):
                 out[d] = 1
         return tuple(out)
 
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        """The op itself: its axes count from the end. If it means all, those of a member."""
+        if len(xs) != 1:
+            return None
+        rank: int = xs[0].ndim - 1
+        if rank == 0:
+            return None
+        if self.dims is not None:
+            return self, xs
+        every = tuple([d - rank for d in range(rank)])
+        values = [every if p == "dims" else getattr(self, p) for p in self.params]
+        make: Any = type(self)
+        return make(*values), xs
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Bilinear(Op):

@@ -211,6 +211,7 @@ class Plan:
         self.sources: tuple[int, ...] = tuple(sources)
         self.readers: tuple[int, ...] = tuple(readers)
         self.saves: bool = bool(sources)
+        self.apart: bool = bool(cls.reads)  # each gradient reads its own saved values
         # in which order hooks see the saved values: inputs by name, then outputs
         labels: tuple[str, ...] = cls.saves
         ranks: list[tuple[bool, Any, int]] = []
@@ -234,7 +235,8 @@ class View:
 
     The way is that of the view it was made from, if it was made from one, and then `last`: so a
     view of a view costs the same however long the chain is. It begins at `origin`, the array that
-    the base had; `t_` and others give the base another. `how` says what forbids to rebase the
+    the base had; if the base has another now (`t_` does that), or it is None (`resize_` of the
+    view), strides tell the way. `how` says what forbids to rebase the
     view's history: "", "no_grad", "inference", "multi-output" or "custom".
     """
 

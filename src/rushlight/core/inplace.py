@@ -12,15 +12,24 @@ from rushlight.arrays.vocabulary import copy, overwrite
 from rushlight.core.graph import Node, Plan, TensorBase, View, asks
 from rushlight.core.modes import current, state
 from rushlight.core.node import forget_retained, make_copy_slices, retain_on
+from rushlight.core.node_api import hooks_of
 from rushlight.core.packed import before_write, pack_written
-from rushlight.core.record import evaluate, node_for, normal, recording, remember_all, slots
+from rushlight.core.record import (
+    DIFFERENTIABLE,
+    evaluate,
+    node_for,
+    normal,
+    recording,
+    remember_all,
+    slots,
+)
 from rushlight.core.tangents import Pending, foresee, fulfil, keep_tangents, old_tangent
-from rushlight.core.views import order_of, raise_forbidden
+from rushlight.core.views import Written, edge_of_view, order_of, raise_forbidden, way_to
 from rushlight.errors import sentence
 from rushlight.native import i64
 
 __all__ = [
-    "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "write", "write_raw",
+    "beside", "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "write", "write_raw",
 ]  # fmt: skip
 
 
@@ -30,6 +39,8 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
     `others` are the other operands: the write is recorded if one of them asks for a gradient.
     """
     if state.active != 0:
+        if state.level != 0:
+            slots.check_captured(target)
         before_write(target)
     if target.memory.inference:
         mode = current()
@@ -57,23 +68,24 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
 def check_history(target: TensorBase) -> None:
     """Refuse a recorded write to a leaf, or to a view that cannot be rebased."""
     view = target.as_view
-    if view is None:
-        if target.leaf and target.node is None:
+    stale = False
+    if view is not None:
+        if view.how != "":
+            raise_forbidden(target, view, True)
+        if (view.base.node is None or view.base.leaf) and asks(target):
             raise RuntimeError(
-                sentence(
-                    "a leaf Variable that requires grad is being used in an in-place operation.",
-                    "",
-                    "To update it, write inside `with torch.no_grad():`; to compute with it, write "
-                    "out of place (`y = x + 1`).",
-                )
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation."
             )
-        return
-    if view.how != "":
-        raise_forbidden(target, view, True)
-    base = view.base
-    if (base.leaf and base.node is None) or (target.leaf and target.node is None):
+        stale = view.version != target.memory.version
+    if target.leaf and not stale:
         raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            sentence(
+                "a leaf Variable that requires grad is being used in an in-place operation.",
+                "",
+                "To update it, write inside `with torch.no_grad():`; to compute with it, write "
+                "out of place (`y = x + 1`).",
+            )
         )
 
 
@@ -109,11 +121,23 @@ def overlaps(array: Any) -> bool:
     return False
 
 
+def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The other operands of a write: inside `vmap`, as `target`'s level sees them."""
+    if slots.batches == 0:
+        return others
+    found: tuple[Any, ...] = slots.beside(target, others)
+    return found
+
+
 def write(op: Any, target: TensorBase, *others: Any) -> Any:
     """target = op(target, *others), in place. Raw operands are used as they are: callers that
     promote dtypes pass an op that computes in the right one."""
+    if state.level != 0:
+        slots.check_captured(target, op)
+    others = beside(target, others)
     check_writable(target, True, others)
-    raws = tuple([target.array, *[x.array if isinstance(x, TensorBase) else x for x in others]])
+    old: TensorBase = slots.kept_apart(op, target, others) if slots.batches != 0 else target
+    raws = tuple([old.array, *[x.array if isinstance(x, TensorBase) else x for x in others]])
     y = normal(evaluate(op, *raws))
     return write_raw(op, target, (target, *others), raws, y)
 
@@ -158,8 +182,8 @@ def write_raw(
 def settle(target: TensorBase, node: Node | None, plan: Plan | None) -> None:
     """Raise the version and give the written tensor its new history."""
     target.memory.written()
-    if node is None:
-        return
+    if node is None or target.array.dtype.kind not in DIFFERENTIABLE:
+        return  # integers have no history, whatever was copied into them
     if plan is not None and node.packed:
         pack_written(node, plan, target)
     elif plan is not None and node.saved:
@@ -188,10 +212,23 @@ def set_history(t: TensorBase, node: Node, index: i64) -> None:
         retain_on(t, node)
 
 
+def keeps_result(node: Node) -> bool:
+    """Whether a rule reads the result of the op."""
+    plan: Plan = node.op.plan
+    if plan.variadic:
+        return False
+    for j in range(len(node.saved)):
+        source: i64 = plan.sources[j]
+        if source < 0 and node.saved[j] is not None:
+            return True
+    return False
+
+
 def rebase(target: TensorBase, view: View, fn: Node) -> None:
     """The in-place op of `fn` wrote the view `target`: its base gets a new history."""
     base = view.base
-    node: Node = make_copy_slices(fn, view.ops, order_of(base.array))
+    ops = way_to(target, view)
+    node: Node = make_copy_slices(fn, ops, order_of(base.array))
     first: Any = None
     nr = 0
     if base.node is not None:
@@ -206,3 +243,7 @@ def rebase(target: TensorBase, view: View, fn: Node) -> None:
         node.nrs = (nr, *rest)
     node.wants = 1
     set_history(base, node, 0)
+    if fn.op is not None and keeps_result(fn):
+        edge_of_view(target)  # which now has a node
+        if target.node is not None:
+            hooks_of(fn).written = Written(target.node, node)

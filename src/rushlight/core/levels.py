@@ -14,19 +14,26 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rushlight.core.graph import TensorBase
+from rushlight.arrays.batched import Batched
+from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.modes import Mode, _lock, current, enter, inference_enabled, leave, state
+from rushlight.core.node_api import AccumulateGradBase
 from rushlight.core.record import slots
 from rushlight.native import i64
 
-__all__ = ["Level", "close_level", "innermost", "open_level", "refuse_inside"]
+__all__ = [
+    "Entrance", "Level", "close_level", "innermost", "kept_outside", "leads_outside", "open_level",
+    "refuse_inside",
+]  # fmt: skip
 
 _open: Final[list[int]] = []
 
 
 class Level:
     """One transform in progress. `batch` is the level of a `vmap` (`core.batches`), else None;
-    `given` are the storages of its inputs, which it may write into."""
+    `given` are the storages of its inputs, by id, which it may write into, with the tensors that
+    own them outside; `leaves` those that stand for them inside a `grad`. `forward` is the level of
+    tangents of a `jvp`."""
 
     def __init__(self, kind: str, outer: Level | None, batch: Any) -> None:
         self.kind = kind
@@ -34,8 +41,20 @@ class Level:
         self.batch = batch
         self.number: i64 = 0
         self.recording: bool = True  # whether the code around it was being recorded
-        self.given: set[int] = set()
+        self.given: dict[int, Any] = {}
+        self.leaves: dict[int, Any] = {}
+        self.forward: Any = None
         self.mode: Mode | None = None
+
+    def give(self, x: TensorBase) -> None:
+        """Let the transform write into an input, and into what stands inside it."""
+        self.given[id(x.memory)] = x if x.as_view is None else x.as_view.base
+        array: Any = x.array
+        while type(array) is Batched:
+            array = array.inside
+            if isinstance(array, TensorBase):
+                self.given[id(array.memory)] = None
+                array = array.array
 
 
 class Numbers:
@@ -65,6 +84,11 @@ def open_level(kind: str, batch: Any = None) -> Level:
     grad = mode is None or mode.grad
     level = Level(kind, innermost(), batch)
     level.recording = grad
+    if batch is not None:
+        around = level.outer
+        while around is not None:
+            batch.nesting += 1
+            around = around.outer
     with _lock:
         _numbers.last += 1
         level.number = _numbers.last
@@ -92,19 +116,154 @@ def close_level(level: Level) -> None:
             level.batch.alive = False
 
 
-def check_captured(target: TensorBase) -> None:
-    """Refuse a write to a tensor that the innermost `grad` or `jvp` captured."""
+_NAMES: Final = {
+    "add": "add_.Tensor", "sub": "sub_.Tensor", "mul": "mul_.Tensor", "div": "div_.Tensor",
+    "fill": "fill_.Scalar", "fill_tensor": "fill_.Tensor", "clamp_numbers": "clamp_",
+    "masked_fill": "masked_fill_.Scalar", "scatter_value": "scatter_.value",
+}  # fmt: skip
+
+
+def shares_input(target: TensorBase, level: Level) -> bool:
+    """Whether a tensor in the memory of an input of the level is not that input, but one outside."""
+    if level.forward is not None and has_tangent(target, level.forward):
+        return False
+    key = id(target.memory)
+    root = target if target.as_view is None else target.as_view.base
+    around: Level | None = level
+    while around is not None:
+        if key in around.given and around.given[key] is root:
+            return True
+        if around is not level and key in around.leaves and around.leaves[key] is root:
+            return True
+        around = around.outer
+    return False
+
+
+def has_tangent(x: TensorBase, forward: Any) -> bool:
+    """Whether a tensor is known to a level of tangents."""
+    record: Any = x.tangent
+    while record is not None:
+        if record.level is forward:
+            return True
+        record = record.outer
+    return False
+
+
+def aten_name(op: Any) -> str:
+    """What PyTorch calls the in-place form of an op."""
+    name: str = op.name.rstrip("_")
+    return "aten::" + _NAMES.get(name, name + "_")
+
+
+def check_captured(target: TensorBase, op: Any = None) -> None:
+    """Refuse a write, by `op`, to a tensor that the innermost `grad` or `jvp` captured."""
     level = innermost()
     while level is not None and level.kind == "vmap":
         level = level.outer
-    if level is None or target.memory.level >= level.number or id(target.memory) in level.given:
+    if level is None or target.memory.level >= level.number:
+        return
+    if id(target.memory) in level.given and not shares_input(target, level):
         return
     raise RuntimeError(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
-        "in-place operation that would mutate a captured Tensor. This is not supported; please "
-        "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as "
-        "inputs."
+        f"in-place operation{'' if op is None else f' ({aten_name(op)})'} that would mutate a "
+        "captured Tensor. This is not supported; please rewrite the function being transformed to "
+        "explicitly accept the mutated Tensor(s) as inputs."
     )
+
+
+# --- histories ------------------------------------------------------------------------------------
+def neighbours(node: Node) -> list[Any]:
+    """Where a node leads: its edges, and the histories of the tangents that it keeps."""
+    found: list[Any] = list(node.nexts)
+    if node.duals is not None:
+        for kept in node.duals:
+            record: Any = kept
+            while record is not None:
+                value: Any = record.value
+                if value is not None and value.node is not None:
+                    found.append(value.node)
+                record = record.outer
+    return found
+
+
+class Entrance(Op):
+    """The way through an input of a level: what stands inside for a tensor has a node of this."""
+
+    name = "alias"
+
+    def __init__(self, level: Level) -> None:
+        super().__init__()
+        self.level = level
+
+    def forward(self, *xs: Any) -> Any:
+        return xs[0]
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        return (g,)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return ts[0]
+
+
+def from_outside(end: Any, level: Level) -> bool:
+    """Whether an edge ends at something outside a level: a leaf that the level did not make, or an
+    input of another that is open still."""
+    if isinstance(end, AccumulateGradBase):
+        end = end.variable
+    elif isinstance(end, Node):
+        node: Node = end
+        op: Any = node.op
+        if not isinstance(op, Entrance) or node.nexts[0] is not None:
+            return False
+        return op.level is not level and op.level.mode is not None
+    leaf: TensorBase = end
+    return leaf.memory.level < level.number
+
+
+def leads_outside(roots: list[Any], level: Level) -> bool:
+    """Whether a history goes beyond a level: to what it captured, or on through an input."""
+    seen: set[Node] = set()
+    stack: list[Any] = list(roots)
+    while stack:
+        end: Any = stack.pop()
+        if end is None or end in seen:
+            continue
+        if from_outside(end, level):
+            return True
+        if isinstance(end, Node) and not isinstance(end, AccumulateGradBase):
+            seen.add(end)
+            stack.extend(neighbours(end))
+    return False
+
+
+def kept_outside(roots: list[Any], level: Level) -> set[Any]:
+    """The nodes and leaves among `roots`, and beneath them, that lead outside."""
+    live: set[Any] = set()
+    seen: set[Any] = set()
+    inner: list[Node] = []
+    stack: list[Any] = list(roots)
+    while stack:
+        end: Any = stack.pop()
+        if end is None or end in seen:
+            continue
+        seen.add(end)
+        if from_outside(end, level):
+            live.add(end)
+        elif isinstance(end, Node) and not isinstance(end, AccumulateGradBase):
+            inner.append(end)
+            stack.extend(end.nexts)
+    inner.sort(key=_number_of)
+    for node in inner:  # oldest first: what an edge leads to is decided before
+        for end in node.nexts:
+            if end in live:
+                live.add(node)
+                break
+    return live
+
+
+def _number_of(node: Node) -> int:
+    return node.number
 
 
 def refuse_inside(name: str) -> None:

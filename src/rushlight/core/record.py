@@ -64,7 +64,7 @@ class Slots:
         self.lifted: Any = None  # lifted(xs): the operands at the deepest level among them
         self.beside: Any = None  # beside(target, others): the operands of a write, likewise
         self.kept_apart: Any = None  # kept_apart(op, target, others): what a write's op reads
-        self.check_captured: Any = None  # check_captured(target): before a write, in transforms
+        self.check_captured: Any = None  # check_captured(target, op): before a write
         self.profile: Any = None  # profile(op, raws): `compute`, timed
         self.push: Any = None
         self.push_view: Any = None
@@ -107,8 +107,10 @@ def finish(t: TensorBase) -> TensorBase:
 
 def evaluate(op: Any, *raws: Any) -> Any:
     """`op.forward(*raws)`, with PyTorch's silence and PyTorch's errors."""
-    if state.active != 0 and slots.profile is not None:
-        return slots.profile(op, raws)
+    if state.active != 0:
+        profile = slots.profile  # once: another thread's profiler may end meanwhile
+        if profile is not None:
+            return profile(op, raws)
     return compute(op, raws)
 
 
@@ -155,7 +157,7 @@ def unary(op: Any, a: TensorBase) -> Any:
             target = edge(a)  # before the node takes its number: it may renew a view
             node = begin_node(plan, op)
             node.nexts = (target,)
-            node.wants = 0 if target is None else 1
+            node.wants = 1
             if a.index != 0:
                 node.nrs = (a.index,)
             if plan.saves:
@@ -228,12 +230,12 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     if wants & 1 != 0:
         ta = edge(a)
         uneven = a.index != 0
-        if ta is None:
+        if ta is None and plan.apart:
             wants -= 1
     if wants & 2 != 0:
         tb = edge(b)
         uneven = uneven or b.index != 0
-        if tb is None:
+        if tb is None and plan.apart:
             wants -= 2
     node = begin_node(plan, op)
     node.wants = wants
@@ -300,7 +302,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         return t
     target = edge(a)
     node = begin_node(plan, op)
-    if target is not None:
+    if target is not None or not plan.apart:
         node.wants = 2 if swapped else 1
     node.nexts = (None, target) if swapped else (target, None)
     if a.index != 0:
@@ -413,7 +415,7 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
             if asks(x):
                 target = edge(x)
                 at: i64 = len(nexts)
-                if target is None and at < 62:
+                if target is None and plan.apart and at < 62:
                     wants &= ~(1 << at)
                 nexts.append(target)
                 if x.index != 0:

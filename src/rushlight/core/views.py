@@ -15,9 +15,12 @@ Note [Layout of a rebuilt base]
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
-from rushlight.arrays.vocabulary import full, laid_out, overwrite
+from rushlight.arrays.batched import joined
+from rushlight.arrays.host import ByteBounds
+from rushlight.arrays.vocabulary import full, laid_out, overwrite, restrided, unstrided
 from rushlight.core.graph import (
     Node,
     Op,
@@ -26,19 +29,22 @@ from rushlight.core.graph import (
     View,
     asks,
     begin_node,
-    plan_for,
     title_of,
     wrap_as,
 )
 from rushlight.core.modes import current, state
-from rushlight.core.record import apply, slots
+from rushlight.core.record import apply, normal, slots
 from rushlight.native import i64
 
-__all__ = ["AsStrided", "Put", "edge_of_view", "look", "look_at", "look_at_many", "put", "refresh"]
+__all__ = [
+    "AsStrided", "Put", "edge_of_view", "look", "look_at", "look_at_many", "put", "refresh",
+    "strayed", "way_to", "Written",
+]  # fmt: skip
 
 
 def look(x: Any, ops: tuple[Op, ...]) -> Any:
     """What a chain of view ops shows of `x`, an array or a tensor."""
+    x = normal(x)  # NumPy's 0-d results are scalars, and what one sees of a scalar is a copy
     for op in ops:
         rule: Any = op
         x = rule.forward(x)
@@ -80,27 +86,31 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
 
 
 def _attach(op: Any, x: TensorBase, t: TensorBase, how: str) -> None:
-    old = x.as_view
+    memory = x.memory
+    if memory.inference:
+        return  # nothing can be recorded of it, inside `inference_mode` or out
     if state.active != 0:
         mode = current()
         if mode is not None:
             if mode.inference:
-                return
-            if not mode.grad:
+                how = "inference"
+            elif not mode.grad:
                 how = "no_grad"
+    old = x.as_view
     if old is None:
-        t.as_view = View(x, (op,), how, x.memory.version)
+        t.as_view = View(x, (op,), how, memory.version)
     else:
-        t.as_view = View(old.base, (*old.ops, op), how or old.how, x.memory.version)
+        if how == "" or old.how == "inference":
+            how = old.how
+        t.as_view = View(old.base, (op,), how, memory.version, old)
 
 
 def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] | None) -> None:
+    if x.memory.inference:
+        return
     if state.active != 0:
         mode = current()
         if mode is not None and not mode.grad:
-            for t in ts:
-                # PyTorch: such a view requires grad and is a leaf, yet its edge leads nowhere.
-                t.leaf = True
             return
     plan: Plan = op.plan
     target = slots.edge_of_view(x) if x.as_view is not None else (x.node or x)
@@ -120,14 +130,15 @@ def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] 
 
 
 def edge_of_view(t: TensorBase) -> Any:
-    """The edge of a view; renews its node if the base was written since it was made."""
+    """The edge of a view; renews its node if the base was written since it was made.
+
+    A view that was not recorded asks for gradients because its base does, and leads nowhere.
+    """
     view = t.as_view
     if view is not None and view.version != t.memory.version:
         refresh(t, view)
     if t.node is not None:
         return t.node
-    if view is not None and view.how == "no_grad":
-        return None
     return t if t.leaf else None
 
 
@@ -139,56 +150,162 @@ def refresh(t: TensorBase, view: View) -> None:
     if view.how != "":
         raise_forbidden(t, view)
     view.version = t.memory.version
-    op = AsStrided(view.ops, shapes_along(base.array, view.ops))
-    node = begin_node(plan_for(AsStrided), op)
-    node.nexts = (base.node if base.node is not None else base,)
-    node.wants = 1
-    if base.index != 0:
-        node.nrs = (base.index,)
-    node.shapes = (base.array.shape,)
-    node.dtypes = (base.array.dtype,)
-    slots.renewed(t, node)
+    x: Any = base.array
+    target: Any = base.node if base.node is not None else (base if base.leaf else None)
+    nr: i64 = base.index
+    node = nodes_along(way_to(t, view), target, nr, x)
+    if node is None:
+        t.node = None
+        t.index = 0
+    else:
+        slots.renewed(t, node)
 
 
-def shapes_along(x: Any, ops: tuple[Op, ...]) -> tuple[Any, ...]:
-    """The shape of `x` before each of a chain of view ops."""
+def nodes_along(ops: tuple[Op, ...], target: Any, nr: i64, x: Any) -> Node | None:
+    """The node of a view: one for the whole chain of view ops on the raw `x`, output `nr` of
+    `target`.
+
+    No strides lead from one dtype to another. If the chain does, PyTorch repeats the views: one
+    node up to the first change, and one a view from there on; none, if the base has no history.
+    """
+    base = x
+    end: Any = target
     shapes: list[Any] = []
-    for op in ops:
-        shapes.append(x.shape)
-        rule: Any = op
-        x = rule.forward(x)
-    return tuple(shapes)
+    changed = False
+    for at in range(len(ops)):
+        op: Any = ops[at]
+        y: Any = op.forward(x)
+        changes = y.dtype != x.dtype
+        if not changed and not changes:
+            shapes.append(x.shape)
+        else:
+            if not changed and at > 0:
+                whole = AsStrided(ops[:at], tuple(shapes))
+                end = node_on(whole, end, nr, base.shape, base.dtype)
+                nr = 0
+            changed = True
+            step: Any = op if changes else AsStrided((op,), (x.shape,))
+            end = node_on(step, end, nr, x.shape, x.dtype)
+            nr = 0
+        x = y
+    if not changed:
+        return node_on(AsStrided(ops, tuple(shapes)), target, nr, base.shape, base.dtype)
+    if target is None:
+        return None
+    last: Node = end
+    return last
+
+
+def way_to(t: TensorBase, view: View) -> tuple[Op, ...]:
+    """The view ops that lead from the base, as it is now, to `t`."""
+    x = view.base.array
+    ops = view.ops
+    if x is view.origin:
+        return ops
+    y: Any = t.array
+    done = len(ops)
+    if view.origin is not None:
+        y = view.origin
+        for done in range(len(ops)):
+            op: Any = ops[done]
+            z: Any = op.forward(y)
+            if z.dtype != y.dtype:
+                break  # strides lead this far
+            y = z
+        else:
+            done = len(ops)
+    if y.dtype != x.dtype:
+        return ops
+    size: int = x.dtype.itemsize
+    inside = tuple([s // size for s in x.strides])
+    stride = tuple([s // size for s in y.strides])
+    start = ByteBounds(y).offset - ByteBounds(x).offset
+    return (Region(y.shape, stride, start // size, inside), *ops[done:])
+
+
+def strayed(t: TensorBase) -> None:
+    """Note that a tensor was made to look elsewhere: if it is a view, not where its ops lead."""
+    view = t.as_view
+    if view is not None:
+        view = View(view.base, (), view.how, view.version)
+        view.origin = None
+        t.as_view = view
+
+
+def node_on(op: Any, target: Any, nr: i64, shape: Any, dtype: Any) -> Node:
+    """A node of `op` on an array of this shape and dtype, which is output `nr` of `target`."""
+    node = begin_node(op.plan, op)
+    node.nexts = (target,)
+    node.wants = 0 if target is None else 1
+    if nr != 0 and target is not None:
+        node.nrs = (nr,)
+    node.shapes = (shape,)
+    node.dtypes = (dtype,)
+    return node
+
+
+class Written:
+    """What a write through a view left there, for rules that read it: output of the view's node.
+
+    That node leads to the base's, and the write's own stands inside the base's: it must keep
+    neither. If nobody else keeps the view's, there is another.
+    """
+
+    def __init__(self, view: Node, base: Node) -> None:
+        self.view: Any = weakref.ref(view)
+        self.base: Any = weakref.ref(base)
+        self.op: Any = view.op
+        self.shape: Any = None if view.shapes is None else view.shapes[0]
+        self.dtype: Any = None if view.dtypes is None else view.dtypes[0]
+
+    def node(self) -> Node | None:
+        """The view's node; None if nobody keeps the base's."""
+        found: Any = self.view()
+        if found is None:
+            base: Any = self.base()
+            if base is None:
+                return None
+            found = node_on(self.op, base, 0, self.shape, self.dtype)
+        node: Node = found
+        return node
 
 
 def raise_forbidden(t: TensorBase, view: View, written: bool = False) -> None:
     """A view whose history cannot be renewed was written, or used after its base was written."""
-    what = (
-        "is being modified inplace"
-        if written
-        else "its base or another view of its base has been modified inplace"
-    )
-    start = ""
-    if t.node is not None:
+    what = "is being" if written else "its base or another view of its base has been"
+    if view.how == "inference":
+        made, now = "in inference mode", " in normal mode"
+    else:
+        made, now = "in no_grad mode", " with grad mode enabled"
+    if t.node is None:
+        start = f"A view was created {made}"
+    else:
         start = f"Output {t.index} of {title_of(t.node)} is a view"
-    if view.how == "no_grad" or not start:
-        start = start + " of a view which was created" if start else "A view was created"
-        raise RuntimeError(
-            f"{start} in no_grad mode and {what} with grad mode enabled. Given that this use case "
-            "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-            "both the view and the inplace either both inside the no_grad block (if you don't want "
-            "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
-        )
+        if view.how == "no_grad" or view.how == "inference":
+            start += f" of a view which was created {made}"
+        else:
+            now = ""
+    start = f"{start} and {what} modified inplace{now}."
     if view.how == "multi-output":
         raise RuntimeError(
-            f"{start} and {what}. This view is the output of a function that returns multiple "
-            "views. Such functions do not allow the output views to be modified inplace. You "
-            "should replace the inplace operation by an out-of-place one."
+            f"{start} This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
         )
+    if view.how == "custom":
+        raise RuntimeError(
+            f"{start} This view was created inside a custom Function (or because an input was "
+            "returned as-is) and the autograd logic to handle view+inplace would override the "
+            "custom backward associated with the custom Function, leading to incorrect gradients. "
+            "This behavior is forbidden. You can fix this by cloning the output of the custom "
+            "Function."
+        )
+    block = "inference_mode" if view.how == "inference" else "no_grad"
     raise RuntimeError(
-        f"{start} and {what}. This view was created inside a custom Function (or because an input "
-        "was returned as-is) and the autograd logic to handle view+inplace would override the "
-        "custom backward associated with the custom Function, leading to incorrect gradients. This "
-        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+        f"clarify your code by moving both the view and the inplace either both inside the {block} "
+        "block (if you don't want the inplace to be tracked) or both outside (if you want the "
+        "inplace to be tracked)."
     )
 
 
@@ -218,7 +335,7 @@ class Put(Op):
         self.order = order
 
     def forward(self, x: Any, source: Any) -> Any:
-        out = laid_out(x, self.order)
+        out = normal(laid_out(joined(x, source), self.order))
         overwrite(look(out, self.ops), source)
         return out
 
@@ -245,6 +362,29 @@ def put(x: Any, ops: tuple[Op, ...], order: tuple[int, ...] | None, source: Any)
     if isinstance(x, TensorBase) or isinstance(source, TensorBase):
         return apply(op, x, source)
     return op.forward(x, source)
+
+
+class Region(Op):
+    """A view by strides, in elements, that begins `start` elements after the base, whose strides
+    are `inside`."""
+
+    name = "region"
+    params = ("shape", "stride", "start", "inside")
+
+    def __init__(
+        self, shape: tuple[int, ...], stride: tuple[int, ...], start: int, inside: tuple[int, ...]
+    ) -> None:
+        super().__init__()
+        self.shape = shape
+        self.stride = stride
+        self.start = start
+        self.inside = inside
+
+    def forward(self, x: Any) -> Any:
+        return restrided(x, self.shape, self.stride, self.start, self.inside)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return unstrided(g, shape, self.stride, self.start, self.inside)
 
 
 class AsStrided(Op):

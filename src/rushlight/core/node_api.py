@@ -1,0 +1,389 @@
+"""Nodes as users meet them: `t.grad_fn`, its edges, hooks and metadata, and the leaves' nodes.
+
+What a node does in a backward pass stands in `core.node`, what it keeps in `core.saved_values`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.arrays.device import CPU
+from rushlight.arrays.host import device_of
+from rushlight.core.graph import Extra, Hooks, Node, TensorBase, node_base, wrap
+from rushlight.core.hooks import LeafTable, RemovableHandle, register
+from rushlight.core.leaves import accumulate
+from rushlight.core.modes import grad_enabled
+from rushlight.core.packed import Packed
+from rushlight.core.record import DIFFERENTIABLE, slots
+from rushlight.core.where import Where
+from rushlight.native import mypyc_attr
+
+__all__ = [
+    "AccumulateGrad", "AccumulateGradBase", "GraphNode", "InputMetadata", "SavedTensor",
+    "accumulate_of", "by_hand", "differentiable_outputs", "edges_shown", "extra_of",
+    "forget_retained", "hooks_of", "renewed", "retain_on", "visible",
+]  # fmt: skip
+
+
+# PyTorch wrote these nodes by hand, and their names show it
+_OUTSIDE_THE_TABLE: Final = ("AccumulateGrad", "CopyBackwards", "CopySlices", "Identity")
+_F32: Final = np.dtype(np.float32)
+_renumbered: Final[weakref.WeakKeyDictionary[Any, int]] = weakref.WeakKeyDictionary()
+_LAST: Final = 2**64 - 1  # what PyTorch gives leaves' nodes: they run before all others
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class GraphNode(Node):
+    """A recorded op: `t.grad_fn`. Follow `next_functions` to walk the graph."""
+
+    def name(self) -> str:
+        """The node's name, such as 'MulBackward0'."""
+        title = type(self).__name__
+        return f"torch::autograd::{title}" if title in _OUTSIDE_THE_TABLE else title
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The edges: for each input, the node its gradient goes to and which of its outputs."""
+        self.nexts = tuple(
+            [accumulate_of(t) if isinstance(t, TensorBase) else t for t in self.nexts]
+        )
+        nrs = self.nrs
+        return tuple([(self.nexts[i], 0 if nrs is None else nrs[i]) for i in edges_shown(self)])
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict of your own, which lives as long as the node."""
+        hooks = hooks_of(self)
+        if hooks.metadata is None:
+            hooks.metadata = {}
+        return hooks.metadata
+
+    @property
+    def where(self) -> Where:
+        """The line of your program that made this node."""
+        return Where(self.code, self.offset)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node ran in a backward pass."""
+        hooks = hooks_of(self)
+        if hooks.post is None:
+            hooks.post = {}
+        return register(hooks.post, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before this node runs in a backward pass."""
+        hooks = hooks_of(self)
+        if hooks.pre is None:
+            hooks.pre = {}
+        return register(hooks.pre, hook)
+
+    def _register_hook_dict(self, t: Any) -> None:
+        """Call the hooks of a tensor, an output of this node, with its gradient."""
+        if not isinstance(t, TensorBase):
+            raise TypeError("_register_hook_dict expected a variable")
+        extra = extra_of(t)
+        if extra.hooks is None:
+            extra.hooks = {}
+        hooks = hooks_of(self)
+        if hooks.tensor_pre is None:
+            hooks.tensor_pre = {}
+        hooks.tensor_pre[int(t.index)] = extra.hooks
+
+    def _sequence_nr(self) -> int:
+        return _renumbered.get(self, int(self.number))
+
+    def _set_sequence_nr(self, nr: int) -> None:
+        """Show another number. The engine keeps its own: see Note [Newest first is enough]."""
+        _renumbered[self] = nr
+
+    # --- what it keeps: filled in by `core.saved_values`, and by custom functions ---------------
+    def _saved(self, position: int) -> Any:
+        """Saved value number `position` as a tensor, with the history it had."""
+        raise IndexError(f"{type(self).__name__} keeps no value {position}")
+
+    def _raw(self, position: int) -> SavedTensor:
+        """Saved value number `position` as the place where it is kept."""
+        return SavedTensor(self, position)
+
+    def _kept_value(self, position: int) -> Any:
+        """What is kept there: None, a number, a detached tensor, or a `Packed`."""
+        raise IndexError(f"{type(self).__name__} keeps no value {position}")
+
+    def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
+        """Let hooks pack a value that was saved without any, and no longer watch its memory."""
+        raise IndexError(f"{type(self).__name__} keeps no value {position}")
+
+    # --- what it is given -----------------------------------------------------------------------
+    @property
+    def requires_grad(self) -> bool:
+        """True: a node is made only where a gradient is asked for."""
+        return True
+
+    @property
+    def _input_metadata(self) -> list[InputMetadata]:
+        """Shape, dtype and device of each gradient this node receives."""
+        outs = self.outs
+        if outs is None:
+            return [metadata_of(self._only_output())]
+        return [metadata_of(outs[i]) for i in differentiable_outputs(self)]
+
+    def _only_output(self) -> Any:
+        """The one output: (shape, dtype) or (shape, dtype, an array on its device)."""
+        raise AttributeError(f"the shape of the output of {self.name()} is not known any more")
+
+    # --- its work: `core.node` calls these of nodes that are not of the op table ------------------
+    def run(self, g: Any, tensors: bool) -> Any:
+        """The rule, for nodes that are not of the op table."""
+        raise NotImplementedError
+
+    def release(self, where: Where) -> None:
+        """Let go of saved values, for nodes that are not of the op table."""
+
+
+# Nodes with edges that PyTorch's have not, to inputs which never ask for a gradient: those it has
+_EDGES: Final = {
+    "BinaryCrossEntropyBackward0": (0, 1),
+    "BinaryCrossEntropyWithLogitsBackward0": (0, 1),
+    "CopysignBackward1": (0,),
+    "EmbeddingBackward0": (0,),
+    "NativeBatchNormBackward0": (0, 1, 2),
+    "NllLoss2dBackward0": (0,),
+    "NllLossBackward0": (0,),
+    "RsubBackward1": (0,),
+    "SoftMarginLossBackward0": (0,),
+    "WhereBackward0": (0, 1),
+    "XlogyBackward1": (1,),
+    "XlogyBackward2": (0,),
+}
+
+
+def edges_shown(node: Node) -> list[int]:
+    """Which edges users and hooks see."""
+    n = len(node.nexts)
+    every = list(range(n))
+    shown = _EDGES.get(type(node).__name__)
+    if shown is None:
+        return every
+    for i in every:
+        if i not in shown and node.nexts[i] is not None:
+            return every
+    return [i for i in shown if i < n]
+
+
+def differentiable_outputs(node: Node) -> list[int]:
+    """Which outputs of a node with several have gradients: PyTorch's nodes know no others."""
+    outs = node.outs
+    assert outs is not None
+    if node.op is None:
+        return list(range(len(outs)))
+    return [i for i in range(len(outs)) if outs[i][1].kind in DIFFERENTIABLE]
+
+
+class InputMetadata:
+    """Shape, dtype and device of one gradient that a node receives (`_input_metadata`)."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, device: Any) -> None:
+        self.shape: list[int] = list(shape)
+        self.dtype: Any = dtypes.of(dtype)
+        self.device: Any = device
+        self.is_nested_tensor: bool = False
+        self.is_cpp_nested_tensor: bool = False
+
+
+def metadata_of(out: Any) -> InputMetadata:
+    """What (shape, dtype) or (shape, dtype, like) says, as users see it."""
+    if out is None:  # an output of a custom function that is no tensor
+        return InputMetadata((), _F32, CPU)
+    return InputMetadata(out[0], out[1], CPU if len(out) < 3 else device_of(out[2]))
+
+
+class SavedTensor:
+    """One saved value of a node: `grad_fn._raw_saved_self`."""
+
+    def __init__(self, node: GraphNode, position: int) -> None:
+        self.node = node
+        self.position = position
+
+    @property
+    def data(self) -> Any:
+        """What is kept: what the pack hook returned, or a detached tensor."""
+        value = self.node._kept_value(self.position)
+        return value.value if isinstance(value, Packed) else value
+
+    @property
+    def unpack_hook(self) -> Any:
+        """The hook that unpacks it, if there is one."""
+        value = self.node._kept_value(self.position)
+        return value.unpack if isinstance(value, Packed) else None
+
+    def unpack(self) -> Any:
+        """The tensor again, with the history it had."""
+        return self.node._saved(self.position)
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Pack this value now, and call `unpack_hook` on the result whenever it is needed."""
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types "
+                "are supported:\n    1. (self: torch._C._autograd.SavedTensor, arg0: "
+                "collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\nInvoked "
+                f"with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
+            )
+        if self.node.freed is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                "intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                "graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        value = self.node._kept_value(self.position)
+        if value is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden"
+            )
+        if isinstance(value, Packed):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
+                "only one pair of hooks is allowed at a time."
+            )
+        if isinstance(value, (int, float, complex)):
+            raise RuntimeError(
+                "Calling register_hooks on a saved number is forbidden: no tensor is kept for it"
+            )
+        self.node._keep_packed(self.position, pack_hook, unpack_hook)
+
+
+# --- leaves ---------------------------------------------------------------------------------------
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AccumulateGradBase(GraphNode):
+    """The end of a path: adds the gradient to `variable.grad`."""
+
+    variable: TensorBase
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        hooks = hooks_of(self)
+        if hooks.post is None:
+            hooks.post = LeafTable()
+            keep_node(self)
+        return register(hooks.post, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        hooks = hooks_of(self)
+        if hooks.pre is None:
+            hooks.pre = LeafTable()
+            keep_node(self)
+        return register(hooks.pre, hook)
+
+    def _sequence_nr(self) -> int:
+        return _LAST
+
+    def _only_output(self) -> Any:
+        x = self.variable.array
+        return x.shape, x.dtype, x
+
+    def run(self, g: Any, tensors: bool) -> Any:
+        leaf = self.variable
+        if g is not None:
+            given: TensorBase = g if isinstance(g, TensorBase) else wrap(g)
+            accumulate(leaf, given, tensors and grad_enabled())
+        if leaf.extra is not None and leaf.extra.post_accumulate:
+            for hook in list(leaf.extra.post_accumulate.values()):
+                hook(leaf)
+        return ()
+
+
+def keep_node(node: AccumulateGradBase) -> None:
+    """Let the leaf keep its node: see `LeafTable`."""
+    extra = extra_of(node.variable)
+    if extra.post_accumulate is None:
+        extra.post_accumulate = LeafTable()
+    extra.post_accumulate.node = node
+
+
+class ByHand:
+    """What `t.grad_fn(g)` does: filled in by `core.node`."""
+
+    def __init__(self) -> None:
+        self.call: Any = None
+
+
+by_hand: Final = ByHand()
+
+
+def _caller() -> Any:
+    # a function inside a function: compiled ones at the top level do not become methods
+    def call(self: Any, *grads: Any) -> Any:
+        return by_hand.call(self, grads)
+
+    return call
+
+
+node_base.members["__call__"] = _caller()
+
+
+def visible(base: Any, title: str) -> Any:
+    """An interpreted class over a compiled one: weak references and PyTorch's name."""
+    return type(title, (base,), dict(node_base.members))
+
+
+AccumulateGrad: Final[Any] = visible(AccumulateGradBase, "AccumulateGrad")
+
+
+def accumulate_of(leaf: TensorBase) -> Any:
+    """The AccumulateGrad node of a leaf: one object for as long as anyone holds it."""
+    extra = extra_of(leaf)
+    node: Any = None if extra.accumulate is None else extra.accumulate()
+    if node is None:
+        node = AccumulateGrad()
+        node.variable = leaf
+        extra.accumulate = weakref.ref(node)
+    return node
+
+
+# --- hooks and kept gradients ---------------------------------------------------------------------
+def hooks_of(node: Node) -> Hooks:
+    """The node's hooks, made on first use."""
+    if node.hooks is None:
+        node.hooks = Hooks()
+    return node.hooks
+
+
+def extra_of(t: TensorBase) -> Extra:
+    """The tensor's extras, made on first use."""
+    if t.extra is None:
+        t.extra = Extra()
+    return t.extra
+
+
+def retain_on(t: TensorBase, node: Node) -> None:
+    """Let `node` store the gradient of its output `t` in `t.grad` when it runs."""
+    hooks = hooks_of(node)
+    if hooks.retain is None:
+        hooks.retain = {}
+    hooks.retain[int(t.index)] = weakref.ref(t)
+
+
+def forget_retained(t: TensorBase) -> None:
+    """Let the node `t` has now no longer store its gradient: `t` is about to get another."""
+    node = t.node
+    if node is not None and node.hooks is not None and node.hooks.retain is not None:
+        node.hooks.retain.pop(int(t.index), None)
+
+
+def renewed(t: TensorBase, node: Node) -> None:
+    """Give a stale view its new node; see `views.refresh`."""
+    forget_retained(t)
+    t.node = node
+    t.index = 0
+    t.leaf = False
+    if t.extra is not None and t.extra.retains:
+        retain_on(t, node)
+
+
+slots.renewed = renewed
