@@ -108,7 +108,8 @@ class Buffer(Tensor, metaclass=BufferClass):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = functions["empty"](0)
-        t = data.detach().requires_grad_(data.requires_grad)
+        t = data.detach()
+        t.requires_grad = data.requires_grad
         t.persistent = persistent
         t._is_buffer = True
         return t

@@ -1,20 +1,17 @@
-"""Dropout, embedding and one-hot vectors."""
+"""Embedding and one-hot vectors."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
-from rushlight import random as generators
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import from_host, to_host
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.vocabulary import (
     SLOT,
     bits,
     cast,
-    constant,
     iota,
     largest,
     maximum,
@@ -25,146 +22,17 @@ from rushlight.arrays.vocabulary import (
     where,
 )  # fmt: skip
 from rushlight.core.graph import Node, Op, wrap
+from rushlight.core.inplace import beside
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.contract import shared
+from rushlight.ops.members import each_member
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
 
 __all__ = ["Embedding", "outside"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
-
-
-# --- dropout --------------------------------------------------------------------------------------
-def _dropped(input: Any, p: float, shape: tuple[int, ...] | None, inplace: bool) -> Any:
-    """input times a mask of 0 and 1/(1-p), drawn for each element, or in `shape`."""
-    x = input.array
-    if p == 0 or x.size == 0:
-        return input
-    if p == 1:
-        noise = wrap(constant(x, 0, x.dtype))
-    else:
-        host = to_host(x)
-        like = host if shape is None else v.empty(host, shape, host.dtype)
-        noise = wrap(from_host(generators.dropout_mask(like, p), x))
-    return input.mul_(noise) if inplace else input * noise
-
-
-def _check_p(p: float, error: type[Exception]) -> None:
-    if not 0 <= p <= 1:
-        raise error(f"dropout probability has to be between 0 and 1, but got {p}")
-
-
-@function(**_F)
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout(input, p=0.5, training=True, inplace=False) -> Tensor
-
-    In training, set each element to 0 with probability `p` and scale the others by 1/(1-p).
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout(torch.tensor([1., 2.]), p=0.5, training=False)
-    tensor([1., 2.])
-    """
-    _check_p(p, ValueError)
-    expect_tensor(input, "dropout")
-    return _dropped(input, p, None, inplace) if training else input
-
-
-@function(name="dropout", method=False)
-def _free_dropout(input: Any, p: float, train: bool) -> Any:
-    """dropout(input, p, train) -> Tensor
-
-    `nn.functional.dropout`.
-
-    >>> import rushlight as torch
-    >>> torch.dropout(torch.tensor([1., 2.]), 0., True)
-    tensor([1., 2.])
-    """
-    _check_p(p, RuntimeError)
-    return _dropped(input, p, None, False) if train else input
-
-
-@function(method=False)
-def dropout_(input: Any, p: float, train: bool) -> Any:
-    """dropout_(input, p, train) -> Tensor
-
-    In-place version of `dropout`.
-    """
-    _check_p(p, RuntimeError)
-    return _dropped(input, p, None, True) if train else input
-
-
-def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, inplace: bool) -> Any:
-    _check_p(p, ValueError)
-    rank = input.array.ndim
-    note = (
-        f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial "
-        f"dimension{'s' if n > 1 else ''}, a channel dimension, and an optional batch dimension "
-        f"(i.e. {n + 1}D or {n + 2}D inputs)."
-    )
-    if rank not in (n + 1, n + 2):
-        if n == 1:
-            raise RuntimeError(
-                f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. {note}"
-            )
-        warnings.warn(
-            f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in "
-            "an error in a future release. To retain the behavior and silence this warning, please "
-            f"use dropout instead. {note}",
-            stacklevel=3,
-        )
-    lone = rank == n + 1 and n != 2
-    x = input
-    if lone:
-        x = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    if x.array.ndim < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    shape = (*x.array.shape[:2], *(1,) * (x.array.ndim - 2))
-    y = _dropped(x, p, shape, inplace) if training else x
-    if lone:
-        return y.squeeze_(0) if inplace else y.squeeze(0)
-    return y
-
-
-@function(**_F)
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor
-
-    Dropout of whole channels of signals.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 2), p=1.)
-    tensor([[[0., 0.],
-             [0., 0.]]])
-    """
-    return _feature_dropout("dropout1d", 1, input, p, training, inplace)
-
-
-@function(**_F)
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor
-
-    Dropout of whole channels of images.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout2d(torch.ones(1, 1, 1, 2), p=1.)
-    tensor([[[[0., 0.]]]])
-    """
-    return _feature_dropout("dropout2d", 2, input, p, training, inplace)
-
-
-@function(**_F)
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout3d(input, p=0.5, training=True, inplace=False) -> Tensor
-
-    Dropout of whole channels of volumes.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 1, 2), p=1.)
-    tensor([[[[[0., 0.]]]]])
-    """
-    return _feature_dropout("dropout3d", 3, input, p, training, inplace)
 
 
 # --- embedding ------------------------------------------------------------------------------------
@@ -227,6 +95,7 @@ def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
 
 def outside(i: Any, n: int) -> bool:
     """Whether some index is not in [0, n): read as unsigned, negative ones are the largest."""
+    i = bottom(i)
     if i.size == 0:
         return False
     unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
@@ -269,6 +138,11 @@ def embedding(
 
 def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
     """Scale the named rows of a table to a norm of at most `max_norm`, in place."""
+    if is_batched(weight) or is_batched(indices):
+        for table, places in each_member((weight, beside(weight, (indices,))[0]))[1]:
+            _shorten(table, places, max_norm, p)
+        weight.memory.written()
+        return
     if outside(indices.array, weight.array.shape[0]):
         raise IndexError("index out of range in self")
     i = v.unique(reshape(indices.array, (-1,)))[0]
@@ -312,13 +186,19 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     i = tensor.array
     if i.dtype != dtypes.int64.numpy:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if i.size == 0:
+    if num_classes <= 0 and is_batched(tensor):
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive "
+            "num_classes argument."
+        )
+    known = bottom(i)
+    if known.size == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return wrap(v.full(i, (*i.shape, num_classes), 0, i.dtype))
     if outside(i, 1 << 63):
         raise RuntimeError("Class values must be non-negative.")
-    top = int(largest(i, None, False))
+    top = int(largest(known, None, False))
     if num_classes == -1:
         num_classes = top + 1
     elif num_classes <= top:

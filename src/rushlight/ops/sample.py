@@ -1,6 +1,7 @@
 """Random tensors. The numbers come from `rushlight.random`, PyTorch's for the same seed.
 
 What is drawn does not depend on what was there: in the graph it is a node whose gradient is zero.
+Inside `vmap` a function hands itself to `ops.randomness`, which calls it again, outside.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.inplace import check_writable, write_raw
-from rushlight.core.record import finish, keep_record
+from rushlight.core.inplace import check_writable, overlaps, write_raw
+from rushlight.core.record import finish, keep_record, slots
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor
@@ -30,6 +31,15 @@ from rushlight.ops.create import (
     whole,
 )
 from rushlight.ops.like import alike
+from rushlight.ops.randomness import (
+    around,
+    drawn_anew,
+    drawn_from,
+    drawn_into,
+    drawn_like,
+    drawn_singly,
+    refuse_out,
+)
 from rushlight.ops.table import function
 
 __all__ = ["bernoulli", "multinomial", "normal", "rand", "randint", "randn", "randperm"]
@@ -97,15 +107,18 @@ def _generator(name: str, generator: Any) -> Any:
     )
 
 
-def _fill(op: Drawn, target: Any, draw: Callable[[Any], None], *others: Any) -> Any:
-    """Draw into a tensor: by the rules of every write in place."""
+def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
+    """Draw into a tensor, from the values of others: by the rules of every write in place."""
+    if slots.batches != 0 and (level := around()) is not None:
+        return drawn_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target.array
+    hosts = [to_host(x.array) for x in others] if others else others
     if device_of(raw) is CPU:
-        draw(raw)
+        draw(raw, *hosts)
     else:
         host = make_array(raw.shape, raw.dtype, CPU)
-        draw(host)
+        draw(host, *hosts)
         v.overwrite(raw, from_host(host, raw))
     xs = (target, *others)
     raws = tuple(x.array for x in xs)
@@ -194,11 +207,11 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     tensor([4, 9, 3])
     """
     gen = _generator("random_", generator)
-    slots = dict(named)
+    given = dict(named)
     names = ("to",) if len(bounds) == 1 and "to" not in named else ("from", "to")
-    slots.update(zip(names, bounds, strict=False))
-    low, high = slots.get("from"), slots.get("to")
-    op = _RANDOM[0 if not slots else 1 if "from" not in slots else 2]
+    given.update(zip(names, bounds, strict=False))
+    low, high = given.get("from"), given.get("to")
+    op = _RANDOM[0 if not given else 1 if "from" not in given else 2]
     return _fill(op, input, lambda a: random.random_(a, low, high, gen))
 
 
@@ -214,8 +227,7 @@ def bernoulli_(input: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """
     gen = _generator("bernoulli_", generator)
     if isinstance(p, TensorBase):
-        chances = to_host(p.array)
-        return _fill(_BERNOULLI_BY, input, lambda a: random.bernoulli_(a, chances, gen), p)
+        return _fill(_BERNOULLI_BY, input, lambda a, by: random.bernoulli_(a, by, gen), p)
     return _fill(_BERNOULLI_IN, input, lambda a: random.bernoulli_(a, float(p), gen))
 
 
@@ -225,6 +237,14 @@ def _sampled(
     layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
     default: dtypes.dtype | None = None,
 ) -> Any:  # fmt: skip
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        return drawn_anew(
+            level, shape, requires_grad,
+            lambda shape, asks: _sampled(
+                name, shape, draw, None, dtype, layout, device, pin_memory, asks, default
+            ),
+        )  # fmt: skip
     check_plain(name, layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, name)
     if kind is None and isinstance(out, TensorBase):
@@ -321,24 +341,24 @@ def randint(
     tensor([4, 9, 3])
     """
     gen = _generator("randint", generator)
-    slots = dict(named)
+    given = dict(named)
     short = len(args) + len(named) == 2
     names = ("high", "size") if short else ("low", "high", "size")
     for key, value in zip(names, args, strict=False):
-        if key in slots:
+        if key in given:
             _refuse("randint", _RANDINT, args, named)
-        slots[key] = value
-    if set(slots) - {"low", "high", "size"} or "high" not in slots or "size" not in slots:
+        given[key] = value
+    if set(given) - {"low", "high", "size"} or "high" not in given or "size" not in given:
         _refuse("randint", _RANDINT, args, named)
     at = 0 if short else 1
-    low = _bound("randint", "low", slots.get("low", 0), 1)
-    high = _bound("randint", "high", slots["high"], at + 1)
-    if not isinstance(slots["size"], (tuple, list)):
+    low = _bound("randint", "low", given.get("low", 0), 1)
+    high = _bound("randint", "high", given["high"], at + 1)
+    if not isinstance(given["size"], (tuple, list)):
         raise TypeError(
             f"randint(): argument 'size' (position {at + 2}) must be tuple of ints, "
-            f"not {type_name(slots['size'])}"
+            f"not {type_name(given['size'])}"
         )
-    shape = shape_of("randint", slots["size"], at + 2)
+    shape = shape_of("randint", given["size"], at + 2)
     return _sampled(
         "randint", shape, lambda a: random.random_(a, low, high, gen), out, dtype, layout, device,
         pin_memory, requires_grad, dtypes.int64,
@@ -359,9 +379,18 @@ def randperm(
     >>> torch.randperm(4)
     tensor([0, 1, 3, 2])
     """
-    check_plain("randperm", layout, pin_memory, requires_grad)
     gen = _generator("randperm", generator)
     count = _bound("randperm", "n", n, 1)
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        return drawn_singly(
+            level, requires_grad,
+            lambda asks: randperm(
+                count, generator=gen, dtype=dtype, layout=layout, device=device,
+                requires_grad=asks, pin_memory=pin_memory,
+            ),
+        )  # fmt: skip
+    check_plain("randperm", layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, "randperm")
     if kind is None:
         kind = dtypes.of(out.array.dtype) if isinstance(out, TensorBase) else dtypes.int64
@@ -374,6 +403,16 @@ def _like(
     name: str, input: Any, draw: Callable[[Any], None], dtype: Any, layout: Any, device: Any,
     pin_memory: bool, requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
+    expect_tensor(input, name)
+    if slots.batches != 0 and (level := around()) is not None:
+        return drawn_like(
+            level, input, requires_grad,
+            lambda like, asks: _like(
+                name, like, draw, dtype, layout, device, pin_memory, asks, memory_format
+            ),
+        )  # fmt: skip
+    if overlaps(input.array):  # an expanded tensor: its axes in the order of a dense one
+        input = wrap(from_host(random.dense_like(to_host(input.array)), input.array))
     t = alike(name, input, dtype, layout, device, pin_memory, requires_grad, memory_format)
     raw = t.array
     if device_of(raw) is CPU:
@@ -476,6 +515,15 @@ def normal(
             "normal", shape_of("normal", size, 3), lambda a: random.normal_(a, m, s, gen), out,
             dtype, layout, device, pin_memory, requires_grad,
         )  # fmt: skip
+    xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
+        names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
+        return drawn_from(
+            level, _NORMAL_OF[by], tuple(xs),
+            lambda *xs: normal(**fixed, **dict(zip(names, xs, strict=True)), generator=gen),
+        )  # fmt: skip
     raws: list[Any] = [
         to_host(x.array) if isinstance(x, TensorBase) else float(x) for x in (mean, std)
     ]
@@ -483,7 +531,6 @@ def normal(
         drawn = random.normal(raws[0], raws[1], gen)
     except ValueError:
         raise RuntimeError(broadcast_mismatch(raws[0].shape, raws[1].shape)) from None
-    xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
     return _recorded("normal", _NORMAL_OF[by], xs, drawn, out)
 
 
@@ -506,12 +553,17 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     """
     expect_tensor(input, "bernoulli")
     gen = _generator("bernoulli", generator)
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        return drawn_from(
+            level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
+        )  # fmt: skip
     raw = to_host(input.array)
     if p is None:
         drawn = make_array(raw.shape, raw.dtype, CPU)
         random.bernoulli_(drawn, raw, gen)
     else:
-        drawn = v.empty_as(raw, raw.dtype)
+        drawn = random.dense_like(raw)
         chance = to_host(p.array) if isinstance(p, TensorBase) else float(p)
         random.bernoulli_(drawn, chance, gen)
     return _recorded("bernoulli", _BERNOULLI, [input], drawn, out)
@@ -533,8 +585,23 @@ def multinomial(
     expect_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        different = level.batch.randomness == "different"
+        return drawn_from(
+            level, None, (input,), lambda x: _by_rows(x, different, count, replacement, gen)
+        )
     if isinstance(out, TensorBase) and dtypes.of(out.array.dtype) is not dtypes.int64:
         kind = dtypes.of(out.array.dtype).scalar_type
         raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     drawn = random.multinomial(to_host(input.array), count, bool(replacement), gen)
     return into("multinomial", out, from_host(drawn, input.array), dtypes.int64, False)
+
+
+def _by_rows(x: Any, batched: bool, count: int, replacement: bool, gen: Any) -> Any:
+    """`multinomial` of the rows of a batch of matrices, if it is one."""
+    if not batched or x.array.ndim != 3:
+        return multinomial(x, count, replacement, generator=gen)
+    n, rows, _ = x.array.shape
+    y = multinomial(x.reshape((n * rows, -1)), count, replacement, generator=gen)
+    return y.reshape((n, rows, count))

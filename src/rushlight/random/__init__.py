@@ -21,10 +21,12 @@ from rushlight.random.draw import (
     dropout_mask,
     exponential_,
     geometric_,
+    keep_mask,
     log_normal_,
     normal_,
     uniform_,
 )
+from rushlight.random.exact import dense_like
 from rushlight.random.generator import Generator, checked_seed, default_generator, present
 from rushlight.random.integers import random_
 
@@ -33,12 +35,14 @@ __all__ = [
     "bernoulli_",
     "cauchy_",
     "default_generator",
+    "dense_like",
     "dropout_mask",
     "exponential_",
     "fork_rng",
     "geometric_",
     "get_rng_state",
     "initial_seed",
+    "keep_mask",
     "log_normal_",
     "manual_seed",
     "multinomial",

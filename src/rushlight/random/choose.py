@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rushlight.random.draw import exponential_, normal_
-from rushlight.random.exact import Raw
+from rushlight.random.exact import Raw, dense_like
 from rushlight.random.generator import Generator, default_generator
 from rushlight.random.names import FLOATS, INTEGERS, dtype_name, not_implemented, scalar_type
 
@@ -160,7 +160,7 @@ def multinomial(
         return picked if p.ndim == 2 else picked[0]
     _check_probabilities(p)
     # the least of exponential variables with rates p is element i with probability p[i]
-    race = np.empty_like(p)
+    race = dense_like(p)
     exponential_(race, 1.0, gen)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         race = np.divide(p, race, race)

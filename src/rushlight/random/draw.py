@@ -19,6 +19,7 @@ from rushlight.random.exact import (
     c_log,
     c_log1p,
     c_tan,
+    dense_like,
     fma32,
     fma64,
     pieces,
@@ -256,6 +257,13 @@ def _expand(p: Raw, shape: tuple[int, ...]) -> Raw:
     return np.broadcast_to(p, shape)
 
 
+def keep_mask(like: Raw, p: float, gen: Generator | None = None) -> Raw:
+    """1 with probability 1-p, else 0: of the shape, dtype and memory layout of `like`."""
+    noise = dense_like(like)
+    bernoulli_(noise, 1.0 - p, gen)
+    return noise
+
+
 def dropout_mask(like: Raw, p: float, gen: Generator | None = None) -> Raw:
     """1/(1-p) with probability 1-p, else 0: of the shape, dtype and memory layout of `like`.
 
@@ -263,8 +271,7 @@ def dropout_mask(like: Raw, p: float, gen: Generator | None = None) -> Raw:
     """
     if not 0.0 <= p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
-    noise = np.empty_like(like)
-    bernoulli_(noise, 1.0 - p, gen)
+    noise = keep_mask(like, p, gen)
     if dtype_name(noise.dtype) not in FLOATS:
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {scalar_type(noise.dtype)}"

@@ -22,6 +22,32 @@ F32 = npt.NDArray[np.float32]
 SPLITTER = 134217729.0  # 2^27 + 1: halves a float64's digits (Veltkamp)
 
 
+def dense_like(a: Raw, dtype: np.dtype[Any] | None = None) -> Raw:
+    """An array whose values do not matter, dense, in the order of strides of `a`.
+
+    NumPy's `empty_like` but for axes along which memory repeats: those of stride 0 stay where they
+    are among the others, and of equal strides the shorter axis is the inner one.
+    """
+    strides = a.strides
+    if 0 not in strides:
+        return np.empty_like(a, dtype=dtype, subok=False)
+    order = list(range(a.ndim - 1, -1, -1))  # from the innermost axis outward
+    for last in range(1, a.ndim):
+        at = last
+        for before in range(last - 1, -1, -1):
+            one, two = order[before], order[at]
+            if strides[one] == 0 or strides[two] == 0:
+                continue
+            if strides[one] < strides[two]:
+                break
+            if strides[one] > strides[two] or a.shape[one] > a.shape[two]:
+                order[before], order[at] = two, one
+                at = before
+    outward = order[::-1]
+    rows = np.empty([a.shape[d] for d in outward], a.dtype if dtype is None else dtype)
+    return rows.transpose(np.argsort(outward))
+
+
 def fma32(x: Raw, y: float, z: float, exact: bool = False) -> F32:
     """x*y + z rounded once to float32; x float32, y and z float32 values.
 

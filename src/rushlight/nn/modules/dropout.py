@@ -7,7 +7,9 @@ from typing import Any
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
 
-__all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+__all__ = [
+    "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout",
+]  # fmt: skip
 
 
 class Dropping(Module):
@@ -55,3 +57,22 @@ class Dropout3d(Dropping):
 
     def forward(self, input: Any) -> Any:
         return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(Dropping):
+    """AlphaDropout(p=0.5, inplace=False): dropout that keeps mean 0 and variance 1, for SELUs.
+
+    >>> import rushlight as torch
+    >>> torch.nn.AlphaDropout(0.2)
+    AlphaDropout(p=0.2, inplace=False)
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(Dropping):
+    """FeatureAlphaDropout(p=0.5, inplace=False): `AlphaDropout` of whole channels."""
+
+    def forward(self, input: Any) -> Any:
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)
