@@ -210,7 +210,7 @@ def test_a_gradient_for_a_number() -> None:
 
     with pytest.raises(
         RuntimeError,
-        match="^function FBackward returned a gradient different from None at position 2, but the "
+        match="^function FBackward returned a gradient different than None at position 2, but the "
         "corresponding forward input was not a Variable",
     ):
         F.apply(torch.ones(2, requires_grad=True), 3).sum().backward()

@@ -9,12 +9,13 @@ tests/autograd/dual_programs.py. Tests run all of them on rushlight too.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,130 @@ def nested(lib: Any, fw: Any) -> Any:
 
 
 @case
+def nested_block(lib: Any, fw: Any) -> Any:
+    with contextlib.suppress(RuntimeError), fw.dual_level():
+        pass
+    return dual(lib, fw) * 2  # the outer level goes on
+
+
+@case
+def exit_negative_level(lib: Any, fw: Any) -> Any:
+    return fw.exit_dual_level(level=-1)
+
+
+@contextlib.contextmanager
+def outside(fw: Any) -> Iterator[None]:
+    """Code outside the level that a situation is in."""
+    fw.exit_dual_level()
+    try:
+        yield
+    finally:
+        fw.enter_dual_level()
+
+
+@case
+def exit_twice(lib: Any, fw: Any) -> Any:
+    with outside(fw):
+        fw.exit_dual_level()
+
+
+@case
+def make_outside(lib: Any, fw: Any) -> Any:
+    with outside(fw):
+        return fw.make_dual(numbers(lib), lib.ones(2, 3), level=0)
+
+
+@case
+def unpack_outside(lib: Any, fw: Any) -> Any:
+    d = dual(lib, fw)
+    with outside(fw):
+        whole, parts = fw.unpack_dual(d), fw.unpack_dual(d, level=0)
+        return [whole.primal is d, *whole, parts.primal is d, *parts, fw.unpack_dual(3).primal, d]
+
+
+@case
+def from_one_level_to_the_next(lib: Any, fw: Any) -> Any:
+    d = dual(lib, fw)
+    y = d * 2
+    kept = fw.unpack_dual(y).tangent
+    with outside(fw):
+        pass
+    return [*tangents(fw, d, y, y[0], d * y), fw.make_dual(kept, numbers(lib)) * d]
+
+
+@case
+def keywords(lib: Any, fw: Any) -> Any:
+    d = fw.make_dual(tensor=numbers(lib), tangent=lib.ones(2, 3), level=None)
+    found = fw.unpack_dual(tensor=d, level=0)
+    return [list(found), list(found._fields), type(found).__name__, *fw.unpack_dual(d, level=-1)]
+
+
+@case
+def levels_are_keywords(lib: Any, fw: Any) -> Any:
+    failed = []
+    for call in (
+        lambda: fw.make_dual(numbers(lib), lib.ones(2, 3), 0),
+        lambda: fw.unpack_dual(numbers(lib), 0),
+        lambda: fw.exit_dual_level(0),
+    ):
+        with contextlib.suppress(TypeError):
+            call()
+            failed.append("not refused")
+    return failed
+
+
+@case
+def switched_off(lib: Any, fw: Any) -> Any:
+    d, x = dual(lib, fw), numbers(lib)
+    with fw._set_fwd_grad_enabled(False) as nothing:
+        y, row, text = d * 2, d[0], str(d)
+        x.mul_(d)
+        made = fw.make_dual(d, lib.ones(2, 3) * 5)  # nothing is seen of its tangent
+        other = fw.make_dual(numbers(lib), d)
+        with fw._set_fwd_grad_enabled(True):
+            z = d * 2
+        seen = [fw._is_fwd_grad_enabled(), *tangents(fw, d, made)]
+    return [nothing, y, row, text, x, made, other, z, seen, fw._is_fwd_grad_enabled(), d]
+
+
+@case
+def written_while_switched_off(lib: Any, fw: Any) -> Any:
+    d = dual(lib, fw)
+    with fw._set_fwd_grad_enabled(False):
+        d.mul_(3)
+    return d
+
+
+@case
+def switched_off_at_once(lib: Any, fw: Any) -> Any:
+    d = dual(lib, fw)
+    off = fw._set_fwd_grad_enabled(False)
+    seen = [fw._is_fwd_grad_enabled(), d * 2]
+    with off:
+        seen.append(fw._is_fwd_grad_enabled())
+    return [*seen, fw._is_fwd_grad_enabled(), d * 2]
+
+
+@case
+def made_in_inference_mode(lib: Any, fw: Any) -> Any:
+    d, x = dual(lib, fw), numbers(lib)
+    with lib.inference_mode():
+        made, row, seen = dual(lib, fw), d[0], [fw._is_fwd_grad_enabled()]
+        fixed = numbers(lib)
+        x.mul_(d)
+        with fw._set_fwd_grad_enabled(True):
+            seen += [fw._is_fwd_grad_enabled(), d * 2]
+    return [made, made * 2, row, row * 2, x, seen, fw.make_dual(fixed, lib.ones(2, 3)) * d]
+
+
+@case
+def a_level_in_inference_mode(lib: Any, fw: Any) -> Any:
+    with outside(fw), lib.inference_mode(), fw.dual_level():
+        d = dual(lib, fw)
+        return [x.tolist() for x in (d, d * 2)] + tangents(fw, d, d * 2)
+
+
+@case
 def printed(lib: Any, fw: Any) -> Any:
     asks = dual(lib, fw, True)
     return [str(x) for x in (dual(lib, fw), asks, dual(lib, fw).sum(), asks.sum(), asks[0] > 1)]
@@ -320,6 +445,58 @@ def writing_writes_the_tangent(lib: Any, fw: Any) -> Any:
     d.mul_(2)
     d[0].mul_(3)
     return [d, x, t, t._version, d._version, fw.unpack_dual(d).tangent is t]
+
+
+@case
+def its_own_tangent(lib: Any, fw: Any) -> Any:
+    x = numbers(lib)
+    d = fw.make_dual(x, x)
+    return [d * d, fw.unpack_dual(d).tangent is x]
+
+
+@case
+def written_by_others(lib: Any, fw: Any) -> Any:
+    d = dual(lib, fw)
+    row = d[0]
+    primal, t = fw.unpack_dual(d)
+    primal.mul_(2)
+    t.mul_(3)
+    d.detach().mul_(2)
+    return [d, row, primal, primal._version, d._version]
+
+
+@case
+def written_in_another_dtype(lib: Any, fw: Any) -> Any:
+    made = [numbers(lib), numbers(lib), numbers(lib).long()]
+    d = fw.make_dual(numbers(lib).double(), lib.ones(2, 3).double())
+    made[0].mul_(d)
+    made[1].mul_(d[0, 1])
+    made[2].copy_(d)
+    return made
+
+
+@case
+def written_without_grad(lib: Any, fw: Any) -> Any:
+    d = dual(lib, fw, True)
+    with lib.no_grad():
+        d.mul_(2)
+    moved = fw.make_dual(numbers(lib).requires_grad_() * 1, lib.ones(2, 3))
+    moved.mul_(2)
+    return [d.detach(), *tangents(fw, d), moved.detach(), moved.grad_fn.name()]
+
+
+@case
+def a_leaf_written(lib: Any, fw: Any) -> Any:
+    return dual(lib, fw, True).mul_(2)
+
+
+@case
+def rows_exchanged(lib: Any, fw: Any) -> Any:
+    d, x = dual(lib, fw), numbers(lib)
+    d[0] = d[1].clone() * 2
+    x[[0, 1], [1, 2]] = d[0, :2]
+    x[x > 4] = d[0, 0]
+    return [d, x]
 
 
 @case

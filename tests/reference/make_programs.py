@@ -1,4 +1,7 @@
-"""Write programs.json.gz: what PyTorch does on the random programs of tests/programs.py."""
+"""Write programs.json.gz: what PyTorch does on the random programs of tests/programs.py.
+
+A program that trips PyTorch itself (an internal assertion of its) is stored as null.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ def main() -> None:
     import programs
     import torch
 
-    stored = [programs.run(torch, seed) for seed in SEEDS]
+    found = [programs.run(torch, seed) for seed in SEEDS]
+    stored = [result if programs.sound(result) else None for result in found]
     text = json.dumps(stored, separators=(",", ":"))
     with gzip.GzipFile(HERE / "programs.json.gz", "wb", mtime=0) as file:
         file.write(text.encode())

@@ -1,0 +1,387 @@
+"""Calling a custom function, in four steps that stand alone: `begin` a context, `compute` the
+outputs, `settle` their history, `keep` what was saved. `call` takes them one after the other.
+
+Imported by `autograd.function`. What wraps the arguments first (a batch, a level) calls the steps
+itself: each takes the tensors as it is given them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from rushlight.arrays import vocabulary as v
+from rushlight.autograd.context import Rules, Saved
+from rushlight.core.graph import TensorBase, View, asks, wrap_as
+from rushlight.core.inplace import check_writable, rebase, set_history
+from rushlight.core.modes import grad_enabled, leave, next_number
+from rushlight.core.record import DIFFERENTIABLE, slots
+from rushlight.core.tangents import mute
+from rushlight.core.views import edge_of_view
+from rushlight.core.where import caller
+from rushlight.dtypes import type_name
+
+__all__ = ["begin", "bind", "call", "compute", "keep", "settle"]
+
+
+def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`cls.apply(*args, **kwargs)`."""
+    if cls.setup_context is not Rules.setup_context:
+        args = bind(cls, args, kwargs)
+        kwargs = {}
+    if slots.batches != 0:
+        from rushlight.autograd.batched_function import batch_of, check_support, inside_vmap
+
+        batch = batch_of(args)
+        if batch is not None or inside_vmap():
+            check_support(cls)
+        if batch is not None:
+            return call_batched(cls, slots.lifted(args))
+    ctx = begin(cls, args)
+    output = compute(cls, ctx, args, kwargs)
+    return conclude(cls, ctx, args, output)
+
+
+def call_batched(cls: Any, args: tuple[Any, ...]) -> Any:
+    """`call` with arguments of which some are batched: computed one level down, recorded there and
+    here."""
+    from rushlight.autograd.batched_function import batch_of, call_members
+
+    batch = batch_of(args)
+    assert batch is not None
+    ctx = begin(cls, args)
+    output = call_members(cls, args, batch)
+    if recorded(ctx) or slots.levels != 0:
+        mode = mute(False)
+        try:
+            cls.setup_context(ctx, args, output)
+        finally:
+            leave(mode)
+    return conclude(cls, ctx, args, output)
+
+
+def conclude(cls: Any, ctx: Any, args: tuple[Any, ...], output: Any) -> Any:
+    """What `apply` returns for the `output` of `compute`: with history, tangents, and all saved."""
+    several = isinstance(output, tuple)
+    outputs = output if several else (output,)
+    kept = to_keep(ctx)
+    dirty = marked_dirty(ctx) if ctx.dirty_tensors is not None else ()
+    fixed = marked_fixed(ctx) if ctx.non_differentiable is not None else ()
+    as_they_are = ids(kept) if cls.setup_context is not Rules.setup_context else NOBODY
+    made = settle(ctx, args, outputs, dirty, fixed, as_they_are)
+    if slots.levels != 0:
+        from rushlight.autograd.forward_ad import push_custom
+
+        push_custom(ctx, cls, args, outputs, made, dirty, fixed, several)
+    ctx.saved_for_forward = None
+    keep(ctx)
+    return tuple(made) if several else made[0]
+
+
+# --- before -----------------------------------------------------------------------------------
+def bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments by position, with the defaults of `forward`."""
+    forward = cls.forward
+    known = cls.__dict__.get("_signature")
+    if known is None or known[0] is not forward:
+        signature = inspect.signature(forward)
+        kinds = {p.kind for p in signature.parameters.values()}
+        simple = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
+        known = cls._signature = forward, signature, len(signature.parameters) if simple else -1
+    if len(args) == known[2] and not kwargs:  # as it nearly always is
+        return args
+    bound = known[1].bind(*args, **kwargs)
+    bound.apply_defaults()
+    for name in bound.kwargs:
+        raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+    found: tuple[Any, ...] = bound.args
+    return found
+
+
+def begin(cls: Any, args: tuple[Any, ...]) -> Any:
+    """A context for a call with these arguments: with edges, if it is to be recorded."""
+    ctx = cls._backward_cls()
+    needs: list[bool] = []
+    positions: list[int] = []
+    for i, x in enumerate(args):
+        if isinstance(x, TensorBase):
+            positions.append(i)
+            needs.append(x.requires_grad)  # type: ignore[attr-defined]
+        else:
+            needs.append(False)
+    ctx.needs_input_grad = tuple(needs)
+    ctx.arguments = len(args)
+    ctx.positions = tuple(positions)
+    if True in needs and grad_enabled():
+        connect(ctx, [args[i] for i in positions])
+    return ctx
+
+
+def connect(ctx: Any, tensors: list[Any]) -> None:
+    """Give the node its edges, one a tensor argument, and the user's line."""
+    nexts: list[Any] = []
+    nrs: list[int] = []
+    for t in tensors:
+        if t.requires_grad:
+            nexts.append(edge_of_view(t) if t.as_view is not None else (t.node or t))
+            nrs.append(int(t.index))
+        else:
+            nexts.append(None)
+            nrs.append(0)
+    ctx.nexts = tuple(nexts)
+    ctx.nrs = tuple(nrs) if any(nrs) else None
+    ctx.wanted = tuple([(t.array.shape, t.array.dtype) for t in tensors])
+    ctx.plain = True  # it fits its gradients itself
+    ctx.number = next_number()
+    frame = caller()
+    if frame is not None:
+        ctx.code, ctx.offset = frame.f_code, frame.f_lasti
+
+
+def recorded(ctx: Any) -> bool:
+    """Whether the call of this context leaves a history."""
+    return bool(ctx.number)
+
+
+def compute(cls: Any, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run `forward` (and `setup_context`), unrecorded and without tangents."""
+    mode = mute(False)
+    try:
+        if cls.setup_context is Rules.setup_context:
+            return cls.forward(ctx, *args, **kwargs)
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
+        return output
+    finally:
+        leave(mode)
+
+
+NOBODY: frozenset[int] = frozenset()
+
+
+def ids(tensors: Sequence[Any]) -> frozenset[int]:
+    """Who these objects are, for asking whether another is one of them."""
+    return frozenset(map(id, tensors)) if tensors else NOBODY
+
+
+# --- what the user marked -------------------------------------------------------------------------
+def group(ctx: Any, name: str) -> tuple[Any, ...]:
+    """What stands in an attribute of the context that is to hold a tuple."""
+    found: Any = getattr(ctx, name)
+    if found is None:
+        return ()
+    if not isinstance(found, tuple):
+        raise RuntimeError(
+            f"autograd internal error: {name} attribute is expected to be a tuple but is "
+            f"{type_name(found)}"
+        )
+    return found
+
+
+def to_keep(ctx: Any) -> tuple[Any, ...]:
+    """The tensors that `save_for_backward` and `save_for_forward` were given."""
+    kept = group(ctx, "to_save")
+    if recorded(ctx):
+        for i, t in enumerate(kept):
+            if t is not None and not isinstance(t, TensorBase):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type "
+                    f"{type_name(t)}"
+                )
+    return kept if ctx.saved_for_forward is None else (*kept, *ctx.saved_for_forward)
+
+
+def marked_dirty(ctx: Any) -> tuple[Any, ...]:
+    """The inputs that `forward` wrote in place: their versions are raised once more."""
+    dirty = group(ctx, "dirty_tensors")
+    ctx.dirty_tensors = None
+    for i, t in enumerate(dirty):
+        if not isinstance(t, TensorBase):
+            raise RuntimeError(
+                f"mark_dirty can only accept variables, but argument {i} is of type {type_name(t)}"
+            )
+        t.memory.written()
+    return dirty
+
+
+def marked_fixed(ctx: Any) -> tuple[Any, ...]:
+    """The outputs that have no gradient."""
+    fixed = group(ctx, "non_differentiable")
+    ctx.non_differentiable = None
+    for t in fixed:
+        if not isinstance(t, TensorBase):
+            raise RuntimeError(
+                f"mark_non_differentiable only accepts variable arguments, but got {type_name(t)}"
+            )
+    return fixed
+
+
+# --- after ----------------------------------------------------------------------------------------
+def settle(
+    ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], dirty: tuple[Any, ...],
+    fixed: tuple[Any, ...], as_they_are: frozenset[int],
+) -> list[Any]:  # fmt: skip
+    """The outputs as the caller gets them, with `ctx` as their history where they have one.
+
+    `as_they_are` holds the ids of tensors that must not be replaced, because they were saved.
+    """
+    inputs = ids([args[i] for i in ctx.positions])
+    written, constant = ids(dirty), ids(fixed)
+    records = recorded(ctx)
+    if records:
+        describe(ctx, outputs)
+    made: list[Any] = []
+    differentiable = 0
+    for nr, o in enumerate(outputs):
+        if not isinstance(o, TensorBase):
+            made.append(o)
+            continue
+        me = id(o)
+        if me in inputs and me not in written and me in as_they_are:
+            refuse_saved_input(records, o)
+        if records and o.array.dtype.kind in DIFFERENTIABLE and me not in constant:
+            differentiable += 1
+            if me in written:
+                rewrite(ctx, args, o, nr, me in inputs, len(outputs) > 1)
+            t = o if me in written else with_history(ctx, o, nr, me in inputs)
+        else:
+            t = without_history(o, me in inputs, me in written)
+        if t.as_view is not None and me not in written:
+            t.as_view.how = "custom"
+        made.append(t)
+    if differentiable > 1:
+        for t in made:
+            if isinstance(t, TensorBase) and t.as_view is not None:
+                t.as_view.how = "multi-output"
+    if written and not written <= ids(outputs):
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. "
+            "The inputs that are modified inplace must all be outputs of the Function."
+        )
+    return made
+
+
+def describe(ctx: Any, outputs: tuple[Any, ...]) -> None:
+    """Note shape, dtype and kind of array of each output, for gradients that do not arrive."""
+    metas = [
+        (o.array.shape, o.array.dtype, v.empty(o.array, (0,), o.array.dtype))
+        if isinstance(o, TensorBase)
+        else None
+        for o in outputs
+    ]
+    if len(metas) == 1:
+        ctx.only = metas[0]
+    else:
+        ctx.outs = metas
+
+
+def refuse_saved_input(records: bool, o: Any) -> None:
+    """Where `setup_context` saved an input that `forward` returned, nobody can tell which of the
+    two, with their different histories, was meant."""
+    if records or not o.requires_grad:
+        raise RuntimeError(
+            "An input that has been returned as-is as output is being saved for backward. This is "
+            "not supported if you override setup_context. You should return and save a view of the "
+            "input instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself."
+        )
+
+
+def with_history(ctx: Any, o: Any, nr: int, is_input: bool) -> TensorBase:
+    """An output that has gradients: output `nr` of the node `ctx`."""
+    if is_input:
+        o = same_view(o)
+        o.node, o.index = ctx, nr
+    else:
+        set_history(o, ctx, nr)
+        if o.as_view is not None:
+            o.as_view.version = o.memory.version
+    found: TensorBase = o
+    return found
+
+
+def without_history(o: Any, is_input: bool, is_dirty: bool) -> TensorBase:
+    """An output that has none, or of a call that is not recorded."""
+    if not o.requires_grad:
+        if is_input and not is_dirty:
+            o = same_view(o)
+    elif is_input:
+        o = o.detach()
+    elif o.as_view is None:
+        o.detach_()
+    # else it stays as a view made under no_grad does: asking, because what it looks into does
+    found: TensorBase = o
+    return found
+
+
+def rewrite(
+    ctx: Any, args: tuple[Any, ...], o: Any, nr: int, is_input: bool, several: bool
+) -> None:
+    """An input that forward wrote in place: it gets the node as its new history."""
+    if o.node is None and asks(o):
+        raise RuntimeError(
+            "a leaf Variable that requires grad has been used in an in-place operation."
+        )
+    if not is_input:
+        warnings.warn(
+            "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
+            "have been mutated should be passed to ctx.mark_dirty().",
+            UserWarning,
+            stacklevel=6,
+        )
+    view = o.as_view
+    if view is not None and several:
+        raise RuntimeError(
+            "If your Function modifies inplace an input that is a view of another Tensor, your "
+            "Function cannot return more than one Tensor. This is not supported by the current "
+            "autograd engine. You should either make sure the input is not a view (using .clone() "
+            "for example) or make your Function only return one Tensor (potentially splitting it "
+            "into two Functions: one doing the inplace that returns a single Tensor and a second "
+            "one that does the other operations). You can ask on the forum "
+            "https://discuss.pytorch.org/ if you need help to do this change."
+        )
+    if not is_input:
+        with_history(ctx, o, nr, False)
+        if view is not None:
+            view.how = "custom"
+        return
+    check_writable(o, False)
+    if view is None:
+        set_history(o, ctx, nr)
+    else:
+        put_first(ctx, args, o)
+        rebase(o, view, ctx)
+        view.version = -1  # whatever it was: its node is another now
+        edge_of_view(o)  # renews it, while that is allowed
+
+
+def put_first(ctx: Any, args: tuple[Any, ...], o: Any) -> None:
+    """Let the edge of the argument `o` be the node's first: that of the region written, to which a
+    `CopySlices` adds the rest of the base."""
+    at = next(k for k, i in enumerate(ctx.positions) if args[i] is o)
+    if at > 0:
+        order = [at, *[k for k in range(len(ctx.positions)) if k != at]]
+        ctx.positions = tuple([ctx.positions[k] for k in order])
+        ctx.wanted = tuple([ctx.wanted[k] for k in order])
+        ctx.nexts = tuple([ctx.nexts[k] for k in order])
+        if ctx.nrs is not None:
+            ctx.nrs = tuple([ctx.nrs[k] for k in order])
+
+
+def same_view(o: Any) -> Any:
+    """A view of all of `o`, unrecorded: an input that is returned keeps its own history."""
+    t = wrap_as(o.array, o.memory)
+    before = o.as_view
+    if not o.memory.inference:
+        base = o if before is None else before.base
+        t.as_view = View(base, (), "custom", o.memory.version, before)
+    return t
+
+
+def keep(ctx: Any) -> None:
+    """Turn what `save_for_backward` was given into records without cycles."""
+    kept = ctx.to_save
+    ctx.to_save = None
+    if kept and recorded(ctx):
+        ctx.records = tuple([None if t is None else Saved(t, ctx) for t in kept])

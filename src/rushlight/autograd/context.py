@@ -1,0 +1,470 @@
+"""The context of a custom function, which is also its node: what it keeps, and how its rule runs.
+
+Imported by `autograd.apply`, which makes contexts, and `autograd.function`, which users see.
+
+Note [The context is the node]
+    As in PyTorch, the `ctx` that `forward` and `backward` receive is the node itself: `y.grad_fn`
+    is that object. It keeps saved tensors as arrays and edges (`Saved`), never the tensors the
+    function made, so no cycle arises.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from typing import Any
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_as
+from rushlight.core.modes import enter, grad_enabled, leave
+from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
+from rushlight.core.packed import Packed, open_packed, pack, refuse_inference, saving_now
+from rushlight.core.record import DIFFERENTIABLE, normal, slots
+from rushlight.core.tangents import shown
+from rushlight.core.views import edge_of_view
+from rushlight.core.where import Where
+from rushlight.dtypes import type_name
+from rushlight.errors import sentence
+
+__all__ = ["BackwardCFunction", "FunctionCtx", "Rules", "Saved"]
+
+
+class Saved:
+    """A tensor kept for backward: leaves as they are, others as array and edge, or packed by the
+    hooks in force. Whoever keeps it is its `owner`: a node, or None."""
+
+    __slots__ = (
+        "array", "edge", "memory", "nr", "output", "packed", "seen", "tangent", "tensor", "version",
+    )  # fmt: skip
+
+    def __init__(self, t: Any, owner: Node | None) -> None:
+        self.memory: Storage | None = t.memory
+        if t.memory.inference:
+            refuse_inference()
+        self.version: int = t.memory.version
+        edge: Any = edge_of_view(t) if t.as_view is not None else t.node
+        self.output = edge is not None and edge is owner
+        self.nr = int(t.index)
+        self.array = t.array
+        self.tensor: Any = None
+        self.seen: Any = None  # weak: the object the user saved, if it is still what it was
+        self.edge: Any = None
+        self.packed: Packed | None = None
+        self.tangent: Any = shown(t) if slots.levels != 0 else None
+        if edge is None or isinstance(edge, TensorBase):
+            self.tensor = t
+        elif not self.output:
+            self.edge = edge
+            self.seen = weakref.ref(t)
+        saving = saving_now()
+        if saving is not None and saving.pack is not None:
+            self.pack(saving.pack, saving.unpack, t)
+
+    def pack(self, pack_hook: Any, unpack_hook: Any, t: Any) -> None:
+        """Keep what a hook makes of the tensor, and no longer the tensor."""
+        self.packed = pack(pack_hook, unpack_hook, t)
+        leaf = self.tensor
+        if leaf is not None and leaf.leaf:
+            self.edge = accumulate_of(leaf)
+        self.tensor = self.array = self.memory = self.seen = None
+
+    def unpack(self, owner: Node | None) -> Any:
+        """The tensor again, with the history it had; raises if it was written since."""
+        if self.packed is not None:
+            data = open_packed(self.packed)
+            return with_history(data, owner if self.output else self.edge, self.nr)
+        memory = self.memory
+        assert memory is not None
+        if memory.version != self.version:
+            raise RuntimeError(self.overwritten(owner, memory))
+        if self.tensor is not None:
+            return self.tensor
+        if self.seen is not None:
+            same = self.seen()
+            if same is not None and same.node is self.edge and same.array is self.array:
+                return same
+        t = wrap_as(self.array, memory)
+        t.node = owner if self.output else self.edge
+        t.index = self.nr
+        t.tangent = self.tangent
+        return t
+
+    def overwritten(self, owner: Node | None, memory: Storage) -> str:
+        t = wrap(self.array)
+        maker = owner if self.output else self.edge
+        which = "" if maker is None else f", which is output {self.nr} of {title_of(maker)},"
+        saved, copied = "an argument of a checkpoint", "give the checkpoint a copy: `x.clone()`."
+        if owner is not None:
+            saved = f"saved for {type(owner).__name__} at {Where(owner.code, owner.offset)}"
+            copied = "save a copy: `ctx.save_for_backward(x.clone())`."
+        return sentence(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [{t.type()} {list(self.array.shape)}]{which} is at version "  # type: ignore[attr-defined]
+            f"{memory.version}; expected version {self.version} instead.",
+            f"{saved}\noverwritten at {Where(memory.code, memory.offset)}",
+            f"Write the second line out of place, or {copied}",
+        )
+
+
+class FunctionCtx:
+    """What a `Function`'s static methods share: saved tensors, flags, and your own attributes."""
+
+    to_save: Any = None
+    saved_for_forward: Any = None  # until `jvp` has run
+    dirty_tensors: Any = None
+    non_differentiable: Any = None
+    materialize_grads: bool = True
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep inputs or outputs for `backward`; read them there from `ctx.saved_tensors`.
+
+        >>> import rushlight as torch
+        >>> class Square(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * g
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> Square.apply(x).backward()
+        >>> x.grad
+        tensor(6.)
+        """
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for `jvp`; read them there from `ctx.saved_tensors`.
+
+        >>> import rushlight as torch
+        >>> from rushlight.autograd import forward_ad
+        >>> class Square(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * x
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         ctx.save_for_forward(*inputs)
+        ...     @staticmethod
+        ...     def jvp(ctx, t):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * t
+        >>> with forward_ad.dual_level():
+        ...     y = Square.apply(forward_ad.make_dual(torch.tensor(3.), torch.tensor(1.)))
+        ...     print(forward_ad.unpack_dual(y).tangent)
+        tensor(6.)
+        """
+        for t in tensors:
+            if not isinstance(t, TensorBase) and t is not None:
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save "
+                    "non-tensors as attributes on ctx."
+                )
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Say which inputs `forward` wrote in place; each must also be returned.
+
+        >>> import rushlight as torch
+        >>> class Double_(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.mark_dirty(x)
+        ...         return x.mul_(2)
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return g * 2
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> y = x * 1
+        >>> Double_.apply(y) is y
+        True
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2., 2.])
+        """
+        self.dirty_tensors = args
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Gone from PyTorch since 0.4; kept for its warning."""
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically "
+            "tracked. Note that calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Say which outputs have no gradient (indices, masks).
+
+        >>> import rushlight as torch
+        >>> class Sort(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         values, order = x.sort()
+        ...         ctx.mark_non_differentiable(order)
+        ...         ctx.save_for_backward(order)
+        ...         return values, order
+        ...     @staticmethod
+        ...     def backward(ctx, g, _):
+        ...         return torch.zeros_like(g).index_add(0, ctx.saved_tensors[0], g)
+        >>> values, order = Sort.apply(torch.tensor([3., 1.], requires_grad=True))
+        >>> values.requires_grad, order.requires_grad
+        (True, False)
+        """
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """With False, `backward` gets None instead of zeros for outputs nobody used.
+
+        >>> import rushlight as torch
+        >>> class Both(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.set_materialize_grads(False)
+        ...         return x * 2, x * 3
+        ...     @staticmethod
+        ...     def backward(ctx, a, b):
+        ...         print(a, b)
+        >>> Both.apply(torch.ones(2, requires_grad=True))[0].sum().backward()
+        tensor([1., 1.]) None
+        """
+        if value is not True and value is not False:
+            raise TypeError(
+                "set_materialize_grads received an invalid combination of arguments - got (), but "
+                "expected (bool)"
+            )
+        self.materialize_grads = value
+
+
+class Rules(FunctionCtx):
+    """What a `Function` consists of, each part refusing until you write it."""
+
+    clear_saved_tensors_on_access = False  # True: `saved_tensors` may be read once, and is freed
+    boxed_grads_call = False  # True: `backward(ctx, grads)` gets one list, to empty as it goes
+    generate_vmap_rule = False  # True: `vmap` runs `forward` and `backward` themselves, batched
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` with `setup_context`."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Save what `backward` needs, where `forward` takes no `ctx`."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """One gradient an argument of `forward`, from one gradient an output."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Tangents of the outputs from tangents of the arguments."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The outputs for a batch of arguments, and where their batch dimension is:
+        `(output, out_dims)`."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
+
+
+class BackwardCFunction(FunctionCtx, GraphNode):
+    """The node of a custom function; see Note [The context is the node]."""
+
+    _forward_cls: Any = None
+    _autograd_function_id: int = -1
+
+    def __init__(self) -> None:
+        self.records: Any = ()
+        self.cleared = False  # the records were read and let go
+        self.only: Any = None  # (shape, dtype, like) of the output, where there is one
+        self.wanted: tuple[Any, ...] = ()  # (shape, dtype) of the tensors among the arguments
+        self.positions: tuple[int, ...] = ()  # of the tensors among the arguments
+        self.arguments: int = 0
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    # --- what it keeps ------------------------------------------------------------------------
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept; in `jvp`, what `save_for_forward` did."""
+        if self.saved_for_forward is not None:
+            return tuple(self.saved_for_forward)
+        self.check_kept()
+        found = tuple([None if r is None else r.unpack(self) for r in self.records])
+        self.maybe_clear_saved_tensors()
+        return found
+
+    saved_variables = saved_tensors
+
+    def check_kept(self) -> None:
+        """Raise if what was saved is gone."""
+        if self.cleared:
+            raise RuntimeError(
+                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
+                "is set on the autograd.Function. Either access saved_tensors only once, or set "
+                "clear_saved_tensors_on_access=False."
+            )
+        if self.freed is not None:
+            raise RuntimeError(describe_freed(self))
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Let go of the saved tensors if the function says that they are read once."""
+        if self._forward_cls.clear_saved_tensors_on_access and self.records:
+            self.records = ()
+            self.cleared = True
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        self.check_kept()
+        return tuple([self._raw(i) for i in range(len(self.records))])
+
+    def _saved(self, position: int) -> Any:
+        self.check_kept()
+        record = self.records[position]
+        return None if record is None else record.unpack(self)
+
+    def _kept_value(self, position: int) -> Any:
+        record = self.records[position] if position < len(self.records) else None
+        if record is None or record.packed is not None:
+            return None if record is None else record.packed
+        return wrap_as(record.array, record.memory)
+
+    def _only_output(self) -> Any:
+        return self.only
+
+    def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
+        record = self.records[position]
+        record.pack(hook, unpack_hook, wrap_as(record.array, record.memory))
+
+    def release(self, where: Where) -> None:
+        self.records = ()
+        self.freed = where
+
+    # --- its rules ----------------------------------------------------------------------------
+    def _get_user_fn(self) -> Any:
+        """The user's `backward` or `vjp`."""
+        cls = self._forward_cls
+        backward_fn, vjp_fn = cls.backward, cls.vjp
+        if backward_fn is not Rules.backward and vjp_fn is not Rules.vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        return vjp_fn if vjp_fn is not Rules.vjp else backward_fn
+
+    def apply(self, *grads: Any) -> Any:
+        """Call the user's rule."""
+        rule = self._get_user_fn()
+        return rule(self, list(grads)) if self._forward_cls.boxed_grads_call else rule(self, *grads)
+
+    def apply_boxed(self, grads: Any) -> Any:
+        """`apply` of a list of gradients, for rules that take one."""
+        return self._get_user_fn()(self, grads)
+
+    def apply_jvp(self, *tangents: Any) -> Any:
+        """Call the user's `jvp`."""
+        return self._forward_cls.jvp(self, *tangents)
+
+    def run(self, g: Any, tensors: bool) -> Any:
+        mode = enter(tensors and grad_enabled(), False)
+        try:
+            outs = self.apply(*self.materialised(g))
+        finally:
+            leave(mode)
+        return self.sorted_out(outs, tensors)
+
+    def materialised(self, g: Any) -> list[Any]:
+        """The gradients of all outputs as tensors, with zeros for those that nothing reached."""
+        gs = list(g) if self.outs is not None else [g]
+        metas = self.outs if self.outs is not None else [self.only]
+        for i, x in enumerate(gs):
+            if x is None:
+                if self.materialize_grads and metas[i] is not None:
+                    shape, dtype, like = metas[i]
+                    gs[i] = wrap(v.full(like, shape, 0, dtype))
+            elif not isinstance(x, TensorBase):
+                gs[i] = wrap(normal(x))
+        return gs
+
+    def sorted_out(self, outs: Any, tensors: bool) -> list[Any]:
+        """What `backward` returned, checked, for the tensors among the arguments."""
+        given = outs if isinstance(outs, tuple) else (outs,)
+        expected = self.arguments
+        if len(given) > expected and all(x is None for x in given[expected:]):
+            given = given[:expected]
+        if len(given) != expected:
+            raise RuntimeError(
+                f"function {type(self).__name__} returned an incorrect number of gradients "
+                f"(expected {expected}, got {len(given)})"
+            )
+        found = self.of_tensors(given)
+        for k, x in enumerate(found):
+            if x is not None:
+                found[k] = None if self.nexts[k] is None else self.checked(x, k, tensors)
+        return found
+
+    def of_tensors(self, given: tuple[Any, ...]) -> list[Any]:
+        """The gradients at the positions of tensors; elsewhere there must be none."""
+        places = frozenset(self.positions)
+        for i, x in enumerate(given):
+            if x is None:
+                continue
+            if i not in places:
+                raise RuntimeError(
+                    f"function {type(self).__name__} returned a gradient different than None at "
+                    f"position {i + 1}, but the corresponding forward input was not a Variable"
+                )
+            if not isinstance(x, TensorBase):
+                raise RuntimeError(
+                    f"expected Variable or None (got {type_name(x)}), in what "
+                    f"{type(self).__name__} returned as gradient of argument {i + 1}"
+                )
+        return [given[i] for i in self.positions]
+
+    def checked(self, x: Any, k: int, tensors: bool) -> Any:
+        """A gradient for tensor number `k`, in its shape and dtype."""
+        shape, dtype = self.wanted[k]
+        have: tuple[int, ...] = x.array.shape
+        if have != shape and not sums_to(have, shape):
+            raise RuntimeError(
+                f"Function {type(self).__name__} returned an invalid gradient at index {k} - got "
+                f"{list(have)} but expected shape compatible with {list(shape)}"
+            )
+        kind = x.array.dtype.kind
+        if (kind == "c") != (dtype.kind == "c") and (kind == "c" or kind not in DIFFERENTIABLE):
+            raise RuntimeError(
+                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == "
+                f"grad_is_complex) to be true, but got false: {type(self).__name__} returned a "
+                f"gradient of {x.dtype} at index {k}, for an input of another kind"
+            )
+        t = fit(x, shape, dtype)
+        return t if tensors else t.array
+
+    def __getstate__(self) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+
+def sums_to(have: tuple[int, ...], want: tuple[int, ...]) -> bool:
+    """Whether summing what was broadcast takes one shape to the other."""
+    lead = len(have) - len(want)
+    return lead >= 0 and all(w in (h, 1) for h, w in zip(have[lead:], want, strict=True))

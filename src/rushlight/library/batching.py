@@ -1,0 +1,100 @@
+"""Operators inside `vmap`: their registered rule, or one member after the other.
+
+`OpOverload.run` hands a call over when a tensor among its arguments is batched. It is computed one
+level down, on what stands inside the batch, where it is recorded like any other call.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from rushlight.arrays.batched import Batched
+from rushlight.autograd.batched_function import VmapInfo, rewrapped
+from rushlight.core.batches import BatchLevel, plain_inside
+from rushlight.core.graph import TensorBase
+from rushlight.core.record import slots
+from rushlight.library.values import tensors_in
+from rushlight.ops.table import functions
+
+__all__ = ["members"]
+
+
+def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: BatchLevel) -> Any:
+    """The result of an operator for a batch: tensors of its level."""
+    tensors = tensors_in(args)
+    lifted = dict(zip(map(id, tensors), slots.lifted(tuple(tensors)), strict=True))
+    inside, dims = below([lifted_in(x, lifted) for x in args], batch)
+    if op.batched is None:
+        return one_by_one(op, inside, dims, kwargs, batch)
+    answer = op.batched(VmapInfo(batch.size, batch.randomness), tuple(dims), *inside, **kwargs)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise RuntimeError(
+            "Expected the vmap function to have two returns, an output and out_dims with pytree "
+            f"structure compatible with the output. Got a {type(answer)} instead"
+        )
+    return rewrapped(*answer, batch)
+
+
+def lifted_in(value: Any, lifted: dict[int, Any]) -> Any:
+    if isinstance(value, TensorBase):
+        return lifted[id(value)]
+    return [lifted_in(x, lifted) for x in value] if isinstance(value, list) else value
+
+
+def below(values: list[Any], batch: BatchLevel) -> tuple[list[Any], list[Any]]:
+    """Arguments one level down, and for each tensor where its batch dimension is, if it has one."""
+    inside: list[Any] = []
+    dims: list[Any] = []
+    for x in values:
+        if isinstance(x, list):
+            parts, places = below(x, batch)
+            inside.append(parts)
+            dims.append(places if tensors_in(x) else None)
+        elif isinstance(x, TensorBase) and type(x.array) is Batched and x.array.level is batch:
+            inside.append(plain_inside(x.array.inside))
+            dims.append(0 if x.array.hidden else None)
+        else:
+            inside.append(x)
+            dims.append(None)
+    return inside, dims
+
+
+def one_by_one(
+    op: Any, inside: list[Any], dims: list[Any], kwargs: dict[str, Any], batch: BatchLevel
+) -> Any:
+    """Run an operator that has no rule for batches on each member, and stack what it gives."""
+    for a, dim in zip(op.schema.positional, dims, strict=True):
+        if a.is_write and dim is None:
+            raise RuntimeError(
+                f"vmap: {op.name()} writes into `{a.name}`, which is not being vmapped over but "
+                "has to hold the results of all members"
+            )
+    warnings.warn(
+        "There is a performance drop because we have not yet implemented the batching rule for "
+        f"{op.name()}. Use register_vmap to give it one.",
+        UserWarning,
+        stacklevel=2,
+    )
+    results = [
+        op.run(tuple([member(x, d, i) for x, d in zip(inside, dims, strict=True)]), kwargs)
+        for i in range(batch.size)
+    ]
+    return joined(results, batch)
+
+
+def member(value: Any, dim: Any, i: int) -> Any:
+    if isinstance(value, list) and isinstance(dim, list):
+        return [member(x, d, i) for x, d in zip(value, dim, strict=True)]
+    return value if dim is None else value.select(0, i)
+
+
+def joined(results: list[Any], batch: BatchLevel) -> Any:
+    """The results of all members as one."""
+    first = results[0]
+    if isinstance(first, (tuple, list)):
+        parts = [joined([r[k] for r in results], batch) for k in range(len(first))]
+        return tuple(parts) if isinstance(first, tuple) else parts
+    if not isinstance(first, TensorBase):
+        return first
+    return rewrapped(functions["stack"](results), 0, batch)

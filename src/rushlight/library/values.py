@@ -1,0 +1,233 @@
+"""Arguments and results of operators, checked and converted as their schema says.
+
+Imported by `library.operator`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays.device import device
+from rushlight.core.graph import TensorBase
+from rushlight.library.schema import Argument, FunctionSchema, Kind
+
+__all__ = ["Arguments", "bind", "filled", "returned", "tensors_in", "trimmed"]
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Mismatch(Exception):
+    """A value is not of the type that is asked for."""
+
+
+# --- one value ------------------------------------------------------------------------------------
+def converted(kind: Kind, value: Any) -> Any:
+    """`value` as a value of type `kind`; raises Mismatch if it is none."""
+    name = kind.name
+    if name == "Tensor":
+        if value is None or isinstance(value, TensorBase):
+            return value
+    elif name == "Optional":
+        return None if value is None else converted(kind.parts[0], value)
+    elif name == "List":
+        return list_of(kind, value)
+    elif name == "Tuple":
+        if isinstance(value, (tuple, list)) and len(value) == len(kind.parts):
+            return tuple([converted(k, x) for k, x in zip(kind.parts, value, strict=True)])
+    elif name == "Device":
+        if isinstance(value, (str, device)):
+            return device(value)
+    elif name in NUMBERS:
+        return NUMBERS[name](value)
+    elif name in ("Any", "Generator") or isinstance(value, EXACT[name]):
+        return value
+    raise Mismatch
+
+
+def list_of(kind: Kind, value: Any) -> list[Any]:
+    """A list; one number stands for all of a list whose length is known."""
+    inner = kind.parts[0]
+    if isinstance(value, (list, tuple, range)):
+        if inner.name == "Tensor" and None in [x for x in value if not isinstance(x, TensorBase)]:
+            raise Mismatch
+        return [converted(inner, x) for x in value]
+    if kind.size is not None and isinstance(value, (int, float)):
+        return [converted(inner, value)] * kind.size
+    raise Mismatch
+
+
+def whole(value: Any) -> int:
+    """An int, or a number or tensor of one element that is not a Python float."""
+    if isinstance(value, (float, complex, str)) or not hasattr(type(value), "__int__"):
+        raise Mismatch
+    return int(single(value))
+
+
+def real(value: Any) -> float:
+    """A float, or a number or tensor of one element."""
+    if isinstance(value, (complex, str)) or not hasattr(type(value), "__float__"):
+        raise Mismatch
+    return float(single(value))
+
+
+def truth(value: Any) -> bool:
+    """A bool, or what has a truth value of its own."""
+    if value is None:
+        return False
+    if not hasattr(type(value), "__bool__"):
+        raise Mismatch
+    return bool(single(value))
+
+
+def whichever(value: Any) -> complex:
+    """A complex number, or a number or tensor of one element."""
+    if isinstance(value, complex):
+        return value
+    return complex(real(value))
+
+
+def single(value: Any) -> Any:
+    """The number in a tensor of one element; anything else as it is."""
+    if not isinstance(value, TensorBase):
+        return value
+    if value.array.size != 1:
+        raise Mismatch
+    return value.item()  # type: ignore[attr-defined]
+
+
+NUMBERS: dict[str, Any] = {
+    "int": whole, "SymInt": whole, "float": real, "bool": truth, "complex": whichever,
+}  # fmt: skip
+EXACT: dict[str, Any] = {
+    "str": str, "Scalar": (bool, int, float, complex), "ScalarType": dtypes.dtype,
+}  # fmt: skip
+
+
+# --- arguments ------------------------------------------------------------------------------------
+def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """The arguments of a call, converted: those that may be given by position, and the others."""
+    positional = schema.positional
+    if len(args) > len(positional):
+        raise RuntimeError(
+            f"{schema.name}() expected at most {len(positional)} argument(s) but received "
+            f"{len(args)} argument(s). Declaration: {schema}"
+        )
+    check_names(schema, args, kwargs)
+    found: list[Any] = []
+    for at, a in enumerate(positional):
+        given = args[at] if at < len(args) else kwargs.get(a.name, MISSING)
+        found.append(accepted(schema, at, a, given))
+    named: dict[str, Any] = {}
+    for at, a in enumerate(schema.keyword_only, len(positional)):
+        named[a.name] = accepted(schema, at, a, kwargs.get(a.name, MISSING))
+    return tuple(found), named
+
+
+MISSING: Any = object()
+
+
+def check_names(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse keywords that the schema has not, or that were given by position already."""
+    if not kwargs:
+        return
+    names = [a.name for a in schema.arguments]
+    given = names[: len(args)]
+    for name in kwargs:
+        if name in given:
+            raise RuntimeError(
+                f"Argument '{name}' specified both as positional and keyword argument. Schema: "
+                f"{schema}"
+            )
+        if name not in names:
+            raise RuntimeError(
+                f"Unknown keyword argument '{name}' for operator '{schema.name}'. Schema: {schema}"
+            )
+
+
+def accepted(schema: FunctionSchema, at: int, a: Argument, value: Any) -> Any:
+    """The value of one argument: as given, converted, or its default."""
+    if value is MISSING:
+        if not a.has_default_value():
+            raise RuntimeError(
+                f"{schema.name}() is missing value for argument '{a.name}'. Declaration: {schema}"
+            )
+        return a.default_value
+    try:
+        return converted(a.type, value)
+    except Mismatch:
+        raise RuntimeError(
+            f"{schema.name}() Expected a value of type '{a.type}' for argument '{a.name}' but "
+            f"instead found type '{type(value).__name__}'.\nPosition: {at}\nValue: {value!r}\n"
+            f"Declaration: {schema}"
+        ) from None
+
+
+def trimmed(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """The arguments without those that have their default value: a kernel has defaults itself."""
+    n = len(args)
+    positional = schema.positional
+    while n > 0 and is_default(positional[n - 1], args[n - 1]):
+        n -= 1
+    named = {a.name: a for a in schema.keyword_only}
+    return args[:n], {k: x for k, x in kwargs.items() if not is_default(named[k], x)}
+
+
+def is_default(a: Argument, value: Any) -> bool:
+    if not a.has_default_value() or isinstance(value, TensorBase):
+        return False
+    return type(value) is type(a.default_value) and bool(value == a.default_value)
+
+
+def filled(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """The arguments that were trimmed, with their defaults again."""
+    rest = [a.default_value for a in schema.positional[len(args) :]]
+    named = {a.name: kwargs.get(a.name, a.default_value) for a in schema.keyword_only}
+    return (*args, *rest), named
+
+
+def tensors_in(values: Any) -> list[Any]:
+    """All tensors among values and lists of values."""
+    found: list[Any] = []
+    for x in values:
+        if isinstance(x, TensorBase):
+            found.append(x)
+        elif isinstance(x, (list, tuple)):
+            found.extend(tensors_in(x))
+    return found
+
+
+# --- results --------------------------------------------------------------------------------------
+def returned(schema: FunctionSchema, value: Any) -> Any:
+    """What a kernel returned, as the schema says it: None, one value, or a tuple."""
+    kinds = [r.type for r in schema.returns]
+    if not kinds:
+        if value is not None:
+            raise RuntimeError(
+                f"Expected PythonKernelHolder for {schema.name} to return None but it returned "
+                "something else instead."
+            )
+        return None
+    if len(kinds) == 1:
+        return cast(kinds[0], value)
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f"Object of type '{type(value).__name__}' is not an instance of 'sequence'")
+    if len(value) != len(kinds):
+        raise RuntimeError(
+            f"{schema.name} returned {len(value)} values, but its schema says {len(kinds)}: "
+            f"{schema}"
+        )
+    return tuple([cast(kind, x) for kind, x in zip(kinds, value, strict=True)])
+
+
+def cast(kind: Kind, value: Any) -> Any:
+    """One result, converted."""
+    try:
+        return converted(kind, value)
+    except Mismatch:
+        if kind.name == "Tensor":
+            raise RuntimeError(f"Unable to cast {value} to Tensor") from None
+        raise RuntimeError(
+            f"Unable to cast Python instance of type {type(value)} to C++ type '?' (the schema "
+            f"says '{kind}')"
+        ) from None
