@@ -24,9 +24,13 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import address
 from rushlight.arrays.kinds import Kind, register, words
 
-__all__ = ["Batched", "bottom", "deepest", "insert_axes", "members", "with_batch"]
+__all__ = [
+    "Batched", "bottom", "deepest", "insert_axes", "joined", "lacks", "members", "numbers",
+    "with_batch",
+]  # fmt: skip
 
 _ALL: Final = slice(None)
 _rules: Final[dict[str, Callable[..., Any]]] = {}
@@ -43,6 +47,7 @@ ITEM: Final = (
     "is occurring somewhere inside PyTorch internals, please file a bug report."
 )
 NO_STORAGE: Final = "Cannot access data pointer of Tensor that doesn't have storage"
+NO_MEMORY: Final = "Cannot access storage of BatchedTensorImpl"
 INPLACE: Final = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
     "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
@@ -53,15 +58,25 @@ INPLACE: Final = (
 )
 
 
+ESCAPED: Final = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user "
+    "error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal "
+    "functorch error in `gen_vmap_plumbing` Please file an issue if it looks like the latter\n"
+    "A tensor of a batch was used after its vmap had ended: return it from the function instead of "
+    "keeping it elsewhere."
+)
+
+
 def bottom(x: Any) -> Any:
     """The raw array behind an array or tensor: what its dtype and strides are asked of."""
-    while True:
-        if isinstance(x, Batched):
+    while not isinstance(x, np.ndarray):
+        if type(x) is Batched:
             x = x.inside
         elif hasattr(x, "memory"):  # a tensor
             x = x.array
         else:
-            return x
+            break
+    return x
 
 
 def outer(x: Any) -> Any:
@@ -69,15 +84,37 @@ def outer(x: Any) -> Any:
     return x.array if hasattr(x, "memory") else x
 
 
+def numbers(x: Any) -> Any:
+    """An array without the histories of tensors that may stand inside it: for what is computed
+    without derivatives, or by words that tensors have no answer to."""
+    if type(x) is not Batched:
+        return x
+    return Batched(numbers(outer(x.inside)), x.level, x.hidden)
+
+
+class Place:
+    """The address of a batched array: that of its first member, for comparisons of two views."""
+
+    __slots__ = ("ptr",)
+
+    def __init__(self, array: Any) -> None:
+        self.ptr = address(bottom(array))
+
+    @property
+    def mem(self) -> Any:
+        raise NotImplementedError(NO_MEMORY)
+
+
 class Batched:
     """Many arrays of one shape and dtype as one; see the head of this file."""
 
-    __slots__ = ("hidden", "inside", "level")
+    __slots__ = ("_dtype", "hidden", "inside", "level")
 
     def __init__(self, inside: Any, level: Any, hidden: bool = True) -> None:
         self.inside = inside
         self.level = level
         self.hidden = hidden
+        self._dtype: Any = None
 
     # --- what an array is asked ---------------------------------------------------------------
     @property
@@ -92,7 +129,10 @@ class Batched:
 
     @property
     def dtype(self) -> Any:
-        return bottom(self).dtype
+        found = self._dtype  # asked for again and again
+        if found is None:
+            found = self._dtype = bottom(self.inside).dtype
+        return found
 
     @property
     def size(self) -> int:
@@ -105,8 +145,13 @@ class Batched:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        strides: tuple[int, ...] = outer(self.inside).strides
-        return strides[1:] if self.hidden else strides
+        array = outer(self.inside)
+        strides: tuple[int, ...] = array.strides
+        if not self.hidden:
+            return strides
+        if array.shape[0] == 0:  # NumPy's strides of nothing are 0
+            strides = np.empty((1, *array.shape[1:]), self.dtype).strides
+        return strides[1:]
 
     @property
     def base(self) -> None:
@@ -119,6 +164,11 @@ class Batched:
         if self.hidden and not isinstance(array, Batched):
             array = array[0] if array.shape[0] else np.empty(array.shape[1:], array.dtype)
         return array.flags
+
+    @property
+    def itemsize(self) -> int:
+        n: int = self.dtype.itemsize
+        return n
 
     @property
     def device(self) -> Any:
@@ -139,30 +189,48 @@ class Batched:
     def __len__(self) -> int:
         return self.shape[0]
 
-    # --- what a batch cannot say --------------------------------------------------------------
+    # --- what a batch cannot say, unless all members share it -----------------------------------
+    def told(self, how: Callable[[Any], Any], error: str) -> Any:
+        """What an array that all members share says; the error for one that has many values."""
+        if self.hidden:
+            raise RuntimeError(error)
+        return how(outer(self.inside))
+
     def __bool__(self) -> bool:
-        raise RuntimeError(CONTROL_FLOW)
+        return bool(self.told(bool, CONTROL_FLOW))
 
     def item(self) -> Any:
-        raise RuntimeError(ITEM)
+        return self.told(lambda x: x.item(), ITEM)
 
     def __int__(self) -> int:
-        raise RuntimeError(ITEM)
+        return int(self.item())
 
     def __index__(self) -> int:
-        raise RuntimeError(ITEM)
+        return int(self.item())
 
     def __float__(self) -> float:
-        raise RuntimeError(ITEM)
+        return float(self.item())
 
     def __complex__(self) -> complex:
-        raise RuntimeError(ITEM)
+        return complex(self.item())
 
     def tolist(self) -> Any:
-        raise RuntimeError(NO_STORAGE)
+        return self.told(lambda x: x.tolist(), NO_STORAGE)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(NO_STORAGE)
+
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        """What CuPy calls the way to the host's memory."""
+        raise RuntimeError(NO_STORAGE)
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(NO_STORAGE)
+
+    @property
+    def data(self) -> Place:
+        """Where the memory is, as CuPy's arrays say it."""
+        return Place(self)
 
     @property
     def __array_interface__(self) -> Any:
@@ -170,8 +238,8 @@ class Batched:
 
     # --- operators ----------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method != "__call__" or kwargs:
-            return NotImplemented
+        if method != "__call__" or kwargs or any(hasattr(x, "memory") for x in inputs):
+            return NotImplemented  # a tensor answers for the arrays beside it
         return matmul(*inputs) if ufunc is np.matmul else elementwise(ufunc, inputs)
 
     def __add__(self, other: Any) -> Any:
@@ -296,6 +364,8 @@ def deepest(xs: Any) -> Any:
         elif type(x) is list:
             found = deepest(x)
         if found is not None and (level is None or found.depth > level.depth):
+            if not found.alive:
+                raise RuntimeError(ESCAPED)
             level = found
     return level
 
@@ -320,6 +390,25 @@ def with_batch(x: Any, level: Any, like: Any = None) -> Any:
     if not hasattr(inside, "shape"):
         inside = v.constant(like, inside, bottom(like).dtype)
     return v.broadcast(inside, (level.size, *inside.shape))
+
+
+def lacks(x: Any, other: Any) -> bool:
+    """Whether `other` could not be written into `x`, for want of a batch, at any depth: one that
+    `x` does not belong to, or that shares `x` where `other` differs from member to member."""
+    mine: Any = x
+    while type(other) is Batched:
+        while type(mine) is Batched and mine.level is not other.level:
+            mine = outer(mine.inside)
+        if type(mine) is not Batched or (other.hidden and not mine.hidden):
+            return True
+        other = outer(other.inside)
+    return False
+
+
+def joined(x: Any, other: Any) -> Any:
+    """`x` with a member for each batch that `other` belongs to, so that `other` can be written into
+    it: in memory of its own, if it had none."""
+    return x + v.full(other, (), 0, bottom(x).dtype) if lacks(x, other) else x
 
 
 def rank_of(x: Any) -> int:
@@ -358,7 +447,9 @@ def elementwise(fn: Any, xs: Any) -> Any:
 
 
 def pair(fn: Any, a: Any, b: Any) -> Any:
-    """An operator; not for what no array is (`NotImplemented`), as Python expects."""
+    """An operator. A tensor answers for the array beside it."""
+    if hasattr(a, "memory") or hasattr(b, "memory"):
+        return NotImplemented
     return elementwise(fn, (a, b))
 
 
@@ -373,8 +464,16 @@ def rule(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+# Words that no op on tensors answers to: ops without derivatives use them.
+_UNRECORDED: Final = frozenset(
+    ("bincount", "frexp", "householder_qr", "least_squares", "lu", "row_order", "searchsorted")
+)
+
+
 def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     level = deepest(args)
+    if name in _UNRECORDED:
+        args = tuple([numbers(x) for x in args])
     return _rules[name](words[name], level, *args)
 
 
@@ -427,6 +526,9 @@ def bincount(word: Any, level: Any, x: Any, weights: Any, least: int) -> Any:
         word(v.window(places, (i,)), None if extra is None else v.window(extra, (i,)), least)
         for i in range(level.size)
     ]
+    if not found:
+        kind = np.dtype(np.int64) if extra is None else bottom(extra).dtype
+        return Batched(v.full(places, (0, least), 0, kind), level)
     if any(y.shape != (least,) for y in found):  # how long it is depends on the values
         _dynamic(word, level)
     return Batched(v.concat([v.window(y, (None,)) for y in found], 0), level)
@@ -459,22 +561,22 @@ for _name in ("solve", "solve_triangular", "least_squares"):
 # --- making: see Note [Memory to write into] ------------------------------------------------------
 @rule
 def full(word: Any, level: Any, like: Any, shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
-    inside, _ = members(like, level)
-    return Batched(word(inside, (level.size, *shape), value, dtype), level)
+    inside, hidden = members(like, level)
+    return Batched(
+        word(inside, (level.size, *shape) if hidden else shape, value, dtype), level, hidden
+    )
 
 
 @rule
 def empty(word: Any, level: Any, like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    inside, _ = members(like, level)
-    return Batched(word(inside, (level.size, *shape), dtype), level)
+    inside, hidden = members(like, level)
+    return Batched(word(inside, (level.size, *shape) if hidden else shape, dtype), level, hidden)
 
 
 @rule
 def empty_as(word: Any, level: Any, like: Any, dtype: Any) -> Any:
     inside, hidden = members(like, level)
-    if not hidden:
-        return empty(v.empty, level, like, inside.shape, dtype)
-    return Batched(word(inside, dtype), level)
+    return Batched(word(inside, dtype), level, hidden)
 
 
 @rule
@@ -565,7 +667,7 @@ def _span(shape: Any, inside: Any, other: Any, strides: Any, start: int) -> int:
     """How many elements of memory one member of a strided view may touch."""
     reach = sum((n - 1) * s for n, s in zip(shape, inside, strict=True) if n)
     there = start + sum((n - 1) * s for n, s in zip(other, strides, strict=True) if n)
-    return max(reach, there, 0) + 1 + max(-start, 0)
+    return int(max(reach, there, 0) + 1 + max(-start, 0))
 
 
 @rule
@@ -695,6 +797,8 @@ def matmul(a: Any, b: Any, word: Any = v.matmul) -> Any:
     level = deepest((a, b))
     left, many = members(a, level)
     right, several = members(b, level)
+    if hasattr(left, "memory") != hasattr(right, "memory"):
+        word = v.narrow_matmul  # the same, and the tensor answers: CuPy's `matmul` leaves it no say
     m, n = rank_of(left) - many, rank_of(right) - several
     if not several and n <= 2 and (many or m <= 2):
         if many and m == 2 and n == 2:  # one product of tall matrices instead of many of small ones
@@ -803,28 +907,23 @@ class Picked:
         fancy = [i for i, item in enumerate(items) if hasattr(item, "shape")]
         if fancy:  # an int beside arrays is one of them
             fancy = [i for i, item in enumerate(items) if hasattr(item, "shape") or _is_int(item)]
-        used = sum(_width(item) for item in items)
-        left = rank - used  # axes that an ellipsis, or the end, stands for
-        sizes = [
-            left if item is Ellipsis else 0 if i in fancy or _is_int(item) else 1
-            for i, item in enumerate(items)
-        ]
+        left = rank - sum(_width(item) for item in items)  # axes that the end stands for
+        sizes = [0 if i in fancy or _is_int(item) else 1 for i, item in enumerate(items)]
         together = not fancy or fancy[-1] - fancy[0] == len(fancy) - 1
         self.wide = max(
             [1 if _mask(a) else rank_of(a) for a in arrays], default=0
         )  # fmt: skip
         self.front = sum(sizes[: fancy[0]]) if fancy and together else 0
         self.together = together
-        plain = sum(sizes) + (0 if Ellipsis in [i for i in items if _is_ellipsis(i)] else left)
-        self.rank = plain + self.wide
+        self.rank = sum(sizes) + left + self.wide
 
 
 def _is_int(x: Any) -> bool:
     return isinstance(x, (int, np.integer))
 
 
-def _is_ellipsis(x: Any) -> bool:
-    return x is Ellipsis
+def _is_all(x: Any) -> bool:
+    return isinstance(x, slice) and x == _ALL
 
 
 def _mask(x: Any) -> bool:
@@ -837,6 +936,17 @@ def _width(item: Any) -> int:
     if item is None or item is Ellipsis:
         return 0
     return rank_of(item) if hasattr(item, "shape") and _mask(item) else 1
+
+
+def _spelled(rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An index with slices in place of an ellipsis: one that stands for no axes would still count
+    for NumPy as something between the arrays."""
+    if not any(item is Ellipsis for item in index):
+        return index
+    rest = iter(arrays)
+    used = sum(_width(next(rest) if item is v.SLOT else item) for item in index)
+    at = next(i for i, item in enumerate(index) if item is Ellipsis)
+    return (*index[:at], *[_ALL] * (rank - used), *index[at + 1 :])
 
 
 def _split_index(level: Any, arrays: tuple[Any, ...], wide: int) -> tuple[list[Any], bool]:
@@ -861,6 +971,7 @@ def _beneath(
 ) -> tuple[Any, list[Any], tuple[int, ...] | None]:
     """Index and arrays beneath the level, for an array of `rank` that has a batch axis if `own`;
     and the order of axes that brings NumPy's result to "batch, then a member's axes"."""
+    index = _spelled(rank, index, arrays)
     seen = Picked(rank, index, arrays)
     below, some = _split_index(level, arrays, seen.wide)
     wide, front = seen.wide, seen.front
@@ -873,7 +984,7 @@ def _beneath(
         return (_ALL, *index), below, None if seen.together else order
     batch = v.reshape(v.iota(like, level.size, np.dtype(np.int64)), (level.size,) + (1,) * wide)
     # in front now: batch, the arrays' axes, the rest
-    kept = [d for d in range(1 + wide, total)]
+    kept = list(range(1 + wide, total))
     order = (0, *kept[:front], *range(1, 1 + wide), *kept[front:])
     return (v.SLOT, *index), [batch, *below], order if front else None
 
@@ -909,14 +1020,25 @@ def unpick(word: Any, level: Any, g: Any, shape: Any, index: Any, *arrays: Any) 
 
 
 def _masked(level: Any, x: Any, value: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
-    """Assignment of one number where a batched mask is true, or None if it is not that."""
-    if len(arrays) != 1 or rank_of(value) or not _mask(arrays[0]):
+    """Assignment where a batched mask is true of values that do not depend on where, or None if
+    it is not that."""
+    if len(arrays) != 1 or not _mask(arrays[0]):
         return None
     (mask,) = arrays
-    if not members(mask, level)[1] or any(i is not v.SLOT and i is not Ellipsis for i in index):
+    if not members(mask, level)[1]:
         return None
-    if index[0] is v.SLOT and rank_of(mask) < rank_of(x):
-        mask = v.reshape(mask, (*mask.shape, *[1] * (rank_of(x) - rank_of(mask))))
+    items = _spelled(rank_of(x), index, arrays)
+    if any(item is not v.SLOT and not _is_all(item) for item in items):
+        return None
+    front = items.index(v.SLOT)
+    behind = rank_of(x) - front - rank_of(mask)
+    if rank_of(value):
+        sizes = (1,) * (front + 1 + behind - rank_of(value)) + tuple(value.shape)
+        if sizes[front] != 1:
+            return None
+        value = v.reshape(value, (*sizes[:front], *[1] * rank_of(mask), *sizes[front + 1 :]))
+    if behind:
+        mask = v.reshape(mask, (*mask.shape, *[1] * behind))
     return v.where(mask, value, x)
 
 
@@ -927,7 +1049,7 @@ def _placing(word: Any, level: Any, x: Any, value: Any, index: Any, *arrays: Any
             return v.cast(chosen, x.dtype)
     inside = with_batch(x, level)
     places, below, order = _beneath(level, inside, rank_of(x), index, arrays, True)
-    rank = Picked(rank_of(x), index, arrays).rank
+    rank = Picked(rank_of(x), _spelled(rank_of(x), index, arrays), arrays).rank
     return Batched(word(inside, _values(level, value, rank, order, inside), places, *below), level)
 
 
@@ -947,7 +1069,7 @@ def _storing(word: Any, level: Any, target: Any, value: Any, index: Any, *arrays
             return
     inside, _ = members(target, level)
     places, below, order = _beneath(level, inside, rank_of(target), index, arrays, True)
-    rank = Picked(rank_of(target), index, arrays).rank
+    rank = Picked(rank_of(target), _spelled(rank_of(target), index, arrays), arrays).rank
     word(inside, _storable(inside, _values(level, value, rank, order, inside)), places, *below)
 
 
@@ -962,6 +1084,8 @@ def searchsorted(word: Any, level: Any, sorted_: Any, x: Any, right: bool) -> An
     if not own:
         return wrapped(word(rows, inside, right), level, hidden)
     inside = with_batch(x, level)
+    if level.size == 0:
+        return Batched(v.full(inside, tuple(inside.shape), 0, np.dtype(np.int64)), level)
     found = [word(v.window(rows, (i,)), v.window(inside, (i,)), right) for i in range(level.size)]
     return Batched(v.concat([v.window(y, (None,)) for y in found], 0), level)
 

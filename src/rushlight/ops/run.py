@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import asarray, check_same_device, device_of, is_array, is_scalar
+from rushlight.arrays.batched import Batched
+from rushlight.arrays.host import (
+    asarray,
+    check_same_device,
+    device_of,
+    has_values,
+    is_array,
+    is_scalar,
+)
 from rushlight.core.families import Elementwise, ViewOp
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.inplace import (
@@ -21,6 +29,7 @@ from rushlight.core.inplace import (
     write,
     write_raw,
 )
+from rushlight.core.modes import state
 from rushlight.core.packed import before_write
 from rushlight.core.record import (
     apply,
@@ -37,7 +46,10 @@ from rushlight.core.record import (
 from rushlight.core.tangents import refuse_out
 from rushlight.core.views import look_at
 
-__all__ = ["elementwise", "operand", "put", "result_dtype", "run", "run_inplace", "run_out"]
+__all__ = [
+    "elementwise", "operand", "put", "refuse_batches", "result_dtype", "run", "run_inplace",
+    "run_out",
+]  # fmt: skip
 
 _FLOAT32: Final = dtypes.float32.numpy
 _FLOAT64: Final = dtypes.float64.numpy
@@ -51,7 +63,7 @@ def operand(x: Any) -> Any:
         return x.item()
     if isinstance(x, (bool, int, float, complex)):
         return x
-    if is_array(x):
+    if has_values(x) or type(x) is Batched:
         dtypes.of(x.dtype)
         return wrap(x)
     raise TypeError(
@@ -158,7 +170,7 @@ def plain(xs: tuple[Any, ...]) -> bool:
 def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
     """An element-wise op in general: promotion, low precision, modes, several devices."""
     if slots.batches != 0:
-        xs = slots.lifted(xs)
+        xs = slots.lifted(tuple([operand(x) for x in xs]))
     if len(xs) < 3 and plain(xs):  # only a mode keeps it off the fast path
         raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
         return settle_elementwise(op, xs, raws, normal(evaluate(op, *raws)))
@@ -207,13 +219,18 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
         raise TypeError(f"expected a Tensor to write into, but got {type(target).__name__}")
     if not isinstance(op, Elementwise):
         return write(op, *xs)
+    if state.level != 0:
+        slots.check_captured(target, op)
     xs = (target, *beside(target, xs[1:]))
     check_writable(target, True, xs[1:])
     check_partial_overlap(target, xs[1:])
     xs = together(tuple([operand(x) for x in xs]))
     if xs[0] is not target:
         check_same_device([v.reshape(target.array, (1,)), xs[0].array])
-    y, raws = computed(op, xs)
+    read = xs
+    if slots.batches != 0:
+        read = (slots.kept_apart(op, target, xs[1:]), *xs[1:])
+    y, raws = computed(op, read)
     have, want = dtypes.of(y.dtype), dtypes.of(target.array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
         raise RuntimeError(
@@ -221,6 +238,17 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
             f"{want.scalar_type}"
         )
     return write_raw(op, target, xs, raws, y)
+
+
+def refuse_batches(name: str, xs: tuple[Any, ...]) -> None:
+    """PyTorch's error for `out=` with tensors of a batch."""
+    for x in xs:
+        if isinstance(x, TensorBase) and type(x.array) is Batched:
+            raise RuntimeError(
+                f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't "
+                "work on out= or view ops.\n"
+                "Inside vmap, use what the function returns instead of `out=`."
+            )
 
 
 def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
@@ -234,6 +262,8 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
             "but one of the arguments requires grad."
         )
     refuse_out(name, (*xs, out))
+    if slots.batches != 0:
+        refuse_batches(name, (*xs, out))
     result = run(op, xs)
     have, want = dtypes.of(result.array.dtype), dtypes.of(out.array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
@@ -246,6 +276,8 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
 
 def put(out: Any, array: Any) -> Any:
     """Write a finished array into `out`, which is resized if its shape differs."""
+    if slots.batches != 0:
+        refuse_batches("result", (out, wrap(array)))
     if overlaps(out.array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
