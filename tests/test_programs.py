@@ -1,4 +1,5 @@
-"""Random programs of views, in-place writes, ops and detaching do what they do in PyTorch."""
+"""Random programs of views, in-place writes, hooks, custom functions and modes do what they do in
+PyTorch. The failures that these programs found have names in autograd/view_cases.py."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import gzip
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import programs
 import pytest
@@ -18,18 +20,27 @@ STORED = json.loads(
 CHUNK = 50
 
 
+def compare(seed: int, theirs: Any) -> None:
+    ours = json.loads(json.dumps(programs.run(rushlight, seed)))
+    if not programs.alike(ours, theirs):
+        for at, (a, b) in enumerate(zip(ours, theirs, strict=False)):
+            assert programs.alike(a, b), f"program {seed}, note {at}:\n  {a}\n  PyTorch: {b}"
+    assert len(ours) == len(theirs), f"program {seed} has other notes at the end"
+
+
 @pytest.mark.parametrize("first", range(0, len(STORED), CHUNK))
 def test_stored_programs(first: int) -> None:
     for seed in range(first, min(first + CHUNK, len(STORED))):
-        ours = json.loads(json.dumps(programs.run(rushlight, seed)))
-        assert ours == STORED[seed], f"program {seed}"
+        if STORED[seed] is not None:
+            compare(seed, STORED[seed])
 
 
 if importlib.util.find_spec("torch"):
 
     @pytest.mark.parametrize("first", range(10_000, 10_400, CHUNK))
     def test_live_programs(first: int) -> None:
-        import torch
-
+        torch = importlib.import_module("torch")
         for seed in range(first, first + CHUNK):
-            assert programs.run(rushlight, seed) == programs.run(torch, seed), f"program {seed}"
+            theirs = programs.run(torch, seed)
+            if programs.sound(theirs):
+                compare(seed, json.loads(json.dumps(theirs)))

@@ -6,6 +6,7 @@ that share memory are equal, and writing into one writes into the tensors.
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -14,9 +15,11 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
-from rushlight.arrays.host import address, make_array
+from rushlight.arrays.host import ByteBounds, address, device_of, make_array, root_of
+from rushlight.core.graph import TensorBase
+from rushlight.ops.memory import lent
 
-__all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
+__all__ = ["TypedStorage", "UntypedStorage", "enlarged", "is_storage"]
 
 
 class _Storage:
@@ -65,7 +68,8 @@ class _Storage:
         return False
 
     def resizable(self) -> bool:
-        return True
+        """Whether the memory may grow: not if NumPy has it too."""
+        return not lent(self._bytes)
 
     def get_device(self) -> int:
         return -1
@@ -129,6 +133,10 @@ class _Storage:
     def _over(self, memory: Any) -> Any:
         raise NotImplementedError
 
+    def _look_at(self, memory: Any) -> None:
+        self._bytes = memory
+        self._array = memory.view(self._array.dtype)
+
     def _title(self) -> str:
         raise NotImplementedError
 
@@ -162,11 +170,11 @@ class UntypedStorage(_Storage):
         return UntypedStorage._of(v.copy(self._bytes))
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Change the number of bytes. Tensors made before keep looking at the old memory."""
-        grown = make_array((size,), self._bytes.dtype, CPU)
-        keep = min(size, self._bytes.size)
-        v.overwrite(grown[:keep], self._bytes[:keep])
-        self._bytes = self._array = grown
+        """Change the number of bytes, for all that share the memory.
+
+        A tensor that needs more bytes than are left keeps looking at the old memory.
+        """
+        self._look_at(enlarged(self._bytes, size))
         return self
 
     def _over(self, memory: Any) -> UntypedStorage:
@@ -231,6 +239,40 @@ class TypedStorage(_Storage):
 
     def _title(self) -> str:
         return f"torch.storage.TypedStorage(dtype={self.dtype}, device=cpu)"
+
+
+def enlarged(memory: Any, nbytes: int) -> Any:
+    """Other memory, `nbytes` long, in place of `memory`, a flat array of bytes: tensors and
+    storages that looked into the old one look into the new one.
+
+    Memory does not know who looks into it: if there may be others, this goes through everything
+    there is, which is slow and rare.
+    """
+    if lent(memory):
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    grown = make_array((nbytes,), memory.dtype, device_of(memory))
+    keep = min(nbytes, memory.size)
+    v.overwrite(grown[:keep], memory[:keep])
+    root = root_of(memory)
+    for found in gc.get_objects() if keep else ():
+        if issubclass(type(found), TensorBase):
+            array = getattr(found, "array", None)
+            if array is not None and root_of(array) is root:
+                _follow(found, grown)
+        elif issubclass(type(found), _Storage) and root_of(found._bytes) is root:
+            found._look_at(grown)
+    return grown
+
+
+def _follow(t: Any, grown: Any) -> None:
+    """Let a tensor see the same places in other memory, if they are there."""
+    array = t.array
+    size = array.dtype.itemsize
+    offset = ByteBounds(array).offset
+    steps = tuple([s // size for s in array.strides])
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    if array.size and offset + last + size <= grown.size:
+        t.array = making.over(grown, array.shape, steps, array.dtype, offset)
 
 
 def is_storage(obj: object, /) -> bool:

@@ -1,4 +1,4 @@
-"""A tensor's memory: its storage, NumPy and DLPack, copies and pickles, resizing.
+"""A tensor's memory: its storage, NumPy and DLPack, copies and pickles.
 
 Methods of Tensor, written as functions; `tensor` attaches them with the rest of the table.
 """
@@ -6,13 +6,13 @@ Methods of Tensor, written as functions; `tensor` attaches them with the rest of
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import NO_MEMORY, NO_STORAGE
 from rushlight.arrays.device import CPU, cuda_count, current
 from rushlight.arrays.host import (
     ByteBounds,
@@ -22,12 +22,13 @@ from rushlight.arrays.host import (
     make_array,
     to_host,
 )
-from rushlight.core.graph import Storage, TensorBase, factory, wrap
+from rushlight.core.graph import Storage, TensorBase, asks, factory, wrap
 from rushlight.core.inplace import check_writable
 from rushlight.core.operators import Operators
-from rushlight.core.record import finish
+from rushlight.core.record import finish, recording
 from rushlight.dtypes import type_name
-from rushlight.ops.create import shape_of, size_of
+from rushlight.ops.arguments import varies
+from rushlight.ops.memory import lend
 from rushlight.ops.table import function
 from rushlight.storage import TypedStorage, UntypedStorage
 
@@ -39,14 +40,12 @@ _UNKNOWN_TO_NUMPY: Final = frozenset(
 _CORE: Final = frozenset(TensorBase.__annotations__)  # kept in `__dict__` when not compiled
 
 
-def asks(t: Any) -> bool:
-    """Whether a tensor requires grad."""
-    return bool(t.leaf) or t.grad_fn is not None
-
-
 def bare(t: Any) -> Any:
     """The same memory as another tensor, with its own version and no history."""
-    return finish(wrap(t.array))
+    alone = wrap(t.array)
+    if t.memory.inference:
+        alone.memory.inference = True
+    return alone
 
 
 def blank(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
@@ -80,7 +79,7 @@ def numpy(input: Any, *, force: bool = False) -> Any:
     """
     if force:
         return to_host(input.array)
-    if asks(input):
+    if asks(input) and recording():
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
@@ -93,6 +92,9 @@ def numpy(input: Any, *, force: bool = False) -> Any:
     dtype = dtypes.of(input.array.dtype)
     if dtype in _UNKNOWN_TO_NUMPY or dtype is dtypes.complex32:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_type}")
+    if varies(input.array):
+        raise RuntimeError(NO_STORAGE)
+    lend(input.array)
     return input.array
 
 
@@ -140,33 +142,31 @@ def to_dlpack(tensor: Any) -> Any:
 
 
 # --- storage --------------------------------------------------------------------------------------
+def _check_memory(t: Any) -> None:
+    """Refuse to show the memory of a tensor inside `vmap`: it is that of all members."""
+    if varies(t.array):
+        raise NotImplementedError(NO_MEMORY)
+
+
 @function(free=False)
 def untyped_storage(input: Any) -> UntypedStorage:
     """The memory behind the tensor and its views, as bytes."""
+    _check_memory(input)
     return UntypedStorage._of(to_host(input.array))
 
 
 @function(free=False)
 def storage(input: Any) -> TypedStorage:
     """The memory behind the tensor and its views, as elements of its dtype."""
+    _check_memory(input)
     return TypedStorage._of(to_host(input.array))
 
 
 @function(free=False)
 def storage_type(input: Any) -> type:
     """The class of `storage()`."""
+    _check_memory(input)
     return TypedStorage
-
-
-@function(free=False)
-def element_size(input: Any) -> int:
-    """Bytes of one element.
-
-    >>> import rushlight as torch
-    >>> torch.ones(2, dtype=torch.float64).element_size()
-    8
-    """
-    return int(input.array.dtype.itemsize)
 
 
 @function(free=False)
@@ -179,12 +179,14 @@ def get_device(input: Any) -> int:
 @function(free=False)
 def is_shared(input: Any) -> bool:
     """Whether other processes see the memory. They never do: rushlight shares none."""
+    _check_memory(input)
     return bool(input.is_cuda)
 
 
 @function(free=False)
 def share_memory_(input: Any) -> Any:
     """Does nothing: rushlight has no memory that is shared between processes."""
+    _check_memory(input)
     return input
 
 
@@ -230,105 +232,6 @@ def sparse_dim(input: Any) -> int:
     return 0
 
 
-@function(free=False)
-def is_set_to(input: Any, tensor: Any) -> bool:
-    """Whether both look at the same memory in the same way."""
-    a, b = input.array, tensor.array
-    same = a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
-    return same and _address(a) == _address(b)
-
-
-def _address(array: Any) -> int:
-    bounds = ByteBounds(array)
-    return bounds.start + bounds.offset
-
-
-@function(free=False)
-def set_(
-    input: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
-) -> Any:
-    """set_(source=None, storage_offset=0, size=None, stride=None) -> Tensor
-
-    Look at the memory of another tensor or storage from now on.
-
-    >>> import rushlight as torch
-    >>> x = torch.zeros(3)
-    >>> x.set_(torch.arange(4.).untyped_storage(), 1, (3,))
-    tensor([1., 2., 3.])
-    """
-    dtype = dtypes.of(input.array.dtype)
-    if source is None:
-        array = make_array((0,), dtype.numpy, CPU)
-    elif isinstance(source, TensorBase) and size is None:
-        have = dtypes.of(source.array.dtype)
-        if have is not dtype:
-            raise RuntimeError(
-                f"Could not set tensor of type {have.name} to a tensor of type {dtype.name}"
-            )
-        array = source.array
-    else:
-        memory = making.bytes_of(source.array if isinstance(source, TensorBase) else source._bytes)
-        shape = (memory.nbytes // dtype.itemsize,) if size is None else shape_of("set_", size)
-        strides = making.row_strides(shape) if stride is None else tuple(stride)
-        array = making.over(memory, shape, strides, dtype.numpy, storage_offset * dtype.itemsize)
-    input.array = array
-    input.memory.written()
-    return input
-
-
-@function(free=False)
-def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
-    """resize_(*sizes) -> Tensor
-
-    Give the tensor another shape, over the same memory if that is large enough.
-
-    >>> import rushlight as torch
-    >>> torch.arange(6).resize_(2, 2)
-    tensor([[0, 1],
-            [2, 3]])
-    """
-    if asks(input):
-        raise RuntimeError("cannot resize variables that require grad")
-    shape = size_of("resize_", sizes, None)
-    raw = input.array
-    if raw.shape == shape:
-        return input
-    dtype = raw.dtype
-    count = 1
-    for n in shape:
-        count *= n
-    bounds = ByteBounds(raw)
-    if bounds.offset + count * dtype.itemsize <= bounds.nbytes:
-        memory = making.bytes_of(raw)
-        input.array = making.over(memory, shape, making.row_strides(shape), dtype, bounds.offset)
-        return input
-    grown = v.empty(raw, (count,), dtype)
-    held = making.bytes_of(raw)[bounds.offset :] if raw.size else making.bytes_of(grown)[:0]
-    v.overwrite(making.bytes_of(grown)[: held.size], held)
-    input.array = v.reshape(grown, shape)
-    return input
-
-
-@function(free=False)
-def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """Give the tensor the shape of another."""
-    return resize_(input, tuple(the_template.array.shape))
-
-
-@function(free=False)
-def resize(input: Any, *sizes: Any) -> Any:
-    """resize(*sizes) -> Tensor: as `reshape`, in PyTorch's oldest word for it. Deprecated."""
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
-    return input.reshape(size_of("resize", sizes, None))
-
-
-@function(free=False)
-def resize_as(input: Any, tensor: Any) -> Any:
-    """resize_as(tensor) -> Tensor: `reshape` to the shape of another tensor. Deprecated."""
-    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
-    return input.reshape(tuple(tensor.array.shape))
-
-
 # --- element by element, in Python ----------------------------------------------------------------
 def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) -> Any:
     if asks(input):
@@ -338,6 +241,8 @@ def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) ->
         )
     check_writable(input, True)
     raw = input.array
+    if varies(raw):
+        raise RuntimeError(NO_STORAGE)
     if not is_array(raw):
         raise TypeError(f"{name} is only implemented on CPU tensors")
     arrays = [raw, *(v.broadcast(o.array, raw.shape) for o in others)]

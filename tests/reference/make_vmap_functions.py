@@ -14,10 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "func"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "func"))
 
 import vmap_calls as vc
+
+HERE = Path(__file__).resolve().parent
 
 
 def rounded(x: Any) -> Any:

@@ -618,9 +618,7 @@ def check_batched_forward(func: Func, inputs: Tensors) -> None:
             return func(*[t if k == j else other for k, other in enumerate(xs)])
 
         mine = (x.detach(),)
-        each = [
-            slopes_along(along, mine, [functions["unsqueeze"](t, 0)], 1)[1] for t in ts
-        ]
+        each = [slopes_along(along, mine, [functions["unsqueeze"](t, 0)], 1)[1] for t in ts]
         try:
             _, both = slopes_along(along, mine, [functions["stack"](ts)], 2)
         except RuntimeError as error:

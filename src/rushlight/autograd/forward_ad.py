@@ -21,30 +21,36 @@ from typing import Any, NamedTuple
 from rushlight.arrays.host import ByteBounds
 from rushlight.autograd.grad_mode import ModeContext
 from rushlight.core.graph import TensorBase
-from rushlight.core.modes import Mode, enter, grad_enabled, inference_enabled, leave
+from rushlight.core.modes import Mode, current, enter, grad_enabled, inference_enabled, leave
+from rushlight.core.record import DIFFERENTIABLE
 from rushlight.core.tangents import (
     Level,
     Pending,
-    Tangent,
+    beneath,
+    ended,
     fulfil,
+    gather,
     give,
     laid_like,
-    live,
+    levels_of,
+    limit,
     mine,
     mute,
-    muted,
     now,
     open_level,
-    tangent_of,
+    seen_in,
+    shares,
+    tangent_in,
 )
 from rushlight.core.views import look_at
 from rushlight.dtypes import type_name
-from rushlight.ops.view import Alias
+from rushlight.ops.view_select import Alias
 from rushlight.tensor import Tensor
 
 __all__ = [
-    "UnpackedDualTensor", "derivative_along", "dual_level", "enter_dual_level", "exit_dual_level",
-    "make_dual", "unpack_dual",
+    "UnpackedDualTensor", "derivative_along", "dual_at", "dual_level", "enter_dual_level",
+    "enter_jvp_level", "exit_dual_level", "give", "make_dual", "primal_at", "tangent_at",
+    "unpack_dual",
 ]  # fmt: skip
 
 
@@ -68,6 +74,7 @@ class Primal(Alias):
 
 
 MAKE_DUAL, PRIMAL = MakeDual(), Primal()
+_EVERYTHING = float("inf")
 
 
 # --- levels ---------------------------------------------------------------------------------------
@@ -93,17 +100,16 @@ def exit_dual_level(*, level: int | None = None) -> None:
     Traceback (most recent call last):
     RuntimeError: Dual level must be a positive number.
     """
-    current = mine()
-    if level is None:
-        level = -1 if current is None else 0
-    if level < 0:
-        raise RuntimeError("Dual level must be a positive number.")
-    if current is None or level != 0:
+    newest = mine()
+    last = -1 if newest is None else 0
+    if level is not None and level != last:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This "
             "is not supported."
         )
-    current.close()
+    if newest is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    newest.close()
 
 
 class dual_level(ModeContext):
@@ -139,9 +145,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     ...     fwAD.make_dual(torch.zeros(2), torch.ones(2)).cos()
     tensor([1., 1.], tangent=tensor([-0., -0.]))
     """
-    current = now()
+    newest = now()
     if level is None:
-        level = -1 if current is None else 0
+        level = -1 if newest is None else 0
     if level < 0:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
@@ -150,28 +156,36 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     for what, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
-    if current is None or level != 0:
+    if level != 0:
         raise RuntimeError("Invalid level given to _make_dual")
-    if live(tensor) is not None:
+    if newest is None:
+        raise RuntimeError(
+            "Trying to access a forward AD level with an invalid index. This index was either not "
+            "created or is already deleted."
+        )
+    if seen_in(tensor, newest) is not None:
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
             "same level 0 is not supported."
         )
-    if live(tangent) is not None:
+    if seen_in(tangent, newest) is not None:
         raise RuntimeError(
             "Setting a forward grad that itself has a forward gradient at the same level0 is not "
             "supported."
         )
-    return with_tangent(tensor, tangent, current)
-
-
-def with_tangent(tensor: Any, tangent: Any, level: Level) -> Any:
-    """A view of `tensor` with a tangent in `level`."""
+    if inference_enabled() or (tensor.memory.inference and tangent.memory.inference):
+        return look_at(MAKE_DUAL, tensor)  # as in PyTorch, to which this is no derivative
     check_size(tensor, tangent)
-    mode = mute(grad_enabled())
+    alike = lies_alike(tensor.array, tangent.array)
+    return with_tangent(tensor, tangent, newest, not alike)
+
+
+def with_tangent(tensor: Any, tangent: Any, level: Level, copied: bool) -> Any:
+    """A view of `tensor` with a tangent in `level`, or with a copy of it."""
+    mode = beneath(grad_enabled(), level.depth)
     try:
         dual = look_at(MAKE_DUAL, tensor)
-        if not lies_alike(tensor.array, tangent.array):
+        if copied:
             tangent = tangent.clone()
         give(dual, level, laid_like(tangent, tensor.array))
     finally:
@@ -207,31 +221,71 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     >>> primal, tangent
     (tensor([0.]), tensor([1.]))
     """
-    current = now()
+    newest = now()
     if level is None:
-        level = -1 if current is None else 0
+        level = -1 if newest is None else 0
     if level < 0:
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, TensorBase):
         raise TypeError(
             f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type_name(tensor)}"
         )
-    if current is None or level != 0:
+    if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")
-    tangent = tangent_of(tensor)
-    mode = mute(grad_enabled())
+    if newest is None:
+        return UnpackedDualTensor(look_at(PRIMAL, tensor), None)
+    return UnpackedDualTensor(primal_at(tensor, newest), seen_in(tensor, newest))
+
+
+# --- levels that nest -----------------------------------------------------------------------------
+def enter_jvp_level() -> Level:
+    """Begin a level inside those there are, for a derivative of its own; end it with `close`.
+
+    Close the innermost first. What was computed in a level keeps the tangents that it has in
+    others: the derivative of a derivative is that of the inner level's tangent in the outer.
+
+    >>> import rushlight as torch
+    >>> from rushlight.autograd.forward_ad import dual_at, enter_jvp_level, tangent_at
+    >>> one, outer = torch.tensor(1.), enter_jvp_level()
+    >>> x = dual_at(torch.tensor(2.), outer, one)
+    >>> inner = enter_jvp_level()
+    >>> slope = tangent_at(dual_at(x, inner, one) ** 3, inner)
+    >>> inner.close()
+    >>> slope, tangent_at(slope, outer)
+    (tensor(12., tangent=12.0), tensor(12.))
+    >>> outer.close()
+    """
+    return open_level(True)
+
+
+def dual_at(x: Any, level: Level, t: Any) -> Any:
+    """A view of `x` with the tangent `t` in a level, and the tangents `x` has in those beneath."""
+    check_size(x, t)
+    return with_tangent(x, t, level, shares(x.array, t.array))
+
+
+def tangent_at(x: Any, level: Level) -> Any:
+    """The tangent of `x` in a level, which may have tangents in those beneath; None if it has
+    none."""
+    return tangent_in(x, level) if level.alive else None
+
+
+def primal_at(x: Any, level: Level) -> Any:
+    """A view of `x` without its tangent in a level, and with those in the levels beneath."""
+    mode = beneath(grad_enabled(), level.depth)
     try:
-        primal = look_at(PRIMAL, tensor)
+        primal = look_at(PRIMAL, x)
     finally:
         leave(mode)
-    primal.tangent = Tangent(current, None, None, ())
-    return UnpackedDualTensor(primal, tangent)
+    ended(primal, level)
+    return primal
 
 
 def derivative_along(
     fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, Any]:
-    """`fn(*primals)` and its derivative along `tangents`, in a level of its own.
+    """`fn(*primals)` and its derivative along `tangents`, in a level of its own, which may stand
+    inside others.
 
     Both come in the structure that `fn` returns, a tensor or a tuple of tensors; where a result
     does not depend on the primals, its derivative is zero.
@@ -241,14 +295,23 @@ def derivative_along(
     >>> derivative_along(lambda a, b: a * b, torch.tensor([2., 3.]), torch.tensor([1., 0.]))
     (tensor(6.), tensor(3.))
     """
-    with dual_level():
-        duals = [make_dual(x, t) for x, t in zip(primals, tangents, strict=True)]
+    level = enter_jvp_level()
+    try:
+        duals = [dual_at(x, level, t) for x, t in zip(primals, tangents, strict=True)]
         results = fn(*duals)
         several = isinstance(results, (tuple, list))
-        parts = [unpack_dual(y) for y in (results if several else (results,))]
-    values = tuple([p.primal for p in parts])
-    found = tuple([_zeros(p.primal) if p.tangent is None else p.tangent for p in parts])
+        ys = results if several else (results,)
+        found = tuple([tangent_at(y, level) for y in ys])
+        values = tuple([primal_at(y, level) for y in ys])
+    finally:
+        level.close()
+    found = tuple([_zeros(y) if t is None else t for y, t in zip(values, found, strict=True)])
     return (values, found) if several else (values[0], found[0])
+
+
+def _has_tangents(x: Any) -> bool:
+    """Whether an argument is a tensor of numbers that can have a derivative."""
+    return isinstance(x, TensorBase) and x.array.dtype.kind in DIFFERENTIABLE
 
 
 def _zeros(t: Any) -> Any:
@@ -258,59 +321,85 @@ def _zeros(t: Any) -> Any:
 # --- custom functions -----------------------------------------------------------------------------
 def push_custom(
     ctx: Any, cls: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], made: list[Any],
-    dirty: tuple[Any, ...], fixed: tuple[Any, ...],
+    dirty: tuple[Any, ...], fixed: tuple[Any, ...], several: bool | None = None,
 ) -> None:  # fmt: skip
     """Give the outputs of a custom function the tangents that its `jvp` says.
 
     `outputs` are what `forward` returned, `made` what the caller gets for them; `dirty` and `fixed`
-    were marked as written in place and as not differentiable.
+    were marked as written in place and as not differentiable. `several`: they come as a tuple.
     """
-    if muted():
-        return
-    ts = [live(x) if isinstance(x, TensorBase) else None for x in args]
-    first = next((x for x, t in zip(args, ts, strict=True) if t is not None), None)
-    if first is None:
-        return
-    level: Level = first.tangent.level
+    if ctx.saved_for_forward is not None:
+        stand_in = {id(o): m for o, m in zip(outputs, made, strict=True)}
+        ctx.saved_for_forward = [stand_in.get(id(t), t) for t in ctx.saved_for_forward]
+    lowest = True
+    for level in levels_of(args, limit()):
+        ts = gather(args, level)
+        if ts is None:
+            continue
+        mode = beneath(grad_enabled(), level.depth)
+        try:
+            if not lowest and (several is not None or len(outputs) > 1):
+                ctx = set_up_again(ctx, cls, args, made[0] if several is False else tuple(made))
+            push_custom_in(level, ctx, cls, args, ts, outputs, made, dirty, fixed)
+        finally:
+            leave(mode)
+        lowest = False
+
+
+def set_up_again(ctx: Any, cls: Any, args: tuple[Any, ...], output: Any) -> Any:
+    """A context for a deeper level: what `setup_context` computes then has the tangents of the
+    levels beneath. Where `forward` itself made the context, that one."""
+    from rushlight.autograd.function import Function
+
+    if cls.setup_context is Function.setup_context:
+        return ctx
+    again = cls._backward_cls()
+    again.needs_input_grad = ctx.needs_input_grad
+    mode = enter(False, inference_enabled())
+    try:
+        cls.setup_context(again, args, output)
+    finally:
+        leave(mode)
+    return again
+
+
+def push_custom_in(
+    level: Level, ctx: Any, cls: Any, args: tuple[Any, ...], ts: list[Any],
+    outputs: tuple[Any, ...], made: list[Any], dirty: tuple[Any, ...], fixed: tuple[Any, ...],
+) -> None:  # fmt: skip
+    """`push_custom` in one level, where `ts` are the arguments' tangents."""
     versions = [None if t is None else t.memory.version for t in ts]
     given = list(ts)
     if ctx.materialize_grads:
         given = [
-            x.new_zeros(x.shape) if t is None and isinstance(x, TensorBase) else t  # type: ignore[attr-defined]
+            _zeros(x) if t is None and _has_tangents(x) else t
             for x, t in zip(args, ts, strict=True)
         ]
-    if ctx.saved_for_forward is not None:
-        stand_in = {id(o): m for o, m in zip(outputs, made, strict=True)}
-        ctx.saved_for_forward = [stand_in.get(id(t), t) for t in ctx.saved_for_forward]
-    mode = mute(grad_enabled())
-    try:
-        found = checked_tangents(cls.jvp(ctx, *given), len(outputs))
-        for i, (o, m, g) in enumerate(zip(outputs, made, found, strict=True)):
-            if not isinstance(o, TensorBase):
-                continue
-            if o.array.dtype.kind not in "fcVW" or any(o is t for t in fixed):
-                if g is not None:
-                    raise RuntimeError(
-                        f"Function's jvp returned a gradient at position {i}, but  the "
-                        "corresponding forward output is not a differentiable Tensor.You should "
-                        "return None at that position instead."
-                    )
-                continue
-            if g is None:
+    found = checked_tangents(cls.jvp(ctx, *given), len(outputs))
+    for i, (o, m, g) in enumerate(zip(outputs, made, found, strict=True)):
+        if not isinstance(o, TensorBase):
+            continue
+        if o.array.dtype.kind not in "fcVW" or any(o is t for t in fixed):
+            if g is not None:
                 raise RuntimeError(
-                    "Expected both tensor and its forward grad to be floating point or complex, "
-                    f"but the jvp of {cls.__name__} returned None for output {i}. Return zeros "
-                    "where an output does not depend on the inputs."
+                    f"Function's jvp returned a gradient at position {i}, but  the "
+                    "corresponding forward output is not a differentiable Tensor.You should "
+                    "return None at that position instead."
                 )
-            at = next((k for k, x in enumerate(args) if x is o), None)
-            if any(o is t for t in dirty):
-                settle_dirty(o, g, level, None if at is None else (ts[at], versions[at]))
-                continue
-            check_size(o, g)
-            check_view(o, g, args, ts)
-            give(m, level, laid_like(g, o.array))
-    finally:
-        leave(mode)
+            continue
+        if g is None:
+            raise RuntimeError(
+                "Expected both tensor and its forward grad to be floating point or complex, "
+                f"but the jvp of {cls.__name__} returned None for output {i}. Return zeros "
+                "where an output does not depend on the inputs."
+            )
+        at = next((k for k, x in enumerate(args) if x is o), None)
+        if any(o is t for t in dirty):
+            settle_dirty(o, g, level, None if at is None else (ts[at], versions[at]))
+            continue
+        check_size(o, g)
+        check_view(o, g, args, ts)
+        give(m, level, laid_like(g, o.array))
 
 
 def checked_tangents(found: Any, count: int) -> tuple[Any, ...]:
@@ -362,20 +451,24 @@ def check_view(o: Any, g: Any, args: tuple[Any, ...], ts: list[Any]) -> None:
 
 # --- on and off -----------------------------------------------------------------------------------
 class _set_fwd_grad_enabled:
-    """Switch tangents on or off for a block."""
+    """Switch tangents on or off: at once, and until the end of the block if there is one."""
 
     def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._entered: list[Mode] = []
+        now = enter(grad_enabled(), inference_enabled()) if mode else mute(grad_enabled())
+        if mode:
+            now.dual = _EVERYTHING
+        now.at_once = True
+        self._mode: Mode = now
 
     def __enter__(self) -> None:
-        mode = enter(grad_enabled(), inference_enabled())
-        mode.dual = None if self.mode else False
-        self._entered.append(mode)
+        self._mode.at_once = False
 
     def __exit__(self, kind: object, value: object, trace: object) -> None:
-        leave(self._entered.pop())
+        leave(self._mode)
 
 
 def _is_fwd_grad_enabled() -> bool:
-    return not muted()
+    mode = current()
+    if mode is None or mode.dual is None:
+        return not inference_enabled()
+    return bool(mode.dual == _EVERYTHING)

@@ -14,11 +14,13 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, Final, Self, TypeVar, cast
 
+from rushlight.core.leaves import layout
 from rushlight.core.modes import Mode, current, enter, grad_asked, inference_enabled, leave
 
 __all__ = [
-    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
+    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -150,10 +152,10 @@ class no_grad(ModeContext):
     False
     """
 
-    def __new__(cls, fn: Any = None) -> Any:
-        return _plain_decorator(cls, fn)
+    def __new__(cls, orig_func: Any = None) -> Any:
+        return _plain_decorator(cls, orig_func)
 
-    def __init__(self, fn: Any = None) -> None:
+    def __init__(self, orig_func: Any = None) -> None:
         super().__init__()
 
     def _settings(self) -> tuple[bool, bool]:
@@ -172,10 +174,10 @@ class enable_grad(ModeContext):
     True
     """
 
-    def __new__(cls, fn: Any = None) -> Any:
-        return _plain_decorator(cls, fn)
+    def __new__(cls, orig_func: Any = None) -> Any:
+        return _plain_decorator(cls, orig_func)
 
-    def __init__(self, fn: Any = None) -> None:
+    def __init__(self, orig_func: Any = None) -> None:
         super().__init__()
 
     def _settings(self) -> tuple[bool, bool]:
@@ -326,6 +328,40 @@ class set_multithreading_enabled(ModeContext):
 
     def __exit__(self, kind: object, value: object, trace: object) -> None:
         _set_multithreading(self.prev)
+
+    def clone(self) -> Self:
+        return type(self)(self.mode)
+
+
+class enforce_grad_layout_policy(ModeContext):
+    """Whether the first gradient of a leaf must have the leaf's strides: at once, and until the
+    block ends if it is used as a context manager. Without it, a gradient that is nobody else's is
+    kept as it came, and a copy is saved.
+
+    >>> import rushlight as torch
+    >>> p = torch.ones(2, 3).t().requires_grad_()
+    >>> with torch.autograd.enforce_grad_layout_policy(False):
+    ...     (p * torch.ones(3, 2)).sum().backward()
+    >>> p.stride(), p.grad.stride()
+    ((1, 3), (2, 1))
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__()
+        _check_bool("enforce_grad_layout_policy", enable)
+        self.prev = not getattr(layout, "relaxed", False)
+        self.mode = enable
+        layout.relaxed = not enable
+
+    def __call__(self, fn: F) -> F:
+        layout.relaxed = not self.prev
+        return super().__call__(fn)
+
+    def __enter__(self) -> Any:
+        return None
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        layout.relaxed = not self.prev
 
     def clone(self) -> Self:
         return type(self)(self.mode)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from rushlight.core.engine import leaf_hooks
+from rushlight import dtypes
+from rushlight.arrays.batched import Batched
 from rushlight.core.graph import wrap_as
-from rushlight.core.hooks import RemovableHandle, register
+from rushlight.core.hooks import LeafTable, RemovableHandle, register
+from rushlight.core.levels import refuse_inside
+from rushlight.core.modes import _lock, inference_enabled, state
 from rushlight.core.node import extra_of, hooks_of, retain_on
 from rushlight.core.views import edge_of_view
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.view_select import bare
 from rushlight.tensor import Tensor
+from rushlight.tensor_legacy import c_name
 
-__all__: list[str] = []
+__all__ = ["is_inference"]
 
 
 def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
@@ -31,13 +38,14 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
         edge_of_view(self)
     if self.node is None:
         extra = extra_of(self)
-        if extra.hooks is None:
-            extra.hooks = {}
-        leaf_hooks.count += 1
+        with _lock:
+            if extra.hooks is None:
+                extra.hooks = LeafTable()
         return register(extra.hooks, hook)
     hooks = hooks_of(self.node)
-    if hooks.tensor_pre is None:
-        hooks.tensor_pre = {}
+    with _lock:
+        if hooks.tensor_pre is None:
+            hooks.tensor_pre = {}
     return register(hooks.tensor_pre.setdefault(int(self.index), {}), hook)
 
 
@@ -48,9 +56,9 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -
     if self.grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     extra = extra_of(self)
-    if extra.post_accumulate is None:
-        extra.post_accumulate = {}
-    leaf_hooks.count += 1
+    with _lock:
+        if extra.post_accumulate is None:
+            extra.post_accumulate = LeafTable()
     return register(extra.post_accumulate, hook)
 
 
@@ -67,10 +75,16 @@ def retain_grad(self: Any) -> None:
     """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if self.grad_fn is None:
-        return
+    if state.level != 0:
+        refuse_inside("retain_grad")
+    if self.node is None:
+        if self.as_view is not None and self.as_view.how == "":
+            edge_of_view(self)  # its base may have a history by now
+        if self.node is None:
+            return  # a leaf; so are views that were not recorded, even if they are stale
     extra = extra_of(self)
     if not extra.retains:
+        edge_of_view(self)
         extra.retains = True
         retain_on(self, self.node)
 
@@ -83,37 +97,119 @@ def detach(self: Any) -> Any:
     >>> x.detach().requires_grad
     False
     """
-    return wrap_as(self.array, self.memory)
+    array = self.array
+    return wrap_as(bare(array) if type(array) is Batched else array, self.memory)
 
 
 def detach_(self: Any) -> Any:
     """Take this tensor out of the graph: it becomes a leaf that asks for no gradient."""
-    if self.as_view is not None and (self.requires_grad or self.as_view.base.requires_grad):
+    if inference_enabled():
+        return self  # there, autograd is not even asked
+    if self.as_view is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
             "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-            "function in torch/optim/optimizer.py as a reference."
+            "function in torch/optim/optimizer.py as the solution."
         )
+    if type(self.array) is Batched:
+        self.array = bare(self.array)
     self.node = None
     self.index = 0
     self.leaf = False
     return self
 
 
-for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad, detach, detach_):
-    setattr(Tensor, _method.__name__, _method)
-
-
-def is_inference(self: Any) -> bool:
+def _is_inference(self: Any) -> bool:
     """Whether this tensor was made inside `inference_mode`."""
     return bool(self.memory.inference)
 
 
-setattr(Tensor, "is_inference", is_inference)  # noqa: B010
-setattr(  # noqa: B010
-    Tensor,
-    "retains_grad",
-    property(lambda self: self.extra is not None and self.extra.retains),
-)
+def is_inference(input: Any) -> bool:
+    """Whether a tensor was made inside `inference_mode`.
+
+    >>> import rushlight as torch
+    >>> with torch.inference_mode():
+    ...     x = torch.ones(2)
+    >>> torch.is_inference(x), torch.is_inference(x.clone())
+    (True, False)
+    """
+    expect_tensor(input, "is_inference")
+    return _is_inference(input)
+
+
+# --- attributes -----------------------------------------------------------------------------------
+def _retains_grad(self: Any) -> bool:
+    """Whether this interior tensor keeps its gradient; see `retain_grad`."""
+    return self.extra is not None and bool(self.extra.retains)
+
+
+def _grad_dtype(self: Any) -> dtypes.dtype | None:
+    """The dtype that this leaf's gradient is given: its own, or what you set; None allows any.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> x.grad_dtype = torch.float16
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([1., 1.], dtype=torch.float16)
+    """
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    extra = self.extra
+    if extra is not None:
+        if extra.any_grad:
+            return None
+        if extra.grad_dtype is not None:
+            return dtypes.of(extra.grad_dtype)
+    return cast(dtypes.dtype, self.dtype)
+
+
+def _set_grad_dtype(self: Any, value: Any) -> None:
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if value is not None and not isinstance(value, dtypes.dtype):
+        raise RuntimeError(
+            f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
+        )
+    if value is not None and self.held is not None and self.held.dtype is not value:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{value.scalar_type}' because there is already a gradient "
+            f"with dtype '{c_name(self.held.dtype)}'. Please clear the gradient (.grad = None) "
+            "before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+            "gradient's dtype."
+        )
+    extra = extra_of(self)
+    extra.any_grad = value is None
+    extra.grad_dtype = None if value is None or value is self.dtype else value.numpy
+
+
+def _post_accumulate_grad_hooks(self: Any) -> Any:
+    return None if self.extra is None else self.extra.post_accumulate or None
+
+
+def _volatile(self: Any) -> bool:
+    """Always False: long ago it meant what `no_grad` does."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _set_volatile(self: Any, value: Any) -> None:
+    warnings.warn(
+        "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+        stacklevel=2,
+    )
+
+
+for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad, detach, detach_):
+    setattr(Tensor, _method.__name__, _method)
+for _name, _value in {
+    "is_inference": _is_inference,
+    "retains_grad": property(_retains_grad),
+    "grad_dtype": property(_grad_dtype, _set_grad_dtype),
+    "_post_accumulate_grad_hooks": property(_post_accumulate_grad_hooks),
+    "volatile": property(_volatile, _set_volatile),
+}.items():
+    setattr(Tensor, _name, _value)
+_is_inference.__name__ = "is_inference"

@@ -317,9 +317,14 @@ class profile:
         """Microseconds that the events took, each counted once."""
         return self.function_events.self_cpu_time_total
 
-    def export_chrome_trace(self, path: str, metadata: dict[str, Any] | None = None) -> None:
+    def export_chrome_trace(
+        self,
+        path: str,
+        metadata: dict[str, Any] | None = None,
+        use_python_export: bool = False,
+    ) -> None:
         """Write the events of the last cycle for chrome://tracing or ui.perfetto.dev; compressed if
-        `path` ends in ".gz"."""
+        `path` ends in ".gz". It is Python that writes them, whatever `use_python_export` says."""
         if self._finished is None:
             raise AssertionError("Expected profiling results")
         events = self.function_events

@@ -51,7 +51,8 @@ _RENAMED: Final = {
     "index_fill_tensor": "index_fill", "laid_out": "clone", "lerp_number": "lerp",
     "masked_fill_tensor": "masked_fill", "max_dim": "max", "mean_dim": "mean",
     "median_dim": "median", "min_dim": "min", "nanmedian_dim": "nanmedian", "pow_number": "pow",
-    "pow_of_number": "pow", "prelu_kernel": "_prelu_kernel", "prod_dim": "prod",
+    "pow_of_complex": "pow", "pow_of_number": "pow", "pow_to_complex": "pow",
+    "prelu_kernel": "_prelu_kernel", "prod_dim": "prod",
     "remainder_number": "remainder", "reshape_alias": "_reshape_alias", "round_decimals": "round",
     "rrelu_eval": "rrelu_with_noise", "scatter_value": "scatter", "sort_stable": "sort",
     "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "sum_dim": "sum",
@@ -60,8 +61,8 @@ _RENAMED: Final = {
 }  # fmt: skip
 # Steps that PyTorch has no op for.
 _OWN: Final = frozenset((
-    "as_strided_backward", "index_backward", "linalg_cofactors", "pad_circular", "put_region",
-    "region", "scatter_full", "swapped", "to_float", "truth", "zero_derivative",
+    "as_strided_backward", "index_backward", "lifted", "linalg_cofactors", "pad_circular",
+    "put_region", "region", "scatter_full", "swapped", "to_float", "truth", "zero_derivative",
 ))  # fmt: skip
 _names: Final[dict[type[Any], str]] = {}
 

@@ -26,10 +26,29 @@ __all__ = [
 
 
 class DeviceType(Enum):
-    """Where an event took place."""
+    """Where an event took place: on the CPU or on CUDA. The others have PyTorch's numbers."""
 
     CPU = 0
     CUDA = 1
+    MKLDNN = 2
+    OPENGL = 3
+    OPENCL = 4
+    IDEEP = 5
+    HIP = 6
+    FPGA = 7
+    MAIA = 8
+    XLA = 9
+    Vulkan = 10
+    Metal = 11
+    XPU = 12
+    MPS = 13
+    Meta = 14
+    HPU = 15
+    VE = 16
+    Lazy = 17
+    IPU = 18
+    MTIA = 19
+    PrivateUse1 = 20
 
     def __int__(self) -> int:
         return self.value

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes
+from rushlight.arrays.vocabulary import broadcast
 from rushlight.core.families import Arithmetic, Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
 
@@ -130,6 +131,14 @@ class Div(Arithmetic):
             left if nexts[0] is not None else None,
             -left * conj(a / b) if nexts[1] is not None else None,
         )
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        ta, tb = ts
+        top = ta
+        if tb is not None:
+            top = -tb * y if ta is None else ta - tb * y
+        t = top / xs[1]  # not times `1 / b`, which fails for the number 0
+        return t if t.shape == y.shape else broadcast(t, y.shape)
 
     def partials(self, a: Any, b: Any) -> Any:
         return 1 / b, -(a / b) / b

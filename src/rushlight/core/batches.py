@@ -28,7 +28,7 @@ from typing import Any, Final
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import ESCAPED, INPLACE, Batched, deepest, members
 from rushlight.core.graph import Node, Op, TensorBase, View, asks, wrap, wrap_as
-from rushlight.core.modes import grad_enabled
+from rushlight.core.modes import enter, grad_enabled, leave
 from rushlight.core.node import fit
 from rushlight.core.record import apply, compute, normal, slots
 from rushlight.core.views import look
@@ -89,11 +89,10 @@ def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
         down = [plain_inside(x.array.inside) if isinstance(x, TensorBase) else x for x in found[1:]]
         found = lifted((target, *down))
     array = target.array
-    if type(array) is Batched and not isinstance(array.inside, TensorBase):
+    if type(array) is Batched:
         for x in found[1:]:
-            if isinstance(x, TensorBase) and isinstance(x.array.inside, TensorBase):
-                follow(target)
-                break
+            if isinstance(x, TensorBase):
+                follow(target, x.array)
     return found[1:]
 
 
@@ -114,12 +113,18 @@ def kept_apart(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBa
     return wrap(Batched(v.copy(plain_inside(array.inside)), array.level, array.hidden))
 
 
-def follow(target: TensorBase) -> None:
-    """Put a tensor inside a batch that is about to be written, so that it can have a history."""
+def follow(target: TensorBase, source: Any) -> None:
+    """Put a tensor inside a batch that is about to be written, where one stands inside what is
+    written: so that it can have a history."""
     view = target.as_view
-    base = target if view is None else view.base
-    if not isinstance(base.array.inside, TensorBase):
-        base.array.inside = wrap(base.array.inside)
+    mine: Any = target.array if view is None else view.base.array
+    while type(mine) is Batched and type(source) is Batched and mine.level is source.level:
+        if isinstance(mine.inside, TensorBase):
+            return
+        if isinstance(source.inside, TensorBase):
+            mine.inside = wrap(mine.inside)
+            break
+        mine, source = mine.inside, source.inside
     if view is not None:
         look_again(target, view)
 
@@ -128,7 +133,13 @@ def raised(target: TensorBase, level: BatchLevel) -> None:
     """Make a tensor that is about to be written one of a level's, shared by its batch."""
     view = target.as_view
     base = target if view is None else view.base
-    base.array = Batched(base.array, level, False)
+    inside: Any = base.array
+    if interesting(base):  # that is a history of the level beneath
+        inside = wrap(base.array)
+        inside.node, inside.index, inside.leaf = base.node, base.index, base.leaf
+        inside.tangent = base.tangent
+        base.node, base.index, base.leaf, base.tangent = None, 0, False, None
+    base.array = Batched(inside, level, False)
     if view is not None:
         look_again(target, view)
 
@@ -137,15 +148,18 @@ def look_again(x: TensorBase, view: View) -> None:
     """Let a view see what became of its base since; see `follow` and `raised`."""
     array: Any = x.array
     whole: Any = view.base.array
-    if type(whole) is not Batched:
-        return
-    if (
-        type(array) is not Batched
-        or array.level is not whole.level
-        or isinstance(whole.inside, TensorBase) is not isinstance(array.inside, TensorBase)
-    ):
-        x.array = look(whole, view.ops)
-        view.origin = whole
+    while type(whole) is Batched:
+        known = isinstance(whole.inside, TensorBase)
+        beneath = type(array) is not Batched or array.level is not whole.level
+        if beneath or isinstance(array.inside, TensorBase) is not known:
+            x.array = look(view.base.array, view.ops)
+            view.origin = view.base.array
+            if beneath:  # so was its history, which the base's is now
+                x.node, x.index, x.tangent = None, 0, None
+            return
+        if known:
+            return
+        array, whole = array.inside, whole.inside
 
 
 def seen_at(x: TensorBase, level: Any) -> TensorBase:
@@ -212,11 +226,12 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
             down = Lifted(op, tuple(flags), level.size)
             xs = tuple(insides)
         elif aligned is WORDS:
-            return op.forward(*[inside_kept(x, record) for x in raws])
+            ready = tuple([inside_kept(x, record) for x in raws])
+            return beneath(level, op.forward, ready) if record else op.forward(*ready)
         else:
             down, xs = aligned
     if record:
-        y = run_tensors(down, xs)
+        y = beneath(level, run_tensors, (down, xs))
     else:
         y = compute(down, tuple([x.array if isinstance(x, TensorBase) else x for x in xs]))
         if level.tracked:
@@ -244,6 +259,18 @@ def run_tensors(op: Any, xs: tuple[Any, ...]) -> Any:
     """An op beneath the level, recorded there. Dtypes were settled above."""
     tensors = [wrap(normal(x)) if hasattr(x, "dtype") and not isinstance(x, TensorBase) else x for x in xs]
     return apply(op, *tensors)
+
+
+def beneath(level: BatchLevel, fn: Any, args: tuple[Any, ...]) -> Any:
+    """Call a function in the mode of the level beneath: recorded if that is, and if nobody switched
+    recording off since."""
+    if level.recording or not grad_enabled():
+        return fn(*args)
+    mode = enter(False, False)
+    try:
+        return fn(*args)
+    finally:
+        leave(mode)
 
 
 def escaped() -> str:

@@ -80,6 +80,8 @@ class Extra:
         self.accumulate: Any = None  # weak reference to the AccumulateGrad that was shown
         self.name: str | None = None
         self.no_view_grad: str = ""
+        self.grad_dtype: Any = None  # of a leaf's gradient where it is not the leaf's own
+        self.any_grad: bool = False  # a leaf's `.grad` may have any dtype
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

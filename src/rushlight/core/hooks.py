@@ -46,9 +46,11 @@ class LeafTable(dict[int, Any]):
         super().__setitem__(key, hook)
 
     def pop(self, key: int, default: Any = None) -> Any:
-        if key in self:
-            leaf_hooks.change(-1)
-        return super().pop(key, default)
+        found = super().pop(key, self)  # one of several threads gets it, and no hook is this table
+        if found is self:
+            return default
+        leaf_hooks.change(-1)
+        return found
 
     def __del__(self) -> None:
         if self:

@@ -29,7 +29,8 @@ from rushlight.errors import sentence
 from rushlight.native import i64
 
 __all__ = [
-    "beside", "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "write", "write_raw",
+    "beside", "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "write",
+    "write_raw",
 ]  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 Note [In place or not]
     As in PyTorch. The first gradient is kept as it is where nobody else holds it and its strides
-    are the leaf's, else copied. A later one is added in place, so that whoever holds `.grad` sees
-    it; but out of place when gradients are recorded (`create_graph`), for they are part of a graph.
+    are the leaf's (or need not be: `layout.relaxed`), else copied. A later one is added in place,
+    so that whoever holds `.grad` sees it; but out of place when gradients are recorded
+    (`create_graph`), for they are part of a graph.
 
 Called by the engine, and by a leaf's `AccumulateGrad` node when it is called by hand.
 """
@@ -11,7 +12,7 @@ Called by the engine, and by a leaf's `AccumulateGrad` node when it is called by
 from __future__ import annotations
 
 import _thread
-from threading import Lock
+from threading import Lock, local
 from typing import Any, Final
 
 import numpy as np
@@ -23,8 +24,9 @@ from rushlight.core.record import normal
 from rushlight.core.running import Pass
 from rushlight.dtypes import contiguous_format
 
-__all__ = ["accumulate", "keep_grad", "own_copy", "store"]
+__all__ = ["accumulate", "keep_grad", "layout", "own_copy", "store"]
 
+layout: Final[Any] = local()  # `relaxed` is set by `autograd.enforce_grad_layout_policy`
 _lock: Final = Lock()
 _threads: Final = _thread._count
 _ndarray: Final = np.ndarray
@@ -51,7 +53,11 @@ def _store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
     held: Any = leaf.held
     if held is None:
         like = leaf.array
-        if not mine or g.base is not None or g.strides != like.strides:
+        if (
+            not mine
+            or g.base is not None
+            or (g.strides != like.strides and not getattr(layout, "relaxed", False))
+        ):
             g = own_copy(g, like)
         leaf.held = wrap(g)
     else:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rushlight.arrays.batched import Batched
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.modes import Mode, _lock, current, enter, inference_enabled, leave, state
 from rushlight.core.node_api import AccumulateGradBase
@@ -22,7 +21,7 @@ from rushlight.core.record import slots
 from rushlight.native import i64
 
 __all__ = [
-    "Entrance", "Level", "close_level", "innermost", "kept_outside", "leads_outside", "open_level",
+    "Entrance", "Level", "beneath_all", "close_level", "innermost", "kept_outside", "leads_outside", "open_level",
     "refuse_inside",
 ]  # fmt: skip
 
@@ -44,17 +43,22 @@ class Level:
         self.given: dict[int, Any] = {}
         self.leaves: dict[int, Any] = {}
         self.forward: Any = None
+        self.hushed: Any = None  # the batch around it whose recording it switched off
         self.mode: Mode | None = None
 
-    def give(self, x: TensorBase) -> None:
-        """Let the transform write into an input, and into what stands inside it."""
-        self.given[id(x.memory)] = x if x.as_view is None else x.as_view.base
-        array: Any = x.array
-        while type(array) is Batched:
-            array = array.inside
-            if isinstance(array, TensorBase):
-                self.given[id(array.memory)] = None
-                array = array.array
+    def hush(self) -> None:
+        """Inside, a `grad` records: not so beneath the batch around it, if it is opened where
+        nothing is recorded."""
+        around = self.outer
+        while around is not None and around.batch is None:
+            around = around.outer
+        if around is not None and around.batch.recording:
+            around.batch.recording = False
+            self.hushed = around.batch
+
+    def give(self, x: TensorBase, inside: TensorBase) -> None:
+        """Let the transform write into an input: `inside` stands there for `x`."""
+        self.given[id(inside.memory)] = x if x.as_view is None else x.as_view.base
 
 
 class Numbers:
@@ -84,6 +88,8 @@ def open_level(kind: str, batch: Any = None) -> Level:
     grad = mode is None or mode.grad
     level = Level(kind, innermost(), batch)
     level.recording = grad
+    if not grad and kind == "grad":
+        level.hush()
     if batch is not None:
         around = level.outer
         while around is not None:
@@ -108,6 +114,8 @@ def close_level(level: Level) -> None:
         return
     leave(level.mode)
     level.mode = None
+    if level.hushed is not None:
+        level.hushed.recording = True
     with _lock:
         _open.remove(level.number)
         state.level = max(_open) if _open else 0
@@ -155,14 +163,33 @@ def aten_name(op: Any) -> str:
     return "aten::" + _NAMES.get(name, name + "_")
 
 
+def beneath_all(grad: bool) -> Mode:
+    """Leave all transforms for what a write to a tensor does with what stands inside or beside it,
+    which is nobody's to refuse; give the result to `leave`, in a `finally`."""
+    mode = enter(grad, inference_enabled())
+    mode.level = None
+    return mode
+
+
 def check_captured(target: TensorBase, op: Any = None) -> None:
-    """Refuse a write, by `op`, to a tensor that the innermost `grad` or `jvp` captured."""
+    """Refuse a write, by `op`, to a tensor that a `grad` or `jvp` captured: the innermost, or one
+    around it, if what is written is an input of those inside."""
     level = innermost()
-    while level is not None and level.kind == "vmap":
+    while level is not None:
+        key = id(target.memory)
+        if level.kind == "vmap":
+            if key in level.given:
+                target = level.given[key]
+        elif target.memory.level >= level.number:
+            return
+        elif key not in level.given or shares_input(target, level):
+            break
+        elif level.forward is not None:
+            return  # a dual is a view: in PyTorch those around do not know it
+        else:
+            target = level.given[key]
         level = level.outer
-    if level is None or target.memory.level >= level.number:
-        return
-    if id(target.memory) in level.given and not shares_input(target, level):
+    if level is None:
         return
     raise RuntimeError(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "

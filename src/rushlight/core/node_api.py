@@ -17,7 +17,7 @@ from rushlight.arrays.host import device_of
 from rushlight.core.graph import Extra, Hooks, Node, TensorBase, node_base, wrap
 from rushlight.core.hooks import LeafTable, RemovableHandle, register
 from rushlight.core.leaves import accumulate
-from rushlight.core.modes import grad_enabled
+from rushlight.core.modes import _lock, grad_enabled
 from rushlight.core.packed import Packed
 from rushlight.core.record import DIFFERENTIABLE, slots
 from rushlight.core.where import Where
@@ -59,8 +59,9 @@ class GraphNode(Node):
     def metadata(self) -> dict[Any, Any]:
         """A dict of your own, which lives as long as the node."""
         hooks = hooks_of(self)
-        if hooks.metadata is None:
-            hooks.metadata = {}
+        with _lock:
+            if hooks.metadata is None:
+                hooks.metadata = {}
         return hooks.metadata
 
     @property
@@ -68,19 +69,21 @@ class GraphNode(Node):
         """The line of your program that made this node."""
         return Where(self.code, self.offset)
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(grad_inputs, grad_outputs)` after this node ran in a backward pass."""
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after this node ran in a backward pass."""
         hooks = hooks_of(self)
-        if hooks.post is None:
-            hooks.post = {}
-        return register(hooks.post, hook)
+        with _lock:
+            if hooks.post is None:
+                hooks.post = {}
+        return register(hooks.post, fn)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(grad_outputs)` before this node runs in a backward pass."""
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before this node runs in a backward pass."""
         hooks = hooks_of(self)
-        if hooks.pre is None:
-            hooks.pre = {}
-        return register(hooks.pre, hook)
+        with _lock:
+            if hooks.pre is None:
+                hooks.pre = {}
+        return register(hooks.pre, fn)
 
     def _register_hook_dict(self, t: Any) -> None:
         """Call the hooks of a tensor, an output of this node, with its gradient."""
@@ -266,19 +269,21 @@ class AccumulateGradBase(GraphNode):
 
     variable: TensorBase
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         hooks = hooks_of(self)
-        if hooks.post is None:
-            hooks.post = LeafTable()
-            keep_node(self)
-        return register(hooks.post, hook)
+        with _lock:
+            if hooks.post is None:
+                hooks.post = LeafTable()
+                keep_node(self)
+        return register(hooks.post, fn)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         hooks = hooks_of(self)
-        if hooks.pre is None:
-            hooks.pre = LeafTable()
-            keep_node(self)
-        return register(hooks.pre, hook)
+        with _lock:
+            if hooks.pre is None:
+                hooks.pre = LeafTable()
+                keep_node(self)
+        return register(hooks.pre, fn)
 
     def _sequence_nr(self) -> int:
         return _LAST
@@ -301,9 +306,10 @@ class AccumulateGradBase(GraphNode):
 def keep_node(node: AccumulateGradBase) -> None:
     """Let the leaf keep its node: see `LeafTable`."""
     extra = extra_of(node.variable)
-    if extra.post_accumulate is None:
-        extra.post_accumulate = LeafTable()
-    extra.post_accumulate.node = node
+    with _lock:
+        if extra.post_accumulate is None:
+            extra.post_accumulate = LeafTable()
+        extra.post_accumulate.node = node
 
 
 class ByHand:
@@ -316,15 +322,23 @@ class ByHand:
 by_hand: Final = ByHand()
 
 
+# Functions inside functions: compiled ones at the top level do not become methods.
 def _caller() -> Any:
-    # a function inside a function: compiled ones at the top level do not become methods
     def call(self: Any, *grads: Any) -> Any:
         return by_hand.call(self, grads)
 
     return call
 
 
+def _refuser() -> Any:
+    def refuse(self: Any, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+    return refuse
+
+
 node_base.members["__call__"] = _caller()
+node_base.members["__reduce_ex__"] = _refuser()  # nor copied: a node is part of one graph
 
 
 def visible(base: Any, title: str) -> Any:
@@ -340,25 +354,38 @@ def accumulate_of(leaf: TensorBase) -> Any:
     extra = extra_of(leaf)
     node: Any = None if extra.accumulate is None else extra.accumulate()
     if node is None:
-        node = AccumulateGrad()
-        node.variable = leaf
-        extra.accumulate = weakref.ref(node)
+        with _lock:
+            node = None if extra.accumulate is None else extra.accumulate()
+            if node is None:
+                node = AccumulateGrad()
+                node.variable = leaf
+                extra.accumulate = weakref.ref(node)
     return node
 
 
-# --- hooks and kept gradients ---------------------------------------------------------------------
+# --- hooks and kept gradients: made on first use, and once, whoever asks at one time --------------
 def hooks_of(node: Node) -> Hooks:
-    """The node's hooks, made on first use."""
-    if node.hooks is None:
-        node.hooks = Hooks()
-    return node.hooks
+    """The node's hooks."""
+    found = node.hooks
+    if found is None:
+        with _lock:
+            found = node.hooks
+            if found is None:
+                found = Hooks()
+                node.hooks = found
+    return found
 
 
 def extra_of(t: TensorBase) -> Extra:
-    """The tensor's extras, made on first use."""
-    if t.extra is None:
-        t.extra = Extra()
-    return t.extra
+    """The tensor's extras."""
+    found = t.extra
+    if found is None:
+        with _lock:
+            found = t.extra
+            if found is None:
+                found = Extra()
+                t.extra = found
+    return found
 
 
 def retain_on(t: TensorBase, node: Node) -> None:

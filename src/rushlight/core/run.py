@@ -212,6 +212,8 @@ class Run(Pass):
 
     def settle_hooked(self, leaf: TensorBase, extra: Extra, g: Any, mine: bool) -> None:
         """`settle_leaf` of a leaf that may have hooks."""
+        if extra.grad_dtype is not None and g is not None:
+            g = fit(g, None, extra.grad_dtype)
         if extra.hooks:
             mine = False  # what hooks were shown they may keep
             g = call_tensor_hooks(self, extra.hooks, g)

@@ -103,13 +103,16 @@ def call_post_hooks(
 
 
 def call_post_accumulate(run: Pass, hooks: Any, leaf: TensorBase) -> None:
-    """`hook(leaf)` after its gradient was added; nothing may come back."""
+    """`hook(leaf)` after its gradient was added; nothing may come back but the leaf itself, which
+    is what writing it in place gives."""
+    given = leaf
     for hook in list(hooks.values()):
-        result = call(run, hook, leaf)
-        if result is not None:
-            if not isinstance(result, TensorBase):
-                raise TypeError(_not_a_tensor(result))
-            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        result = call(run, hook, given)
+        if result is not None and result is not given:
+            check_result(given, result, hook)
+            given = result
+    if given is not leaf:
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 # --- what may come back ---------------------------------------------------------------------------

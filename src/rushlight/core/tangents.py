@@ -772,8 +772,14 @@ def fulfil(target: TensorBase, pending: Pending | None) -> None:
             there = tangent_in(target, level)
         elif slots.batches != 0 and lacks(there.array, value.array):
             there = with_room(target, level, value.array)
-        if pending_in.recorded or has_beneath(there, level) or has_beneath(value, level):
+        if (
+            pending_in.recorded
+            or type(there.array) is Batched
+            or has_beneath(there, level)
+            or has_beneath(value, level)
+        ):
             mode = beneath(grad_enabled(), level.depth)
+            mode.level = None  # no transform may refuse it
             try:
                 there.copy_(value)
             finally:
@@ -790,7 +796,7 @@ def with_room(target: TensorBase, level: Level, value: Any) -> Any:
     record = record_in(target.tangent, level)
     root = target if record is not None and record.value is not None else whose(target, level)
     assert root is not None
-    mode = beneath(grad_enabled(), level.depth)
+    mode = beneath(True, level.depth)  # it is the same tangent, with all its history
     try:
         whole = tangent_in(root, level)
         whole = whole + wrap(v.full(value, (), 0, whole.array.dtype))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from rushlight.arrays.batched import joined
+from rushlight.arrays.batched import Batched, joined
 from rushlight.arrays.host import ByteBounds
 from rushlight.arrays.vocabulary import full, laid_out, overwrite, restrided, unstrided
 from rushlight.core.graph import (
@@ -37,8 +37,8 @@ from rushlight.core.record import apply, normal, slots
 from rushlight.native import i64
 
 __all__ = [
-    "AsStrided", "Put", "edge_of_view", "look", "look_at", "look_at_many", "put", "refresh",
-    "strayed", "way_to", "Written",
+    "AsStrided", "Put", "Written", "edge_of_view", "look", "look_at", "look_at_many", "put",
+    "refresh", "strayed", "way_to",
 ]  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def way_to(t: TensorBase, view: View) -> tuple[Op, ...]:
     """The view ops that lead from the base, as it is now, to `t`."""
     x = view.base.array
     ops = view.ops
-    if x is view.origin:
+    if x is view.origin or type(x) is Batched:
         return ops
     y: Any = t.array
     done = len(ops)

@@ -6,6 +6,7 @@ Imported by users; in the package by `nn` and `optim`.
 import importlib as _importlib
 import typing as _typing
 
+from rushlight.tensor_resize import swap_tensors
 from rushlight.utils import hooks as hooks
 
 if _typing.TYPE_CHECKING:
@@ -18,4 +19,4 @@ else:
         raise AttributeError(f"module 'torch.utils' has no attribute {name!r}")
 
 
-__all__ = ["checkpoint", "hooks"]
+__all__ = ["checkpoint", "hooks", "swap_tensors"]

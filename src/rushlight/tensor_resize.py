@@ -1,0 +1,294 @@
+"""Other memory or another shape for a tensor that exists: `set_`, `resize_`, `swap_tensors`.
+
+Methods of Tensor, written as functions; `tensor` attaches them with the rest of the table.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import making
+from rushlight.arrays.device import CPU
+from rushlight.arrays.host import ByteBounds, make_array
+from rushlight.core.graph import Node, Op, TensorBase, asks, plan_for
+from rushlight.core.inplace import check_writable, settle
+from rushlight.core.modes import inference_enabled
+from rushlight.core.node import AccumulateGradBase
+from rushlight.core.record import node_for
+from rushlight.core.views import node_on, strayed
+from rushlight.ops.create import shape_of, size_of
+from rushlight.ops.memory import is_contiguous, strides_of
+from rushlight.ops.table import function
+from rushlight.storage import TypedStorage, enlarged, is_storage
+from rushlight.tensor_legacy import c_name
+
+__all__ = ["swap_tensors"]
+
+_ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+
+
+# --- set_ -----------------------------------------------------------------------------------------
+class Set(Op):
+    """What `set_` leaves in the graph: the end of all gradients."""
+
+    name, node = "set_", "NotImplemented"
+    inputs = ("self", "source")
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        raise RuntimeError("derivative for set_ is not implemented")
+
+
+SET: Final = Set()
+plan_for(Set).node_class.name = lambda node: "torch::autograd::NotImplemented"
+
+
+@function(free=False)
+def set_(
+    input: Any, source: Any = None, storage_offset: Any = None, size: Any = None, stride: Any = None
+) -> Any:
+    """set_(source=None, storage_offset=0, size=None, stride=None) -> Tensor
+
+    Look at the memory of another tensor or storage from now on.
+
+    >>> import rushlight as torch
+    >>> x = torch.zeros(3)
+    >>> x.set_(torch.arange(4.).untyped_storage(), 1, (3,))
+    tensor([1., 2., 3.])
+    """
+    other = isinstance(source, TensorBase)
+    if not (source is None or other or is_storage(source)) or (
+        (storage_offset is None) is not (size is None)
+    ):
+        given = [x for x in (source, storage_offset, size, stride) if x is not None]
+        kinds = ", ".join(dtypes.type_name(x) for x in given)
+        raise TypeError(
+            f"set_() received an invalid combination of arguments - got ({kinds}), but expected "
+            "one of:\n * ()\n * (torch.Storage source)\n * (torch.Storage source, int "
+            "storage_offset, tuple of ints size, tuple of ints stride = None)\n * (Tensor source)\n"
+            " * (Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = "
+            "None)\n"
+        )
+    others = (source,) if other else ()
+    check_writable(input, False, others)
+    array = _there(input, source, storage_offset or 0, size, stride)
+    node = node_for(SET, (input, *others), (input.array, *[t.array for t in others]))
+    input.array = array
+    strayed(input)
+    settle(input, node, SET.plan)
+    return input
+
+
+def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
+    """The array that `set_` asks for."""
+    dtype = dtypes.of(input.array.dtype)
+    if source is None:
+        return make_array((0,), dtype.numpy, CPU)
+    if isinstance(source, TensorBase):
+        have = dtypes.of(source.array.dtype)
+        if size is None:
+            if have is not dtype:
+                raise RuntimeError(
+                    f"Could not set tensor of type {c_name(have)} to a tensor of type "
+                    f"{c_name(dtype)}"
+                )
+            return source.array
+        memory = making.bytes_of(source.array)
+    else:
+        if isinstance(source, TypedStorage) and source.dtype is not dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {c_name(dtype)} or an UntypedStorage, but got type "
+                f"{source.dtype.scalar_type} for argument 1 'storage'"
+            )
+        memory = source._bytes
+    if size is None:
+        shape: tuple[int, ...] = (memory.nbytes // dtype.itemsize,)
+    else:
+        _check_positive(size)
+        shape = shape_of("set_", size)
+    strides = making.row_strides(shape) if stride is None else tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError(f"unequal size length ({len(shape)}) and stride length ({len(strides)})")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if any(s < 0 for s in strides):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and "
+            f"strides={list(strides)}"
+        )
+    last = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    need = 0 if 0 in shape else (offset + last) * dtype.itemsize
+    if need > memory.nbytes:
+        memory = enlarged(memory, need)
+    return making.over(memory, shape, strides, dtype.numpy, offset * dtype.itemsize)
+
+
+def _check_positive(size: Any) -> None:
+    if any(isinstance(n, int) and n < 0 for n in size):
+        raise RuntimeError("numel: integer multiplication overflow")
+
+
+# --- resize_ --------------------------------------------------------------------------------------
+@function(free=False)
+def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
+    """resize_(*sizes) -> Tensor
+
+    Give the tensor another shape, over the same memory; that grows if it is too small, for all
+    tensors that share it.
+
+    >>> import rushlight as torch
+    >>> torch.arange(6).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    _check_positive(sizes[0] if sizes and isinstance(sizes[0], (tuple, list)) else sizes)
+    shape = size_of("resize_", sizes, None)
+    if memory_format is dtypes.preserve_format:
+        raise RuntimeError("Unsupported memory format Preserve")
+    order = _ORDERS.get(memory_format.name)
+    if order is not None and len(order) != len(shape):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
+    return _resized(input, shape, making.row_strides(shape) if order is None else _in(shape, order))
+
+
+def _in(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a dense tensor whose axes lie in this order."""
+    inside = making.row_strides(tuple(shape[d] for d in order))
+    return tuple(inside[order.index(d)] for d in range(len(shape)))
+
+
+def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    if asks(input) and not inference_enabled():
+        raise RuntimeError("cannot resize variables that require grad")
+    raw = input.array
+    if raw.shape == shape and strides_of(raw) == strides:
+        return input
+    check_writable(input, False)
+    count = 1
+    for n in shape:
+        count *= n
+    bounds = ByteBounds(raw)
+    memory = making.bytes_of(raw)
+    need = bounds.offset + count * raw.dtype.itemsize
+    if count and need > memory.nbytes:
+        memory = enlarged(memory, need)
+    input.array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
+    strayed(input)
+    if raw.shape != shape:
+        input.memory.written()
+    return input
+
+
+@function(free=False)
+def resize_as_(
+    input: Any, the_template: Any, *, memory_format: Any = dtypes.contiguous_format
+) -> Any:
+    """Give the tensor the shape of another.
+
+    >>> import rushlight as torch
+    >>> torch.arange(4).resize_as_(torch.zeros(2, 1))
+    tensor([[0],
+            [1]])
+    """
+    if not isinstance(the_template, TensorBase):
+        raise TypeError(
+            "resize_as_(): argument 'the_template' (position 1) must be Tensor, not "
+            f"{dtypes.type_name(the_template)}"
+        )
+    shape = tuple(the_template.array.shape)
+    if memory_format is dtypes.preserve_format:
+        memory_format = dtypes.contiguous_format
+        for found in (dtypes.channels_last, dtypes.channels_last_3d):
+            if not is_contiguous(the_template) and is_contiguous(the_template, found):
+                memory_format = found
+    return resize_(input, shape, memory_format=memory_format)
+
+
+@function(free=False)
+def resize(input: Any, *sizes: Any) -> Any:
+    """resize(*sizes) -> Tensor: as `reshape`, in PyTorch's oldest word for it. Deprecated."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return input.reshape(size_of("resize", sizes, None))
+
+
+@function(free=False)
+def resize_as(input: Any, tensor: Any) -> Any:
+    """resize_as(tensor) -> Tensor: `reshape` to the shape of another tensor. Deprecated."""
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return input.reshape(tuple(tensor.array.shape))
+
+
+# --- swap_tensors ---------------------------------------------------------------------------------
+_PARTS: Final = (
+    "array", "memory", "node", "index", "leaf", "held", "as_view", "extra", "tangent", "dims",
+    "sized",
+)  # fmt: skip
+
+
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Let two tensors change places: each object becomes in every respect what the other was.
+
+    Graphs made before with one of them can no longer be run backward to it.
+
+    >>> import rushlight as torch
+    >>> a, b = torch.zeros(2), torch.ones(3, requires_grad=True)
+    >>> torch.utils.swap_tensors(a, b)
+    >>> a
+    tensor([1., 1., 1.], requires_grad=True)
+    """
+    for name, t in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefs(t):
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    for t in (t1, t2):
+        if t.leaf:
+            _poison(t)
+    own = [{k: x for k, x in vars(t).items() if k not in _PARTS} for t in (t1, t2)]
+    parts = [[getattr(t, part, None) for part in _PARTS] for t in (t1, t2)]
+    kinds = (type(t1), type(t2))
+    for t, kind, others, mine, theirs in (
+        (t1, kinds[1], parts[1], own[0], own[1]),
+        (t2, kinds[0], parts[0], own[1], own[0]),
+    ):
+        t.__class__ = kind
+        for part, value in zip(_PARTS, others, strict=True):
+            setattr(t, part, value)
+        for key in mine:
+            delattr(t, key)
+        for key, value in theirs.items():
+            setattr(t, key, value)
+
+
+class Poisoned(Op):
+    """Stands where an edge led to a leaf that was swapped."""
+
+    name = "swapped"
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        raise RuntimeError(
+            "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can "
+            "happen when you try to run backward on a tensor that was swapped. For a module m with "
+            "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change "
+            "the device or dtype of the module (e.g. `m.cpu()` or `m.half()`) between running "
+            "forward and backward. To resolve this, please only change the device/dtype before "
+            "running forward (or after both forward and backward)."
+        )
+
+
+def _poison(leaf: Any) -> None:
+    """Let edges that lead to a leaf lead to a node that refuses to run instead.
+
+    A leaf does not know its edges: this looks at everything there is, which is slow and rare.
+    """
+    end: Any = None
+    for node in gc.get_objects():
+        if issubclass(type(node), Node) and any(_leads_to(x, leaf) for x in node.nexts):
+            if end is None:
+                end = node_on(Poisoned(), None, 0, leaf.array.shape, leaf.array.dtype)
+            node.nexts = tuple(end if _leads_to(x, leaf) else x for x in node.nexts)
+
+
+def _leads_to(edge: Any, leaf: Any) -> bool:
+    return edge is leaf or (isinstance(edge, AccumulateGradBase) and edge.variable is leaf)
