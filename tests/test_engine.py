@@ -77,6 +77,8 @@ def test_wrong_gradients() -> None:
     ):
         (x * 1).backward(torch.ones(3))
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
+        (x * 1).backward([1])
+    with pytest.raises(TypeError, match="'int' object is not iterable"):
         (x * 1).backward(1)
     with pytest.raises(
         RuntimeError,
@@ -161,7 +163,7 @@ def test_unused_inputs() -> None:
     x, y = ones(2), ones(2)
     with pytest.raises(
         RuntimeError,
-        match="^One of the differentiated Tensors appears to not have been used in the graph",
+        match="^The differentiated Tensor at index 1 appears to not have been used in the graph",
     ):
         torch.autograd.grad((x * 2).sum(), (x, y))
     assert torch.autograd.grad((x * 2).sum(), (x, y), allow_unused=True)[1] is None

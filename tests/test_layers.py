@@ -15,11 +15,11 @@ SOURCES = Path(__file__).resolve().parents[1] / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version __config__ native dtypes errors return_types size random",
+    "_version __config__ native dtypes errors return_types size trees random",
     "arrays",
     "core",
     "ops",
-    "tensor tensor_memory tensor_legacy tensor_types storage "
+    "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage "
     "settings cuda linalg special printing _methods _functions",
     "autograd",
     "func nn optim data serialize testing utils library profiler",

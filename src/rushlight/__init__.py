@@ -51,6 +51,7 @@ from rushlight.autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from rushlight.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from rushlight.autograd.grad_mode import no_grad as no_grad
 from rushlight.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from rushlight.autograd.methods import is_inference as is_inference
 
 __config__.check_fresh()
 
@@ -61,6 +62,7 @@ _LATER = {
     "cuda": "", "func": "", "linalg": "", "nn": "", "optim": "", "special": "", "testing": "", "utils": "",
     "vmap": "func",
     "profiler": "",
+    "library": "", "Tag": "library",
     "load": "serialize", "save": "serialize",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",

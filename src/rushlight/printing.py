@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from math import floor, isfinite, prod
+from textwrap import indent
 from typing import Any, Protocol
 
 from . import dtypes
@@ -339,7 +340,7 @@ def wrapper_str(name: str, value: object, **fields: object) -> str:
     )
     """
     head = "".join(f"{key}={field}, " for key, field in fields.items())
-    return f"{name}({head}value=\n    " + repr(value).replace("\n", "\n    ") + "\n)"
+    return f"{name}({head}value=\n" + indent(repr(value), "    ") + "\n)"
 
 
 def tensor_format(t: Printable, spec: str, *, plain: bool = True) -> str:

@@ -10,21 +10,25 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rushlight import dtypes, tensor_memory
+from rushlight import dtypes, tensor_memory, tensor_resize
+from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
+from rushlight.core.batches import plain_inside
 from rushlight.core.graph import TensorBase, View, asks, factory, wrap
-from rushlight.core.modes import inference_enabled
+from rushlight.core.levels import refuse_inside
+from rushlight.core.modes import inference_enabled, state
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
-from rushlight.core.record import finish
+from rushlight.core.record import finish, slots
 from rushlight.core.tangents import tangent_of
 from rushlight.core.views import edge_of_view
 from rushlight.dtypes import type_name
+from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.create import raw_from
 from rushlight.ops.table import answers, methods
-from rushlight.printing import tensor_format, tensor_str
+from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
 from rushlight.tensor_legacy import c_name, legacy_new
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 else:
     Methods = Operators
 
-__all__ = ["Tensor"]
+__all__ = ["Tensor", "tensor_resize"]
 
 
 class TensorClass(type):
@@ -106,8 +110,8 @@ class Tensor(Methods, metaclass=TensorClass):
         """The node that made this tensor; None for a leaf."""
         if self.as_view is not None:
             edge_of_view(self)
-        node = self.node
-        return None if isinstance(node, AccumulateGradBase) else node
+        node = self.node  # an input of a transform is a leaf though it has one
+        return None if self.leaf or isinstance(node, AccumulateGradBase) else node
 
     @property
     def is_leaf(self) -> bool:
@@ -127,7 +131,7 @@ class Tensor(Methods, metaclass=TensorClass):
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if self.grad_fn is not None:
+        if not _is_leaf(self):
             text = "you can only change requires_grad flags of leaf variables."
             if not value:
                 text += (
@@ -153,9 +157,11 @@ class Tensor(Methods, metaclass=TensorClass):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, "
                 f"not {type_name(requires_grad)}"
             )
+        if state.level != 0:
+            refuse_inside("requires_grad_")
         if requires_grad and self.array.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if not (requires_grad and self.grad_fn is not None):  # what was computed asks already
+        if not requires_grad or _is_leaf(self):  # what was computed asks already
             self.requires_grad = requires_grad
         return self
 
@@ -165,6 +171,7 @@ class Tensor(Methods, metaclass=TensorClass):
         if (
             self.held is None
             and self.node is not None
+            and not self.leaf
             and not (self.extra is not None and self.extra.retains)
         ):
             warnings.warn(
@@ -213,10 +220,16 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def data(self) -> Any:
         """The values alone: the same memory, outside the graph and with its own version."""
+        if slots.batches != 0 and varies(self.array):
+            raise RuntimeError("accessing `data` under vmap transform is not allowed")
         return tensor_memory.bare(self)
 
     @data.setter
     def data(self, value: Any) -> None:
+        if slots.batches != 0 and (varies(self.array) or is_batched(value)):
+            raise RuntimeError(
+                "mutating directly with `.data` under vmap transform is not allowed."
+            )
         tensor_memory.set_data(self, value)
 
     @property
@@ -248,6 +261,8 @@ class Tensor(Methods, metaclass=TensorClass):
 
     # --- Python ---------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents: Any = None) -> str:
+        if type(self.array) is Batched:
+            return _batch_str(self.array)
         return tensor_str(self, tensor_contents, tangent=tangent_of(self))
 
     def __format__(self, format_spec: str) -> str:
@@ -286,7 +301,7 @@ class Tensor(Methods, metaclass=TensorClass):
         2.5
         """
         raw = self.array
-        if raw.size != 1:
+        if raw.size != 1 and not varies(raw):
             raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
         return raw.item()
 
@@ -335,12 +350,25 @@ class Tensor(Methods, metaclass=TensorClass):
         return _by_numpy(ufunc, method, inputs, kwargs)
 
 
+def _batch_str(array: Batched) -> str:
+    """A tensor of a batch as PyTorch prints it; one that all members share, as it is outside."""
+    value = plain_inside(array.inside)
+    if not array.hidden:
+        return repr(value)
+    return wrapper_str("BatchedTensor", value, lvl=array.level.nesting, bdim=0)
+
+
+def _is_leaf(t: Tensor) -> bool:
+    """Whether it has no node; stale views are taken as they were, and so raise no errors."""
+    return t.leaf or t.node is None or isinstance(t.node, AccumulateGradBase)
+
+
 def _number(t: Any) -> Any:
     """The one element of a tensor, for Python's conversions."""
     raw = t.array
     if raw.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if t.leaf or t.node is not None:
+    if asks(t):
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
             "behavior.\nConsider using tensor.detach() first.",
@@ -437,7 +465,9 @@ def _attach() -> None:
         setattr(Tensor, name, _always(False))
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))
-    operators.accepts = lambda x: is_array(x) or is_scalar(x) or isinstance(x, complex)
+    operators.accepts = lambda x: (
+        is_array(x) or is_scalar(x) or isinstance(x, complex) or type(x) is Batched
+    )
 
 
 _attach()

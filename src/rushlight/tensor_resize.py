@@ -19,6 +19,7 @@ from rushlight.core.inplace import check_writable, settle
 from rushlight.core.modes import inference_enabled
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.record import node_for
+from rushlight.core.tangents import tangent_of
 from rushlight.core.views import node_on, strayed
 from rushlight.ops.create import shape_of, size_of
 from rushlight.ops.memory import is_contiguous, strides_of
@@ -74,6 +75,11 @@ def set_(
         )
     others = (source,) if other else ()
     check_writable(input, False, others)
+    if tangent_of(input) is not None:
+        raise NotImplementedError(
+            "Trying to use forward AD with set_ that does not support it because it has not been "
+            "implemented yet."
+        )
     array = _there(input, source, storage_offset or 0, size, stride)
     node = node_for(SET, (input, *others), (input.array, *[t.array for t in others]))
     input.array = array
@@ -163,6 +169,8 @@ def _in(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
 def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     if asks(input) and not inference_enabled():
         raise RuntimeError("cannot resize variables that require grad")
+    if tangent_of(input) is not None:
+        raise RuntimeError("cannot resize variables that has a forward grad")
     raw = input.array
     if raw.shape == shape and strides_of(raw) == strides:
         return input

@@ -6,13 +6,20 @@ both, unless the test says that it is rushlight's own.
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import importlib.util
+import json
+from pathlib import Path
 from typing import Any
 
+import graph_scripts
 import pytest
+from scripted import differing
 
 import rushlight
+
+REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 
 MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
 
@@ -80,10 +87,68 @@ def test_nodes(torch: Any) -> None:
     assert list(meta.shape) == [2, 3]
 
 
-def test_rushlight_says_where_it_keeps_no_metadata() -> None:
-    x = rushlight.ones(2, requires_grad=True)
-    with pytest.raises(AttributeError, match="^MulBackward0 does not keep the shape of its one"):
-        (x * 2).grad_fn._input_metadata
+def test_the_shape_of_an_output_is_worked_out_again() -> None:
+    x = rushlight.ones(2, 3, requires_grad=True)
+    y = x
+    for _ in range(5000):  # deeper than Python may recurse
+        y = y * 2
+    (meta,) = y.grad_fn._input_metadata
+    assert (meta.shape, meta.dtype, meta.device.type) == ([2, 3], rushlight.float32, "cpu")
+    z = rushlight.zeros(2)
+    z[0] = x[0, 0]
+    with pytest.raises(AttributeError, match="CopySlices is not known any more"):
+        z.grad_fn._input_metadata
+
+
+def test_a_number_set_by_the_user_does_not_change_the_order() -> None:
+    x = rushlight.tensor(2.0, requires_grad=True)
+    y = x * 3
+    z = y * y + y
+    y.grad_fn._set_sequence_nr(10**9)
+    assert y.grad_fn._sequence_nr() == 10**9
+    z.backward()
+    assert x.grad.item() == 39
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_scripts(name: str) -> None:
+    stored = json.loads(gzip.decompress((REFERENCE / "scripts.json.gz").read_bytes()))["graph"]
+    assert stored.keys() == graph_scripts.script.keys()
+    wrong = differing(graph_scripts.script, importlib.import_module(name), stored)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_nodes_show(torch: Any) -> None:
+    x = torch.tensor([[0.5, 1.5, -0.7], [0.2, -1.1, 0.9]], requires_grad=True)
+    shown = {
+        "sum": (x.sum(1), {"dim": (1,), "keepdim": False, "self_sym_sizes": (2, 3)}),
+        "mean": (x.mean(), {"self_sym_sizes": (2, 3), "self_sym_numel": 6}),
+        "transpose": (x.transpose(0, 1), {"dim0": 0, "dim1": 1}),
+        "slice": (x[:, :2], {"dim": 1, "start": 0, "end": 2, "step": 1, "self_sym_sizes": (2, 3)}),
+        "unsqueeze": (x.unsqueeze(1), {"dim": 1}),
+        "cat": (torch.cat([x, x], 1), {"dim": 1}),
+        "exp": (x.exp(), {}),
+        "pow": (x**2, {"exponent": 2}),
+        "rpow": (2**x, {"self": 2}),
+        "clone": (x.clone(), {}),
+        "softmax": (x.softmax(1), {"dim": 1}),
+    }
+    for name, (y, values) in shown.items():
+        node = y.grad_fn
+        raw = {n[len("_raw_saved_") :] for n in dir(node) if n.startswith("_raw_saved_")}
+        rest = {n[len("_saved_") :] for n in dir(node) if n.startswith("_saved_")} - raw
+        assert {n: getattr(node, "_saved_" + n) for n in rest} == values, name
+    assert (x * 2).grad_fn._saved_other.tolist() == 2
+
+
+def test_a_hook_on_a_root_is_called_here() -> None:
+    """PyTorch forgets the root itself when it counts what a multi-hook has to wait for."""
+    a = rushlight.tensor([1.0], requires_grad=True)
+    b, c = a * 2, a * 3
+    seen: list[Any] = []
+    rushlight.autograd.graph.register_multi_grad_hook((b, c), seen.append)
+    b.backward()
+    assert len(seen) == 1 and seen[0][0].tolist() == [1.0] and seen[0][1] is None
 
 
 def test_increment_version(torch: Any) -> None:

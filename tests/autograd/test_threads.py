@@ -21,6 +21,7 @@ import pytest
 
 import rushlight
 from rushlight.core import quiet
+from rushlight.core.hooks import leaf_hooks
 from rushlight.core.modes import state
 
 MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
@@ -360,6 +361,45 @@ def test_generators_left_in_another_thread() -> None:
     finally:
         torch.set_grad_enabled(True)
     assert state.active == before
+
+
+# --- what is made on first use --------------------------------------------------------------------
+def test_a_leaf_has_one_node(torch: Any) -> None:
+    for _ in range(20):
+        x = torch.ones(1, requires_grad=True)
+        found = together(lambda k, x=x: (x * k).grad_fn.next_functions[0][0])
+        assert all(n is found[0] for n in found)
+
+
+def test_no_hook_is_lost() -> None:  # PyTorch loses some
+    torch: Any = rushlight
+    for _ in range(20):
+        x = torch.ones(1, requires_grad=True)
+        y = x * 2
+        seen: list[int] = []
+
+        def work(k: int, x: Any = x, y: Any = y, seen: list[int] = seen) -> None:
+            for t in (x, y):
+                t.register_hook(lambda g: seen.append(k))
+            x.register_post_accumulate_grad_hook(lambda p: seen.append(k))
+            y.grad_fn.register_hook(lambda gi, go: seen.append(k))
+            y.grad_fn.metadata[k] = k
+
+        together(work)
+        y.backward()
+        assert sorted(seen) == sorted(list(range(THREADS)) * 4)
+        assert len(y.grad_fn.metadata) == THREADS
+
+
+def test_a_hook_is_uncounted_once() -> None:
+    torch: Any = rushlight
+    gc.collect()
+    before = leaf_hooks.count
+    x = torch.ones(1, requires_grad=True)
+    for _ in range(50):
+        handle = x.register_hook(lambda g: None)
+        together(lambda k, handle=handle: handle.remove())
+    assert leaf_hooks.count == before
 
 
 # --- node numbers ---------------------------------------------------------------------------------

@@ -55,8 +55,8 @@ def is_array(x: Any) -> bool:
 
 
 def has_values(x: Any) -> bool:
-    """Whether `x` is a raw array, on any device, and not merely the record of one."""
-    return isinstance(x, np.ndarray) or device_of(x) is not CPU
+    """Whether `x` is a raw array, on any device: neither the record of one, nor a batch."""
+    return isinstance(x, np.ndarray) or (device_of(x) is not CPU and not hasattr(x, "hidden"))
 
 
 def is_scalar(x: Any) -> bool:

@@ -391,9 +391,10 @@ def bytes_of(array: Any) -> Any:
     while isinstance(root.base, np.ndarray):
         root = root.base
     if root.ndim != 1 or not root.flags.c_contiguous:
-        if not root.flags.forc:
+        root = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
+        if not root.flags.c_contiguous:
             raise RuntimeError("the memory behind this tensor has gaps and cannot be seen as bytes")
-        root = root.reshape(-1, order="A")
+        root = root.reshape(-1)
     return root.view(np.uint8)
 
 

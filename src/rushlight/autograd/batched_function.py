@@ -22,7 +22,7 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.levels import Level, close_level, innermost, open_level
 from rushlight.core.node import fit
 from rushlight.ops.table import functions
-from rushlight.utils._pytree import broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
+from rushlight.trees import broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
 __all__ = ["VmapInfo", "batch_of", "call_members", "check_support", "inside_vmap"]
 

@@ -121,7 +121,8 @@ def follow(target: TensorBase, source: Any) -> None:
     while type(mine) is Batched and type(source) is Batched and mine.level is source.level:
         if isinstance(mine.inside, TensorBase):
             return
-        if isinstance(source.inside, TensorBase):
+        deeper = type(source.inside) is Batched and type(mine.inside) is not Batched
+        if deeper or isinstance(source.inside, TensorBase):
             mine.inside = wrap(mine.inside)
             break
         mine, source = mine.inside, source.inside

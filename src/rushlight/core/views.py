@@ -54,11 +54,9 @@ def look(x: Any, ops: tuple[Op, ...]) -> Any:
 def look_at(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""
     raw = x.array
+    profile: Any = slots.profile if state.active != 0 else None  # asked once: it may end meanwhile
     try:
-        if state.active != 0 and slots.profile is not None:
-            y = slots.profile(op, (raw,))
-        else:
-            y = op.forward(raw)
+        y = op.forward(raw) if profile is None else profile(op, (raw,))
     except Exception as error:
         raise op.explain(error, (raw,)) from None
     t = wrap_as(y, x.memory)
@@ -73,10 +71,15 @@ def look_at(op: Any, x: TensorBase) -> Any:
 def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
     """Apply a view op with several outputs (`unbind`, `split`): `parts` are the single views
     that lead to each output, `op` is the one node they share."""
+    profile: Any = slots.profile if state.active != 0 else None
+    if profile is None:
+        shown = [part.forward(x.array) for part in parts]
+    else:
+        shown = profile(op, (x.array,), lambda raw: [part.forward(raw) for part in parts])
     results: list[TensorBase] = []
-    for part in parts:
-        t = wrap_as(part.forward(x.array), x.memory)
-        _attach(part, x, t, "multi-output")
+    for k in range(len(parts)):
+        t = wrap_as(shown[k], x.memory)
+        _attach(parts[k], x, t, "multi-output")
         results.append(t)
     if results and asks(x):
         _record(op, tuple(results), x, [(t.array.shape, t.array.dtype) for t in results])

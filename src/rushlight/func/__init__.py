@@ -15,10 +15,9 @@ tensor([1., 1., 1.])
 
 from __future__ import annotations
 
-from rushlight.func.forward import jacfwd, jvp
+from rushlight.func.forward import hessian, jacfwd, jvp
 from rushlight.func.modules import functional_call, stack_module_state
 from rushlight.func.reverse import grad, grad_and_value, jacrev, linearize, vjp
-from rushlight.func.second import hessian
 from rushlight.func.batching import vmap
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays.batched import Batched
-from rushlight.core.batches import BatchLevel, interesting, plain_inside
+from rushlight.core.batches import BatchLevel, as_recorded, interesting, plain_inside
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.levels import close_level, innermost, open_level
 from rushlight.ops.table import functions
@@ -146,9 +146,12 @@ def over_batch(
     batch = BatchLevel(size, randomness, tracked)
     level = open_level("vmap", batch)
     try:
-        inside = [
-            x if d is None else wrap(Batched(x, batch)) for x, d in zip(fronts, dims, strict=True)
-        ]
+        inside: list[Any] = []
+        for x, d in zip(fronts, dims, strict=True):
+            if d is not None:
+                given, x = x, wrap(Batched(as_recorded(x, batch), batch))
+                level.give(given, x)
+            inside.append(x)
         found = func(*tree_unflatten(inside, spec), **kwargs)
     finally:
         close_level(level)

@@ -1,25 +1,33 @@
-"""Derivatives forward: `jvp` and `jacfwd`. Tangents travel beside the values (`core.tangents`)."""
+"""Derivatives forward: `jvp`, `jacfwd`, `hessian`. Tangents travel beside the values
+(`core.tangents`)."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from rushlight.autograd.forward_ad import dual_at, enter_jvp_level, primal_at, tangent_at
 from rushlight.core.graph import TensorBase
 from rushlight.core.levels import close_level, open_level
-from rushlight.func.reverse import basis, check_aux, check_real, chosen, replaced, split_aux
-from rushlight.func.tracking import at_level, plain
+from rushlight.func.arguments import (
+    Argnums,
+    Function,
+    check_real,
+    chosen,
+    differentiable,
+    replaced,
+    split_aux,
+)
 from rushlight.func.batching import vmap
+from rushlight.func.reverse import basis, jacrev
+from rushlight.func.tracking import at_level, plain
 from rushlight.ops.table import functions
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["jacfwd", "jvp"]
+__all__ = ["hessian", "jacfwd", "jvp"]
 
-Argnums = int | tuple[int, ...]
-Function = Callable[..., Any]
-WHO = "jvp(f, primals, tangents)"
+WHO: Final = "jvp(f, primals, tangents)"
 
 
 def jvp(
@@ -28,13 +36,17 @@ def jvp(
     """The value of `func` at `primals`, and its derivative along `tangents`.
 
     Both arguments are tuples: `func(*primals)` must be valid. With `strict` a function that does
-    not depend on its inputs is an error; otherwise its derivative is zero.
+    not depend on its inputs is an error; otherwise its derivative is zero. With `has_aux`, also what
+    `func` gave beside its output.
 
     >>> import rushlight as torch
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(2.),))
     (tensor(0.), tensor(2.))
     """
-    check_primals(primals, tangents)
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"{WHO}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
     flat, spec = tree_flatten(primals)
     directions, other = tree_flatten(tangents)
     if spec != other:
@@ -45,36 +57,53 @@ def jvp(
         )
     check_tensors(flat, "primals")
     check_tensors(directions, "tangents")
-    output, along, aux = pushed(func, flat, spec, directions, strict, has_aux)
+    output, along, aux = pushed(
+        lambda xs: func(*tree_unflatten(xs, spec)), flat, directions, strict, has_aux
+    )
     return (output, along, aux) if has_aux else (output, along)
 
 
-def pushed(
-    func: Function, flat: list[Any], spec: Any, directions: list[Any], strict: bool, has_aux: bool
-) -> tuple[Any, Any, Any]:
-    """Value, derivative along the directions, and auxiliary value."""
+def check_tensors(flat: list[Any], what: str) -> None:
+    if not flat:
+        raise RuntimeError(f"{WHO}: Expected {what} to contain at least one Tensor.")
     for x in flat:
-        if x.array.dtype.kind not in "fcVW":
-            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
+        if not isinstance(x, TensorBase):
+            raise RuntimeError(
+                f"{WHO}: Expected {what} to only contain Tensors, got {type(x)}"
+            )
+
+
+def pushed(
+    call: Callable[[list[Any]], Any], flat: list[Any], directions: list[Any], strict: bool,
+    has_aux: bool,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """What a function of a list of tensors gives, its derivative along the directions, and the
+    auxiliary value."""
+    for what, xs in (("primal", flat), ("tangent", directions)):
+        for x in xs:
+            if not differentiable(x):
+                raise ValueError(
+                    f"Expected {what} to be floating point or complex, but got: {x.dtype}"
+                )
     level = open_level("jvp")
     try:
         for x in flat:
-            level.given.add(id(x.memory))
+            level.give(x, x)
         flat = [at_level(x, level) for x in flat]
-        inner = enter_jvp_level()
+        inner = level.forward = enter_jvp_level()
         try:
-            duals = [dual_at(x, inner, t) for x, t in zip(flat, directions, strict=True)]
-            found = func(*tree_unflatten(duals, spec))
+            found = call([dual_at(x, inner, t) for x, t in zip(flat, directions, strict=True)])
             aux: Any = None
             if has_aux:
                 found, aux = split_aux(found, WHO)
-                check_aux(aux)
             values, out_spec = tree_flatten(found)
-            check_outputs(values)
+            check_outputs(values, found)
             slopes = [slope_of(y, inner, strict) for y in values]
-            values = [primal_at(y, inner) for y in values]
             flat_aux, aux_spec = tree_flatten(aux)
-            rest = [primal_at(y, inner) if isinstance(y, TensorBase) else y for y in flat_aux]
+            values, rest = [
+                [primal_at(y, inner) if isinstance(y, TensorBase) else y for y in ys]
+                for ys in (values, flat_aux)
+            ]
         finally:
             inner.close()
     finally:
@@ -84,6 +113,19 @@ def pushed(
         tree_unflatten(slopes, out_spec),
         tree_unflatten(rest, aux_spec),
     )
+
+
+def check_outputs(values: list[Any], found: Any) -> None:
+    if not values or found is None:
+        raise RuntimeError(
+            f"{WHO}: Expected f to be a function that has non-empty output (got output = {values})"
+        )
+    for y in values:
+        if not isinstance(y, TensorBase):
+            raise RuntimeError(
+                f"{WHO}: expected f(*primals) to return only tensors, got unsupported type "
+                f"{type(y)}"
+            )
 
 
 def slope_of(y: Any, level: Any, strict: bool) -> Any:
@@ -99,33 +141,7 @@ def slope_of(y: Any, level: Any, strict: bool) -> Any:
     return functions["zeros_like"](plain(y))
 
 
-def check_primals(primals: Any, tangents: Any) -> None:
-    if not isinstance(primals, tuple):
-        raise RuntimeError(
-            f"{WHO}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
-        )
-    flat, _ = tree_flatten(primals)
-    if not any(isinstance(x, TensorBase) for x in flat):
-        raise RuntimeError(f"{WHO}: Expected primals to contain at least one Tensor.")
-
-
-def check_tensors(flat: list[Any], what: str) -> None:
-    for x in flat:
-        if not isinstance(x, TensorBase):
-            raise RuntimeError(
-                f"{WHO}: Expected {what} to be a tuple of Tensors, got unsupported type {type(x)}"
-            )
-
-
-def check_outputs(values: list[Any]) -> None:
-    for y in values:
-        if not isinstance(y, TensorBase):
-            raise RuntimeError(
-                f"{WHO}: expected f(*primals) to return only tensors, got unsupported type "
-                f"{type(y)}"
-            )
-
-
+# --- Jacobians ------------------------------------------------------------------------------------
 def jacfwd(
     func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Function:
@@ -140,40 +156,46 @@ def jacfwd(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = chosen(args, argnums)
-        check_real(given, "jacfwd")
+        check_real(given, "jacfwd", "inputs")
         flat, spec = tree_flatten(given)
         check_tensors(flat, "primals")
 
-        def inner(leaves: Any) -> Any:
-            return func(*replaced(args, argnums, leaves), **kwargs)
+        def call(leaves: list[Any]) -> Any:
+            return func(*replaced(args, argnums, tree_unflatten(leaves, spec)), **kwargs)
 
         def along(*directions: Any) -> Any:
-            _, slopes, aux = pushed(
-                lambda *leaves: inner(tree_unflatten(list(leaves), spec)),
-                flat, tree_of(flat), list(directions), False, has_aux,
-            )  # fmt: skip
+            output, slopes, aux = pushed(call, flat, list(directions), False, has_aux)
+            check_real(output, "jacfwd", "outputs")
             return slopes, aux
 
-        columns, aux = vmap(along, out_dims=(0, None) if has_aux else (0, None), randomness=randomness)(
-            *basis(flat)
-        )
+        columns, aux = vmap(along, out_dims=(0, None), randomness=randomness)(*basis(flat))
         outs, out_spec = tree_flatten(columns)
-        found: list[Any] = []
-        for rows in outs:
-            shape = tuple(rows.shape[1:])
-            parts: list[Any] = []
-            start = 0
-            for x in flat:
-                count = x.numel()
-                block = functions["movedim"](functions["narrow"](rows, 0, start, count), 0, -1)
-                parts.append(functions["reshape"](block, (*shape, *x.shape)))
-                start += count
-            found.append(tree_unflatten(parts, spec))
-        result = tree_unflatten(found, out_spec)
-        return (result, aux) if has_aux else result
+        blocks = [tree_unflatten(split(y, flat), spec) for y in outs]
+        jacobian = tree_unflatten(blocks, out_spec)
+        return (jacobian, aux) if has_aux else jacobian
 
     return wrapper
 
 
-def tree_of(flat: list[Any]) -> Any:
-    return tree_flatten(tuple(flat))[1]
+def split(columns: Any, flat: list[Any]) -> list[Any]:
+    """The derivatives of one output, a batch of them, as one tensor an input."""
+    shape = tuple(columns.shape[1:])
+    found: list[Any] = []
+    start = 0
+    for x in flat:
+        block = functions["narrow"](columns, 0, start, x.numel())
+        block = functions["movedim"](block, 0, -1)
+        found.append(functions["reshape"](block, (*shape, *x.shape)))
+        start += x.numel()
+    return found
+
+
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """A function that computes the Hessian of `func`, forward over backward.
+
+    >>> import rushlight as torch
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

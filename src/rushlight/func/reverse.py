@@ -1,129 +1,132 @@
-"""Derivatives backward: `grad`, `grad_and_value`, `vjp`, `linearize`, `jacrev`."""
+"""Derivatives backward: `grad`, `grad_and_value`, `vjp`, `linearize`, `jacrev`.
+
+Each runs its function once inside a level of its own (`Trace`), and then goes back through it
+(`Trace.pull`) once, several times, or with a batch of cotangents.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core import engine
 from rushlight.core.engine import Target
 from rushlight.core.graph import TensorBase, asks, wrap
-from rushlight.core.levels import close_level, open_level
+from rushlight.core.levels import close_level, leads_outside, open_level
 from rushlight.core.modes import grad_enabled
-from rushlight.core.packed import saving_now
-from rushlight.core.record import normal
-from rushlight.func.tracking import Source, plain, reaches_outside, released, root_of, track
+from rushlight.core.packed import Saving, saving_now
+from rushlight.core.record import normal, slots
+from rushlight.func.arguments import (
+    Argnums,
+    Function,
+    check_real,
+    chosen,
+    differentiable,
+    replaced,
+    split_aux,
+)
 from rushlight.func.batching import vmap
+from rushlight.func.tracking import end_of, plain, records_of, released, track
 from rushlight.ops.table import functions
-from rushlight.utils._pytree import (
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_structure,
-    tree_unflatten,
-    treespec_pprint,
+from rushlight.utils._pytree import tree_flatten, tree_unflatten, treespec_pprint
+
+__all__ = ["basis", "grad", "grad_and_value", "jacrev", "linearize", "vjp"]
+
+NO_HOOKS: Final = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
+    "issue with your use case."
 )
 
-__all__ = ["chosen", "grad", "grad_and_value", "jacrev", "linearize", "replaced", "vjp"]
 
-Argnums = int | tuple[int, ...]
-Function = Callable[..., Any]
+# --- there and back -------------------------------------------------------------------------------
+class Trace:
+    """A function that ran inside a level of its own: what it gave, and the way back.
+
+    `call(tree)` is the function of the inputs, a tree of tensors; `check(found)` refuses what is no
+    output to differentiate; `who` is the transform's name in errors about the auxiliary value.
+    """
+
+    def __init__(
+        self, call: Callable[[Any], Any], inputs: Any, check: Callable[[Any], None],
+        has_aux: bool, who: str,
+    ) -> None:  # fmt: skip
+        refuse_hooks()
+        flat, self.in_spec = tree_flatten(inputs)
+        self.level = open_level("grad")
+        try:
+            assert self.level.mode is not None
+            self.level.mode.saving = Saving(None, None, NO_HOOKS, None)
+            self.sources = [track(x, self.level) for x in flat]
+            found = call(tree_unflatten([s.leaf for s in self.sources], self.in_spec))
+            aux: Any = None
+            if has_aux:
+                found, aux = split_aux(found, who)
+            check(found)
+            self.flat, self.spec = tree_flatten(found)
+            flat_aux, aux_spec = tree_flatten(aux)
+            self.ends = [end_of(y) for y in self.flat]
+            roots = [*self.ends, *[end_of(y) for y in flat_aux]]
+            self.outside = self.level.recording and leads_outside(roots, self.level)
+            seen = self.released([*self.flat, *flat_aux], self.outside)
+        finally:
+            close_level(self.level)
+        self.output = tree_unflatten(seen[: len(self.flat)], self.spec)
+        self.aux = tree_unflatten(seen[len(self.flat) :], aux_spec)
+
+    def released(self, tensors: list[Any], outside: bool) -> list[Any]:
+        return released(tensors, self.sources, self.level, outside)
+
+    def pull(self, cotangents: list[Any], keep: bool, create: bool | None) -> Any:
+        """The product of cotangents, one an output, with the Jacobian: a tree like the inputs.
+
+        `create` says whether it is to be recorded; None: where somebody may ask for that.
+        """
+        if create is None:
+            create = grad_enabled()
+        create = create and (self.outside or any(map(leaves_traces, cotangents)))
+        starts = [
+            (end, int(y.index), g)
+            for end, y, g in zip(self.ends, self.flat, cotangents, strict=True)
+            if end is not None
+        ]
+        targets = [Target(s.node, 0) for s in self.sources]
+        if starts:
+            tensors = create or engine.with_tangents()
+            engine.backward(
+                [end for end, _, _ in starts],
+                [nr for _, nr, _ in starts],
+                [g if tensors else g.array for _, _, g in starts],
+                keep, create, targets, False, None, slots.batches != 0 and self.level.recording,
+            )  # fmt: skip
+        grads = self.released([as_tensor(t.grad) for t in targets], create)
+        made = [
+            functions["zeros_like"](plain(s.x)) if g is None else handed_on(g, cotangents)
+            for s, g in zip(self.sources, grads, strict=True)
+        ]
+        return tree_unflatten(made, self.in_spec)
 
 
-# --- arguments ------------------------------------------------------------------------------------
-def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
-    """The arguments that derivatives are taken of: one, or a tuple."""
-    if isinstance(argnums, int):
-        return args[place(argnums, len(args))]
-    if not isinstance(argnums, tuple):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    if not argnums:
-        raise RuntimeError("argnums must be non-empty")
-    if not all(isinstance(a, int) for a in argnums):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    places = [place(a, len(args)) for a in argnums]
-    if len(set(places)) != len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return tuple([args[a] for a in places])
+def as_tensor(g: Any) -> Any:
+    return g if g is None or isinstance(g, TensorBase) else wrap(normal(g))
 
 
-def place(argnum: int, count: int) -> int:
-    if not -count <= argnum < count:
-        raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
-    return argnum % count
+def handed_on(g: Any, cotangents: list[Any]) -> Any:
+    """A gradient; if it is a cotangent that was given, that very tensor."""
+    return next((x for x in cotangents if g.array is x.array), g)
 
 
-def replaced(args: tuple[Any, ...], argnums: Any, new: Any) -> tuple[Any, ...]:
-    """The arguments with those of `argnums` exchanged."""
-    out = list(args)
-    if isinstance(argnums, int):
-        out[argnums] = new
-    else:
-        for a, value in zip(argnums, new, strict=True):
-            out[a] = value
-    return tuple(out)
+def leaves_traces(g: Any) -> bool:
+    """Whether somebody wants derivatives of a cotangent, or of its tangents."""
+    return asks(g) or any(r.value is not None and asks(r.value) for r in records_of(g))
 
 
-def check_hooks() -> None:
+def refuse_hooks() -> None:
     """Saved-tensor hooks would see values of a level that is gone when they are called."""
     saving = saving_now()
     if saving is not None and saving.pack is not None:
-        raise RuntimeError(
-            "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please "
-            "open an issue with your use case."
-        )
-
-
-def tracked(tree: Any, level: Any) -> tuple[list[Source], Any]:
-    """The tensors of a tree as inputs of a level, and the tree of their leaves."""
-    flat, spec = tree_flatten(tree)
-    sources = [track(x, level) for x in flat]
-    return sources, tree_unflatten([s.leaf for s in sources], spec)
-
-
-def split_aux(found: Any, who: str) -> tuple[Any, Any]:
-    """Output and auxiliary value of a function that gives both."""
-    if not (isinstance(found, tuple) and len(found) == 2):
-        raise RuntimeError(
-            f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True"
-        )
-    return found
-
-
-def check_aux(aux: Any) -> None:
-    for x in tree_leaves(aux):
-        if not isinstance(x, TensorBase):
-            raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
-
-
-# --- the pass -------------------------------------------------------------------------------------
-def pull(
-    outputs: list[Any], cotangents: list[Any], targets: list[Target], keep: bool, create: bool,
-    sources: list[Source],
-) -> list[Any]:  # fmt: skip
-    """Gradients of the targets (None where nothing arrives): tensors, recorded if `create`."""
-    starts = [(root_of(y, sources), y, g) for y, g in zip(outputs, cotangents, strict=True)]
-    starts = [(end, y, g) for end, y, g in starts if end is not None]
-    if not starts:
-        return [None] * len(targets)
-    tensors = create or engine.with_tangents()
-    engine.backward(
-        [end for end, _, _ in starts],
-        [int(y.index) if not any(y is s.leaf for s in sources) else 0 for _, y, _ in starts],
-        [g if tensors else g.array for _, _, g in starts],
-        keep, create, targets, False, None, True,
-    )  # fmt: skip
-    found: list[Any] = []
-    for t in targets:
-        g = t.grad
-        found.append(g if g is None or isinstance(g, TensorBase) else wrap(normal(g)))
-    return found
-
-
-def zeros_for(x: Any) -> Any:
-    return functions["zeros_like"](plain(x))
+        raise RuntimeError(NO_HOOKS)
 
 
 # --- grad -----------------------------------------------------------------------------------------
@@ -144,14 +147,16 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        gradient, value = gradient_and_value(func, argnums, has_aux, args, kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        gradient, trace = gradient_of(func, argnums, has_aux, args, kwargs)
+        return (gradient, trace.aux) if has_aux else gradient
 
     return wrapper
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that computes the gradient of `func` and its value: `(gradient, value)`.
+
+    With `has_aux` it gives `(gradient, (value, aux))`.
 
     >>> import rushlight as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.))
@@ -160,42 +165,21 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return gradient_and_value(func, argnums, has_aux, args, kwargs)
+        gradient, trace = gradient_of(func, argnums, has_aux, args, kwargs)
+        return gradient, ((trace.output, trace.aux) if has_aux else trace.output)
 
     return wrapper
 
 
-def gradient_and_value(
+def gradient_of(
     func: Function, argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, Any]:
-    check_hooks()
+) -> tuple[Any, Trace]:
+    def call(given: Any) -> Any:
+        return func(*replaced(args, argnums, given), **kwargs)
+
     given = chosen(args, argnums)
-    level = open_level("grad")
-    try:
-        sources, leaves = tracked(given, level)
-        found = func(*replaced(args, argnums, leaves), **kwargs)
-        aux: Any = None
-        if has_aux:
-            found, aux = split_aux(found, "grad_and_value(f)(*args)")
-            check_aux(aux)
-        check_scalar(found)
-        outside = level.recording and reaches_outside([found, *tree_leaves(aux)], sources)
-        targets = [Target(s.leaf, 0) for s in sources]
-        start = one_like(found)
-        grads = pull([found], [start], targets, outside, outside, [])
-        flat_aux, aux_spec = tree_flatten(aux)
-        results = released([found, *grads, *flat_aux], sources, outside)
-    finally:
-        close_level(level)
-    value = results[0]
-    gradients = [
-        zeros_for(s.x) if g is None else g
-        for s, g in zip(sources, results[1 : 1 + len(sources)], strict=True)
-    ]
-    gradient = tree_unflatten(gradients, tree_structure(given))
-    if not has_aux:
-        return gradient, value
-    return gradient, (value, tree_unflatten(results[1 + len(sources) :], aux_spec))
+    trace = Trace(call, given, check_scalar, has_aux, "grad_and_value(f)(*args)")
+    return trace.pull([one_like(trace.flat[0])], trace.outside, trace.outside), trace
 
 
 def one_like(y: Any) -> Any:
@@ -228,72 +212,26 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> vjp_fn(torch.tensor([1., 2.]))
     (tensor([1., 2.]),)
     """
-    output, vjp_fn, aux = pulled(func, primals, has_aux)
-    several = len(primals) != 1
+    trace = Trace(lambda xs: func(*xs), primals, check_outputs, has_aux, "vjp(f, *primals)")
 
-    def call(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        return vjp_fn(cotangents, retain_graph, create_graph)
-
-    del several
-    return (output, call, aux) if has_aux else (output, call)
-
-
-def pulled(func: Function, primals: Any, has_aux: bool) -> tuple[Any, Function, Any]:
-    """Output, its product with cotangents as a function, and the auxiliary value."""
-    check_hooks()
-    level = open_level("grad")
-    try:
-        sources, leaves = tracked(primals, level)
-        found = func(*leaves)
-        aux: Any = None
-        if has_aux:
-            found, aux = split_aux(found, "vjp(f, *primals)")
-            check_aux(aux)
-        flat, spec = tree_flatten(found)
-        check_outputs(flat, found)
-        flat_aux, aux_spec = tree_flatten(aux)
-        outside = level.recording and reaches_outside([*flat, *flat_aux], sources)
-        ends = [root_of(y, sources) for y in flat]
-        results = released([*flat, *flat_aux], sources, outside)
-    finally:
-        close_level(level)
-    output = tree_unflatten(results[: len(flat)], spec)
-    primal_spec = tree_structure(primals)
-
-    def vjp_fn(cotangents: Any, retain_graph: bool, create_graph: bool | None) -> Any:
-        given, given_spec = tree_flatten(cotangents)
-        if given_spec != spec:
+    def vjp_fn(
+        cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
+    ) -> Any:
+        given, spec = tree_flatten(cotangents)
+        if spec != trace.spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
-                f"outputs to the function. cotangents: {treespec_pprint(given_spec)}, primal "
-                f"output: {treespec_pprint(spec)}"
+                f"outputs to the function. cotangents: {treespec_pprint(spec)}, primal output: "
+                f"{treespec_pprint(trace.spec)}"
             )
-        for i, (y, g) in enumerate(zip(flat, given, strict=True)):
-            check_cotangent(i, y, g)
-        create = grad_enabled() if create_graph is None else create_graph
-        create = create and (outside or any(asks(g) for g in given))
-        targets = [Target(s.node, 0) for s in sources]
-        starts = [(e, y, g) for e, y, g in zip(ends, flat, given, strict=True) if e is not None]
-        grads: list[Any] = [None] * len(sources)
-        if starts:
-            tensors = create or engine.with_tangents()
-            engine.backward(
-                [e for e, _, _ in starts],
-                [0 if any(y is s.leaf for s in sources) else int(y.index) for _, y, _ in starts],
-                [g if tensors else g.array for _, _, g in starts],
-                retain_graph, create, targets, False, None, True,
-            )  # fmt: skip
-            grads = [t.grad for t in targets]
-        made = [
-            zeros_for(s.x) if g is None else g if isinstance(g, TensorBase) else wrap(normal(g))
-            for s, g in zip(sources, grads, strict=True)
-        ]
-        return tree_unflatten(made, primal_spec)
+        given = [cotangent(i, y, g) for i, (y, g) in enumerate(zip(trace.flat, given, strict=True))]
+        return trace.pull(given, retain_graph, create_graph)
 
-    return output, vjp_fn, tree_unflatten(results[len(flat) :], aux_spec)
+    return (trace.output, vjp_fn, trace.aux) if has_aux else (trace.output, vjp_fn)
 
 
-def check_outputs(flat: list[Any], found: Any) -> None:
+def check_outputs(found: Any) -> None:
+    flat, _ = tree_flatten(found)
     if not flat or found is None:
         raise RuntimeError(
             "vjp(f, *primals): Expected f to be a function that has non-empty output (got output = "
@@ -305,21 +243,37 @@ def check_outputs(flat: list[Any], found: Any) -> None:
                 "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported "
                 f"type {type(y)}"
             )
-        if y.array.dtype.kind not in "fcVW":
+    for y in flat:
+        if not differentiable(y):
             raise RuntimeError(
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
-                f"Tensor with dtype {y.dtype}"  # type: ignore[attr-defined]
+                f"Tensor with dtype {y.dtype}"
             )
 
 
-def check_cotangent(i: int, y: Any, g: Any) -> None:
-    if tuple(g.shape) != tuple(y.shape):
+def cotangent(i: int, y: Any, g: Any) -> Any:
+    """A cotangent that was given for output `y`; None stands for the 1 of a scalar."""
+    if g is None:
+        if y.array.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        return one_like(y)
+    if not isinstance(g, TensorBase):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if g.array.shape != y.array.shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "  # type: ignore[attr-defined]
             f"shape of {y.shape}."
         )
+    if g.array.dtype.kind != y.array.dtype.kind and "c" in (g.array.dtype.kind, y.array.dtype.kind):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "  # type: ignore[attr-defined]
+            f"dtype of {y.dtype}."
+        )
+    return g if g.array.dtype == y.array.dtype else v.cast(g, y.array.dtype)
 
 
+# --- linearize ------------------------------------------------------------------------------------
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of `func` at `primals`, and its linear part there: a function of tangents, which
     does not call `func` again.
@@ -329,31 +283,36 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     >>> along(torch.tensor([1., 1.]))
     tensor([2., 4.])
     """
-    output, vjp_fn, _ = pulled(func, primals, False)
-    flat, spec = tree_flatten(output)
-    flat_in, spec_in = tree_flatten(primals)
-    zeros = [functions["zeros_like"](plain(y)) for y in flat]
+    flat, spec = tree_flatten(primals)
+    for x in flat:
+        if isinstance(x, TensorBase) and not differentiable(x):
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")  # type: ignore[attr-defined]
+    trace = Trace(lambda xs: func(*xs), primals, check_outputs, False, "linearize")
     # g -> J'g is linear, so its own derivative is J: taken once, at a g of zeros
-    _, along, _ = pulled(
-        lambda *gs: vjp_fn(tree_unflatten(list(gs), spec), True, True), tuple(zeros), False
-    )
+    zeros = [functions["zeros_like"](plain(y)) for y in trace.flat]
+    back = Trace(lambda gs: trace.pull(gs, True, True), zeros, check_outputs, False, "linearize")
 
     def jvp_fn(*tangents: Any) -> Any:
         given, given_spec = tree_flatten(tangents)
-        if given_spec != spec_in:
+        if given_spec != spec:
             raise RuntimeError(
-                f"Expected the tangents {given_spec} to have the same argspec as the primals "
-                f"{spec_in}"
+                f"Expected the tangents {given_spec} to have the same argspec as the primals {spec}"
             )
-        for i, (t, x) in enumerate(zip(given, flat_in, strict=True)):
-            if t.shape != x.shape:
-                raise RuntimeError(
-                    f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape "
-                    f"{x.shape} of the corresponding primal."
-                )
-        return tree_unflatten(list(along(tangents, True, None)), spec)
+        for i, (t, x) in enumerate(zip(given, flat, strict=True)):
+            check_tangent(i, t, x)
+        return tree_unflatten(back.pull(given, True, None), trace.spec)
 
-    return output, jvp_fn
+    return trace.output, jvp_fn
+
+
+def check_tangent(i: int, t: Any, x: Any) -> None:
+    for what in ("shape", "device", "dtype"):
+        have, want = getattr(t, what), getattr(x, what)
+        if have != want:
+            raise RuntimeError(
+                f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} "
+                f"{want} of the corresponding primal."
+            )
 
 
 # --- jacrev ---------------------------------------------------------------------------------------
@@ -374,54 +333,41 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def call(given: Any) -> Any:
+            return func(*replaced(args, argnums, given), **kwargs)
+
         given = chosen(args, argnums)
-        check_real(given, "jacrev")
-        flat_in, spec_in = tree_flatten(given)
-
-        def inner(*leaves: Any) -> Any:
-            return func(*replaced(args, argnums, tree_unflatten(list(leaves), spec_in)), **kwargs)
-
-        output, vjp_fn, aux = pulled(inner, tuple(flat_in), has_aux)
-        flat, spec = tree_flatten(output)
-        rows = vmap(lambda *gs: vjp_fn(tree_unflatten(list(gs), spec), True, None),
-                    chunk_size=chunk_size)(*basis(flat))  # fmt: skip
-        parts: list[list[Any]] = []  # of each output, one an input
+        check_real(given, "jacrev", "inputs")
+        trace = Trace(call, given, check_outputs, has_aux, "vjp(f, *primals)")
+        check_real(trace.output, "jacrev", "outputs")
+        rows = vmap(lambda *gs: trace.pull(list(gs), True, None), chunk_size=chunk_size)
+        found, spec = tree_flatten(rows(*basis(trace.flat)))
+        parts: list[Any] = []  # of each output, a tree like the inputs
         start = 0
-        for y in flat:
-            count = y.numel()
-            parts.append([
-                functions["reshape"](functions["narrow"](r, 0, start, count), (*y.shape, *x.shape))
-                for r, x in zip(rows, flat_in, strict=True)
-            ])  # fmt: skip
-            start += count
-        found = tree_unflatten([tree_unflatten(p, spec_in) for p in parts], spec)
-        return (found, aux) if has_aux else found
+        for y in trace.flat:
+            blocks = [block(r, start, y, s.x) for r, s in zip(found, trace.sources, strict=True)]
+            parts.append(tree_unflatten(blocks, spec))
+            start += y.numel()
+        jacobian = tree_unflatten(parts, trace.spec)
+        return (jacobian, trace.aux) if has_aux else jacobian
 
     return wrapper
 
 
-def check_real(tree: Any, name: str) -> None:
-    for i, x in enumerate(tree_leaves(tree)):
-        if isinstance(x, TensorBase) and x.array.dtype.kind == "c":
-            raise RuntimeError(
-                f"{name}: Expected all inputs to be real but received complex tensor at flattened "
-                f"input idx: {i}"
-            )
+def block(rows: Any, start: int, y: Any, x: Any) -> Any:
+    """The derivative of output `y` by input `x`, whose rows begin at `start`."""
+    part = functions["narrow"](rows, 0, start, y.numel())
+    return functions["reshape"](part, (*y.shape, *x.shape))
 
 
 def basis(flat: list[Any]) -> tuple[Any, ...]:
     """For each of several tensors, a batch of its shape: together the unit vectors of them all."""
     total = sum(y.numel() for y in flat)
-    eye = functions["eye"]
     found: list[Any] = []
     start = 0
     for y in flat:
-        count = y.numel()
-        block = eye(total, dtype=y.dtype, device=y.device)
-        part = functions["narrow"](block, 1, start, count)
+        eye = functions["eye"](total, dtype=y.dtype, device=y.device)
+        part = functions["narrow"](eye, 1, start, y.numel())
         found.append(functions["reshape"](part, (total, *y.shape)))
-        start += count
+        start += y.numel()
     return tuple(found)
-
-
-_ = tree_map

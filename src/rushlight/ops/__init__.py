@@ -6,7 +6,18 @@ matter: a file imports what it builds on. Files follow the families; see `docs/a
 
 import importlib
 import os
+import typing
 
 for _file in sorted(os.listdir(os.path.dirname(__file__))):
     if _file.endswith(".py") and _file != "__init__.py":
         importlib.import_module(f"{__name__}.{_file[:-3]}")
+
+# The operators of users, by namespace: `torch.ops.mylib`. Filled by `rushlight.library`.
+namespaces: dict[str, typing.Any] = {}
+
+if not typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> typing.Any:
+        if name not in namespaces:
+            raise AttributeError(f"module 'torch.ops' has no attribute {name!r}")
+        return namespaces[name]

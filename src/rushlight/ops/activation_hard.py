@@ -32,6 +32,8 @@ class Hardtanh(Piecewise):
     def check(self, common: Any) -> None:
         if common is dtypes.bool_:
             raise RuntimeError("Bool inputs not supported for hardtanh")
+        if common.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
 
     def forward(self, x: Any) -> Any:
         return minimum(maximum(x, self.min_val), self.max_val)
@@ -147,8 +149,9 @@ class Threshold(Piecewise):
         self.value = value
 
     def check(self, common: Any) -> None:
-        if common is dtypes.bool_:
-            raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
+        if common is dtypes.bool_ or common.is_complex:
+            kind = common.scalar_type
+            raise NotImplementedError(f"\"threshold_cpu\" not implemented for '{kind}'")
 
     def forward(self, x: Any) -> Any:
         return where(x <= self.threshold, self.value, x)

@@ -11,7 +11,7 @@ from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import slots
 from rushlight.ops.activation_parts import Activation, Piecewise, act
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.contract import shared
 from rushlight.ops.run import run_inplace
 from rushlight.ops.table import function, op
@@ -29,6 +29,8 @@ class Relu(Piecewise):
     def check(self, common: Any) -> None:
         if common is dtypes.bool_:
             raise RuntimeError("Boolean inputs not supported for relu")
+        if common.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
 
     def forward(self, x: Any) -> Any:
         return maximum(x, 0)
@@ -226,6 +228,8 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return act("rrelu", shared(RreluEval, (lower + upper) / 2), input, inplace)
+    if is_batched(input):
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     host = to_host(input.array)
     below = host <= 0
     drawn = full(host, (int(below.sum()),), 0, dtypes.float64.numpy)

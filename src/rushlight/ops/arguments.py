@@ -5,18 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rushlight.arrays.batched import Batched, outer
 from rushlight.core.graph import TensorBase
 from rushlight.errors import dim_out_of_range
 
 __all__ = [
-    "axes_of", "expect_tensor", "from_end", "ints", "one_dim", "one_int", "raw_dtype", "some_dims",
-    "tuple_of_ints",
+    "axes_of", "expect_tensor", "from_end", "ints", "is_batched", "levels_of", "one_dim", "one_int",
+    "raw_dtype", "some_dims", "tuple_of_ints", "varies",
 ]  # fmt: skip
 
 
 def raw_dtype(x: Any) -> Any:
     """The raw dtype of an array or a tensor."""
     return x.array.dtype if isinstance(x, TensorBase) else x.dtype
+
+
+def levels_of(array: Any) -> set[Any]:
+    """The levels of `vmap` from member to member of whose batch an array differs."""
+    found: set[Any] = set()
+    while type(array) is Batched:
+        if array.hidden:
+            found.add(array.level)
+        array = outer(array.inside)
+    return found
+
+
+def varies(array: Any) -> bool:
+    """Whether an array differs from member to member of a batch: it cannot be read as one value."""
+    return type(array) is Batched and bool(levels_of(array))
+
+
+def is_batched(x: Any) -> bool:
+    """Whether an argument is a tensor whose values differ from member to member of a batch."""
+    return isinstance(x, TensorBase) and varies(x.array)
 
 
 def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1) -> None:

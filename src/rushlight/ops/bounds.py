@@ -443,7 +443,17 @@ class NanToNum(Elementwise):
         return v.where(v.isnan(x), self.nan, x)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (g * self.partials(x)[0],)
+        return (self.through(g, x),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return self.through(ts[0], xs[0])
+
+    def through(self, g: Any, x: Any) -> Any:
+        """`g` where nothing was replaced, real and imaginary parts each for itself."""
+        if is_complex(x):
+            re, im = v.real(x), v.imag(x)
+            return v.complex_of(self.through(v.real(g), re), self.through(v.imag(g), im))
+        return g * v.cast(v.isfinite(x), raw_dtype(x))
 
     def partials(self, x: Any) -> Any:
         return (v.cast(v.isfinite(x), raw_dtype(x)),)
@@ -452,6 +462,7 @@ class NanToNum(Elementwise):
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
         yield NanToNum(0.0, 1.0, -1.0), draw.real(2, 3)
         yield NanToNum(0.0, 1.0, -1.0), draw.real()
+        yield NanToNum(0.0, 1.0, -1.0), draw.complex(2, 2)
 
 
 @public(inplace=True)

@@ -11,7 +11,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import cupy, device_of
-from rushlight.core.graph import Node, Op, TensorBase, wrap
+from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_as
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.ops.arguments import expect_tensor
@@ -93,7 +93,7 @@ def convert(
 
 def _lies(raw: Any, order: tuple[int, ...]) -> bool:
     """Whether an array already lies in memory in the given order of axes (empty: rows)."""
-    turned = raw.transpose(order) if order else raw
+    turned = v.permute(raw, order) if order else raw
     return bool(turned.flags.c_contiguous)
 
 
@@ -303,7 +303,7 @@ def _constant(like: Any, value: Any, dtype: Any) -> Any:
 
 @word_for("bits")
 def _bits(x: Any, dtype: Any) -> Any:
-    return wrap(v.bits(_raw(x), dtype))
+    return wrap_as(v.bits(_raw(x), dtype), x.memory)
 
 
 def _raw(x: Any) -> Any:

@@ -5,19 +5,30 @@ Op files may import this.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.core.families import Elementwise
+from rushlight.arrays.batched import numbers
+from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, normal
+from rushlight.core.record import apply, binary, normal, slots
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.operands import attach_operator, check_tensors, integral, invalid, is_number
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.members import lined_up
+from rushlight.ops.operands import (
+    attach_operator,
+    check_tensors,
+    integral,
+    invalid,
+    is_number,
+    zeros,
+)
 from rushlight.ops.pointwise import answer_with, check_second, expose_pair, not_implemented
-from rushlight.ops.run import operand, put, result_dtype, run_out
+from rushlight.ops.run import operand, put, result_dtype, run_inplace, run_out
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, methods, op, word_for
 
@@ -41,6 +52,7 @@ class Eq(Compare):
     """Whether elements are equal."""
 
     name, scalar, ordered = "eq", "({0} == {1})", False
+    complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.equal(a, b)
@@ -51,6 +63,7 @@ class Ne(Compare):
     """Whether elements differ."""
 
     name, scalar, ordered = "ne", "({0} != {1})", False
+    complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.not_equal(a, b)
@@ -96,10 +109,42 @@ class Ge(Compare):
         return v.greater_equal(a, b)
 
 
+def _written(cls: Any, number: int) -> Any:
+    """The comparison in place: a float tensor that was overwritten passes on zero gradients."""
+
+    class Written(cls):  # type: ignore[misc]  # the base is a parameter
+        node, differentiable = f"{cls.__name__}Backward{number}", True
+
+        def vjp(self, node: Node, g: Any) -> Any:
+            return zeros(g), zeros(g)
+
+        def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+            return zeros(xs[0])
+
+    return Written()
+
+
+def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
+    """The methods in place of a comparison."""
+    plain = functions[cls.name + "_"]
+    ops = _written(cls, 0), _written(cls, 1)  # PyTorch's nodes, for a number and for a tensor
+
+    @functools.wraps(plain)
+    def write(input: Any, other: Any) -> Any:
+        tensor = isinstance(other, TensorBase)
+        if not tensor:
+            check_second(cls.name + "_", input, other)
+        return run_inplace(ops[tensor], (input, other))
+
+    for name in names:
+        functions[name + "_"] = methods[name + "_"] = write
+
+
 def _expose_compare(cls: Any, word: str, aliases: tuple[str, ...], shown: str) -> None:
     """The function, the operator and the word of a comparison."""
     args = "torch.tensor([1, 2, 3]), 2"
     made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
+    _expose_written(cls, (cls.name, *aliases))
     answer_with(word, made)
 
     # not torch.eq itself: a compared array or foreign object is Python's to answer for
@@ -166,6 +211,12 @@ def allclose(
     True
     """
     check_tensors("allclose", input=input, other=other)
+    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+        raise RuntimeError(
+            "vmap over torch.allclose isn't supported yet. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
+            "Compare with `torch.isclose(a, b).all()`: its answer is a tensor, one a member."
+        )
     return bool(v.everything(isclose(input, other, rtol, atol, equal_nan).array, None, False))
 
 
@@ -180,6 +231,11 @@ def equal(input: Any, other: Any) -> bool:
     True
     """
     check_tensors("equal", input=input, other=other)
+    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+        raise RuntimeError(
+            "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
+            "Compare with `(a == b).all()`: its answer is a tensor, one a member."
+        )
     if input.array.shape != other.array.shape:
         return False
     return bool(v.everything(binary(_EQ, input, other).array, None, False))
@@ -214,10 +270,14 @@ def isin(
             "bool invert = False, Tensor out = None)",
         )  # fmt: skip
     a, b = operand(elements), operand(test_elements)
+    for x in (a, b):
+        if isinstance(x, TensorBase) and is_complex(x):
+            kind = dtypes.of(x.array.dtype).scalar_type
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
     common = result_dtype((a, b)).numpy
-    like = a.array if isinstance(a, TensorBase) else b.array
-    x = v.cast(a.array, common) if isinstance(a, TensorBase) else v.constant(like, a, common)
-    many = v.cast(b.array, common) if isinstance(b, TensorBase) else v.constant(like, b, common)
+    raws = [numbers(t.array) if isinstance(t, TensorBase) else None for t in (a, b)]
+    x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)
+    many = v.constant(raws[0], b, common) if raws[1] is None else v.cast(raws[1], common)
     found = _among(x, v.reshape(many, (-1,)))
     result = normal(v.logical_not(found) if invert else found)
     return wrap(result) if out is None else put(out, result)
@@ -243,6 +303,7 @@ class Where(Op):
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
     params = ("dtype",)
+    align = lined_up
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()

@@ -147,6 +147,7 @@ class ViewAsComplex(ViewOp):
     """Pairs of real numbers, the last dimension, as complex ones."""
 
     name = "view_as_complex"
+    complex_too = False
 
     def forward(self, x: Any) -> Any:
         return v.as_complex(x)
@@ -251,9 +252,8 @@ def _imag_property(self: Any) -> Any:
 
 def _write_part(part: Any) -> Any:
     def write(self: Any, value: Any) -> None:
-        functions["copy_"](part(self), value) if isinstance(value, TensorBase) else part(
-            self
-        ).fill_(value)
+        view = part(self)
+        view.copy_(value) if isinstance(value, TensorBase) else view.fill_(value)
 
     return write
 

@@ -15,10 +15,11 @@ from rushlight.arrays.vocabulary import matrices, narrow_matmul, reshape, swap, 
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.modes import state
-from rushlight.core.record import apply, binary, recording
+from rushlight.core.record import apply, binary, recording, slots
 from rushlight.core.tangents import refuse_out
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.run import put
+from rushlight.ops.members import in_front
+from rushlight.ops.run import put, refuse_batches
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
 
@@ -103,6 +104,7 @@ class Mm(Bilinear):
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
+    align = in_front
 
     def forward(self, a: Any, b: Any) -> Any:
         return matrices(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
@@ -121,7 +123,7 @@ class Mm(Bilinear):
         if a.shape[-1] != b.shape[-2]:
             return RuntimeError(
                 "mat1 and mat2 shapes cannot be multiplied "
-                f"({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+                f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
             )
         return error
 
@@ -139,13 +141,14 @@ class Bmm(Mm):
     """Matrix times matrix, for each of a batch."""
 
     name = "bmm"
+    align = in_front
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         a, b = xs
-        if (a.shape[0], a.shape[2]) != b.shape[:2]:
+        if (a.shape[-3], a.shape[-1]) != b.shape[-3:-1]:
             return RuntimeError(
                 "Expected size for first two dimensions of batch2 tensor to be: "
-                f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+                f"[{a.shape[-3]}, {a.shape[-1]}] but got: [{b.shape[-3]}, {b.shape[-2]}]."
             )
         return error
 
@@ -165,6 +168,7 @@ class Mv(Bilinear):
     inputs = ("self", "vec")
     saves = ("self", "vec")
     reads: ClassVar = {0: ("vec",), 1: ("self",)}
+    align = in_front
 
     def forward(self, a: Any, x: Any) -> Any:
         return mat_vec(a, x)
@@ -191,6 +195,7 @@ class Dot(Bilinear):
     inputs = ("self", "tensor")
     saves = ("self", "tensor")
     reads: ClassVar = {0: ("tensor",), 1: ("self",)}
+    align = in_front
 
     def forward(self, a: Any, b: Any) -> Any:
         return vec_vec(a, b)
@@ -213,6 +218,7 @@ class Vdot(Bilinear):
     """The conjugate of a vector times a vector. Not linear in the first: own rules."""
 
     name = "vdot"
+    align = in_front
 
     def forward(self, a: Any, b: Any) -> Any:
         return vec_vec(conj(a), b)
@@ -310,6 +316,8 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
             "but one of the arguments requires grad."
         )
     refuse_out(name, (*xs, out))
+    if slots.batches != 0:
+        refuse_batches(name, (*xs, out))
     y = compute().array
     if y.dtype != out.array.dtype:
         raise RuntimeError(

@@ -39,6 +39,7 @@ class AddProduct(Op):
     """
 
     params = ("beta", "alpha")
+    complex_too = True
 
     def __init__(self, beta: Any = 1, alpha: Any = 1) -> None:
         super().__init__()

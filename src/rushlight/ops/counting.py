@@ -8,7 +8,8 @@ import math
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.host import asarray, from_host, to_host
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import asarray, from_host
 from rushlight.arrays.vocabulary import (
     SLOT,
     anything,
@@ -16,24 +17,30 @@ from rushlight.arrays.vocabulary import (
     concat,
     contiguous,
     cumsum,
+    equal,
     floor,
     full,
     gather,
     isnan,
+    largest,
     logical_or,
     nonzero,
     not_equal,
     permute,
     pick,
     reshape,
+    smallest,
     sort,
     where,
     window,
 )
 from rushlight.arrays.vocabulary import bincount as count_each
 from rushlight.arrays.vocabulary import searchsorted as place_among
+from rushlight.core.batches import WORDS
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.members import one_by_one
 from rushlight.ops.reducing import not_implemented, single, tensor_of, wide
 from rushlight.ops.run import result_dtype
 from rushlight.ops.table import function, op, public
@@ -64,6 +71,9 @@ class Refused(Op):
 
     def forward(self, x: Any) -> Any:
         return self.result
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return WORDS  # the result is there, batched as it is
 
     def vjp(self, node: Node, g: Any) -> Any:
         raise NotImplementedError(self.reason)
@@ -218,6 +228,12 @@ def _chosen(op: Any, node: type[Refused], input: Any, inverse: bool, counts: boo
     return (values, *[r for r, wanted in zip(others, (inverse, counts)) if wanted])
 
 
+def _refuse_complex(kernel: str, array: Any) -> None:
+    """Complex numbers have no order to look for equal ones in."""
+    if array.dtype.kind == "c":
+        raise not_implemented(kernel, array.dtype)
+
+
 @function()
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
@@ -233,6 +249,7 @@ def unique(
     (tensor([1, 3]), tensor([1, 2]))
     """
     array = tensor_of(input, "unique")
+    _refuse_complex("unique" if dim is None else "unique_dim", array)
     if dim is None:
         return _chosen(Unique(), Unique2, input, return_inverse, return_counts)
     at = single("unique", dim, array.ndim)
@@ -260,6 +277,7 @@ def unique_consecutive(
     tensor([1, 2, 1])
     """
     array = tensor_of(input, "unique_consecutive")
+    _refuse_complex("unique" if dim is None else "unique_dim", array)
     at = None if dim is None else single("unique_consecutive", dim, array.ndim)
     what = UniqueConsecutive(at)
     return _chosen(what, UniqueRuns, input, return_inverse, return_counts)
@@ -302,6 +320,8 @@ def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
     if not isinstance(x, TensorBase):
         x = wrap(from_host(asarray(x, dtypes.of_scalar(x).numpy), bounds.array))
     common = result_dtype((bounds, x)).numpy
+    if common.kind == "c":
+        raise not_implemented("searchsorted_out_cpu", common)
     if dtypes.is_low_precision(common):
         common = dtypes.float32.numpy
     what = SearchSorted(right, (dtypes.int32 if int32 else dtypes.int64).numpy)
@@ -407,11 +427,16 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise not_implemented("bincount_cpu", array.dtype)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if array.ndim != 1 or (array.size and int(to_host(array).min()) < 0):
+    known = bottom(array)
+    if array.ndim != 1 or (known.size and int(known.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and weights.array.shape != array.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    y = apply(BinCount(int(minlength)), input, weights)
+    what = BinCount(int(minlength))
+    if is_batched(input) or is_batched(weights):
+        y = one_by_one("bincount", lambda *xs: apply(what, *xs), input, weights)
+    else:
+        y = apply(what, input, weights)
     return y if weights is None else connected(WeightedCount, y, weights)
 
 
@@ -421,17 +446,26 @@ class Histc(Op):
 
     name, differentiable, params = "histc", False, ("bins", "low", "high")
 
-    def __init__(self, bins: int, low: float, high: float) -> None:
+    def __init__(self, bins: int, low: float | None, high: float | None) -> None:
         super().__init__()
         self.bins = bins
         self.low = low
         self.high = high
 
+    def range(self, line: Any) -> tuple[Any, Any]:
+        """The ends: if none are given those of the numbers, which differ inside `vmap`."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        low, high = smallest(line, (-1,), True), largest(line, (-1,), True)
+        one = cast(equal(low, high), line.dtype)
+        return low - one, high + one
+
     def forward(self, x: Any) -> Any:
         line = wide(reshape(x, (x.size,)))
-        outside = logical_or(isnan(line), logical_or(line < self.low, line > self.high))
-        line = where(outside, self.low, line)
-        part = floor((line - self.low) * (self.bins / (self.high - self.low)))
+        low, high = self.range(line)
+        outside = logical_or(isnan(line), logical_or(line < low, line > high))
+        line = where(outside, low, line)
+        part = floor((line - low) * (self.bins / (high - low)))
         part = cast(where(part >= self.bins, self.bins - 1, part), _INT64)
         counts = count_each(where(outside, self.bins, part), None, self.bins + 1)
         return cast(window(counts, (slice(0, self.bins),)), x.dtype)
@@ -439,6 +473,7 @@ class Histc(Op):
     @staticmethod
     def samples(draw: Any) -> Any:
         yield Histc(4, -1.0, 1.0), draw.real(2, 3)
+        yield Histc(4, None, None), draw.real(5)
 
 
 @public()
@@ -458,9 +493,11 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = float(min), float(max)
-    if low == high and array.size:
-        host = to_host(array)
-        low, high = float(host.min()), float(host.max())
+    known = bottom(array)
+    if low == high and known.size:
+        low, high = float(known.min()), float(known.max())
+        if is_batched(input) and math.isfinite(low) and math.isfinite(high):
+            return Histc(int(bins), None, None), (input,)
     if low == high:
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):

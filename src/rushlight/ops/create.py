@@ -8,6 +8,7 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import ITEM
 from rushlight.arrays.device import CPU, current, device
 from rushlight.arrays.host import (
     device_of,
@@ -21,6 +22,7 @@ from rushlight.arrays.host import (
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish, recording
 from rushlight.dtypes import type_name
+from rushlight.ops.arguments import is_batched
 from rushlight.ops.memory import lend
 from rushlight.ops.run import put
 from rushlight.ops.table import function
@@ -40,6 +42,8 @@ COPIES: Final = (
 # --- options --------------------------------------------------------------------------------------
 def raw_of(x: Any) -> Any:
     """The raw host array of a tensor; None for anything else."""
+    if is_batched(x):
+        raise RuntimeError(ITEM)
     return to_host(x.array) if isinstance(x, TensorBase) else None
 
 

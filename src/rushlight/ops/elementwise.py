@@ -310,7 +310,9 @@ class Exp2(Smooth):
     name, saves, scalar = "exp2", ("result",), "exp2({0})"
 
     def forward(self, x: Any) -> Any:
-        return v.exp(x * LN2) if is_complex(x) else v.exp2(x)
+        if is_complex(x):  # by parts: times a complex LN2, infinities would become NaN
+            return v.exp(v.complex_of(v.real(x) * LN2, v.imag(x) * LN2))
+        return v.exp2(x)
 
     def partials(self, y: Any) -> Any:
         return (y * LN2,)
@@ -329,10 +331,14 @@ class Expm1(Smooth):
         return (y + 1,)
 
 
-class Logarithm(Smooth):
-    """A logarithm: the derivative is one over something."""
+class OneOver(Smooth):
+    """A function whose derivative is one over something.
 
-    saves, domain = ("self",), "positive"
+    Gradients and tangents are divided by it: at a complex pole `g / 0` is infinite, as in PyTorch,
+    but `g * (1 / 0)` is NaN.
+    """
+
+    saves = ("self",)
 
     def below(self, x: Any) -> Any:
         """What the derivative has below the line."""
@@ -341,8 +347,17 @@ class Logarithm(Smooth):
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         return (g / conj(self.below(x)),)
 
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return ts[0] / self.below(xs[0])
+
     def partials(self, x: Any) -> Any:
         return (1 / self.below(x),)
+
+
+class Logarithm(OneOver):
+    """A logarithm."""
+
+    domain = "positive"
 
 
 @op
@@ -543,16 +558,16 @@ class Acos(Smooth):
 
 
 @op
-class Atan(Smooth):
+class Atan(OneOver):
     """The inverse of the tangent, in radians."""
 
-    name, saves, scalar = "atan", ("self",), "atan({0})"
+    name, scalar = "atan", "atan({0})"
 
     def forward(self, x: Any) -> Any:
         return v.arctan(x)
 
-    def partials(self, x: Any) -> Any:
-        return (1 / (x * x + 1),)
+    def below(self, x: Any) -> Any:
+        return x * x + 1
 
 
 @op
@@ -618,21 +633,23 @@ class Acosh(Smooth):
 
     def partials(self, x: Any) -> Any:
         if is_complex(x):  # the root of the product is on another branch
-            return (1 / (v.sqrt(x - 1) * v.sqrt(x + 1)),)
+            # not `x - 1`, which keeps the sign of a zero imaginary part: both roots must be of
+            # the same side of the cut
+            return (1 / v.sqrt(x + -1) / v.sqrt(x + 1),)
         return (1 / v.sqrt(x * x - 1),)
 
 
 @op
-class Atanh(Smooth):
+class Atanh(OneOver):
     """The inverse of the hyperbolic tangent."""
 
-    name, saves, scalar, domain = "atanh", ("self",), "atanh({0})", "unit"
+    name, scalar, domain = "atanh", "atanh({0})", "unit"
 
     def forward(self, x: Any) -> Any:
         return v.arctanh(x)
 
-    def partials(self, x: Any) -> Any:
-        return (1 / (1 - x * x),)
+    def below(self, x: Any) -> Any:
+        return 1 - x * x
 
 
 SIN = expose(Sin, "torch.tensor([0., 1.])", "tensor([0.0000, 0.8415])")
@@ -656,11 +673,11 @@ for _word, _op in (
 
 
 @op
-class Atan2(Elementwise):
+class Atan2(Pointwise):
     """The angle of the point (other, input)."""
 
     name, inputs, saves, promotion = "atan2", ("self", "other"), ("self", "other"), "float"
-    scalar = "atan2({0}, {1})"
+    refuses, scalar = "c", "atan2({0}, {1})"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.arctan2(a, b)
@@ -694,6 +711,10 @@ class Scaled(Elementwise):
 
     promotion: ClassVar[str] = "float"
     factor: ClassVar[float] = 1.0
+
+    def check(self, common: Any) -> None:
+        if common.is_complex:
+            raise RuntimeError(f"{self.name} is not supported for complex tensors.")
 
     def forward(self, x: Any) -> Any:
         return x * self.factor

@@ -257,6 +257,9 @@ class ArgMax(Reduce):
 
     name, differentiable = "argmax", False
 
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return None if self.dims is None else super().align(xs, flags, size)
+
     def forward(self, x: Any) -> Any:
         return place_of_largest(x, None if self.dims is None else self.dims[0], self.keepdim)
 
@@ -271,6 +274,9 @@ class ArgMin(Reduce):
     """Where the smallest is, the first of several; among all elements if `dims` is None."""
 
     name, differentiable = "argmin", False
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return None if self.dims is None else super().align(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
         return place_of_smallest(x, None if self.dims is None else self.dims[0], self.keepdim)

@@ -13,6 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.members import in_front
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
 
@@ -24,6 +25,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
+    align = in_front
 
     def __init__(self, dims: tuple[int, ...]) -> None:
         super().__init__()

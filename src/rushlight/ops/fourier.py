@@ -8,11 +8,14 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.vocabulary import pad, real, window
 from rushlight.core.families import Linear
+from rushlight.core.graph import wrap
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.complexes import view_as_real
+from rushlight.ops.members import in_front
 from rushlight.ops.pad import pad as padded
 from rushlight.ops.table import function, op, word_for
 
@@ -24,6 +27,7 @@ class FftC2C(Linear):
     """The transform of complex numbers, forward or back, times `scale`."""
 
     name, node, params = "_fft_c2c", "FftC2CBackward0", ("forwards", "scale")
+    align = in_front
 
     def __init__(self, forwards: bool = True, scale: float = 1.0) -> None:
         super().__init__()
@@ -47,6 +51,8 @@ class FftR2C(Linear):
     """The transform of real numbers: its first half if `onesided` (the other is the conjugate)."""
 
     name, node, params = "_fft_r2c", "FftR2CBackward0", ("onesided", "scale")
+    align = in_front
+    complex_too = False
 
     def __init__(self, onesided: bool = True, scale: float = 1.0) -> None:
         super().__init__()
@@ -77,6 +83,7 @@ class FftC2R(Linear):
     """`n` real numbers from the first half of their transform, times `scale`."""
 
     name, node, params = "_fft_c2r", "FftC2RBackward0", ("n", "scale")
+    align = in_front
 
     def __init__(self, n: int, scale: float = 1.0) -> None:
         super().__init__()
@@ -298,7 +305,8 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
     start = n_fft // 2 if center else 0
     stop = start + length if length is not None else full - n_fft // 2 if center else full
     signal, weight = signal[..., start : min(stop, full)], weight[..., start : min(stop, full)]
-    if weight.array.size and float(abs(weight.array).min()) < 1e-11:
+    sums = bottom(weight.array)
+    if sums.size and float(abs(sums).min()) < 1e-11:
         raise RuntimeError(f"{called} : window overlap add min: 1")
     signal = signal / weight
     if stop > full:
@@ -309,9 +317,8 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
 def _added(pieces: Any, hop: int, full: int) -> Any:
     """Overlapping pieces added up to one signal."""
     batch, count, n = pieces.array.shape
-    places = v.iota(pieces.array, count, dtypes.int64.numpy)[:, None] * hop
-    places = (places + v.iota(pieces.array, n, dtypes.int64.numpy)).reshape(-1)
-    index = pieces.new_empty((0,), dtype=dtypes.int64)
-    index.array = places
+    like = bottom(pieces.array)
+    places = v.iota(like, count, dtypes.int64.numpy)[:, None] * hop
+    index = wrap((places + v.iota(like, n, dtypes.int64.numpy)).reshape(-1))
     zeros = pieces.detach().new_zeros((batch, full))
     return zeros.index_add(1, index, pieces.reshape(batch, count * n))

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight import random as generators
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import from_host, to_host
+from rushlight.arrays.batched import numbers
 from rushlight.arrays.vocabulary import (
     cast,
     concat,
@@ -26,14 +25,15 @@ from rushlight.arrays.vocabulary import (
     total,
     window,
 )  # fmt: skip
-from rushlight.core.graph import Node, Op, wrap
+from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.contract import into, shared
 from rushlight.ops.matmul import broadcast_shapes
+from rushlight.ops.members import in_front
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
-from rushlight.ops.table import function, op
+from rushlight.ops.table import function, functions, op
 
 __all__ = ["Glu", "LogSoftmax", "Softmax", "along", "log_softmax", "softmax"]
 
@@ -65,6 +65,7 @@ class Softmax(Along):
 
     name = "softmax"
     saves = ("result",)
+    align = in_front
 
     def compute(self, x: Any) -> Any:
         e = exp(x - largest(x, self.dims, True))
@@ -95,6 +96,7 @@ class LogSoftmax(Along):
 
     name = "log_softmax"
     saves = ("result",)
+    align = in_front
 
     def compute(self, x: Any) -> Any:
         z = x - largest(x, self.dims, True)
@@ -228,9 +230,8 @@ def gumbel_softmax(
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    raw = v.empty_as(to_host(logits.array), logits.array.dtype)
-    generators.exponential_(raw)
-    noise: Any = wrap(from_host(raw, logits.array))
+    kind = dtypes.contiguous_format
+    noise = functions["empty_like"](logits, memory_format=kind).exponential_()
     soft = along(Softmax, "softmax", (logits - noise.log()) / tau, dim, None)
     if not hard:
         return soft
@@ -247,6 +248,7 @@ class Glu(Op):
     name = "glu"
     saves = ("self",)
     params = ("dim",)
+    align = in_front
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -350,7 +352,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 def _length(x: Any, dim: int, eps: float) -> Any:
     """The norm, at least `eps`. The gradient is the norm's own even where `eps` was put."""
     n = x.norm(2, dim, keepdim=True).clone()
-    v.overwrite(n.array, maximum(n.array, eps))
+    raw = numbers(n.array)
+    v.overwrite(raw, maximum(raw, eps))
     return n
 
 

@@ -13,6 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, one_dim
+from rushlight.ops.members import in_front
 from rushlight.ops.places import Along, check_along
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import op, public, word_for
@@ -43,6 +44,7 @@ class Gather(Along):
 
     name = "gather"
     inputs, saves = ("self", "index"), ("index",)
+    align = in_front
 
     def forward(self, x: Any, index: Any) -> Any:
         return gathered(x, self.dim, index)
@@ -70,6 +72,7 @@ class Ungather(Along):
 
     name, params = "gather_backward", ("shape", "dim")
     inputs, saves = ("self", "index"), ("index",)
+    complex_too = True
 
     def __init__(self, shape: tuple[int, ...], dim: int) -> None:
         super().__init__(dim)

@@ -11,13 +11,14 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray
 from rushlight.core.families import Bilinear
-from rushlight.core.graph import Node, TensorBase, wrap
+from rushlight.core.graph import Node, wrap
 from rushlight.core.record import apply
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.join import Join, cat, stack, zeros_as
+from rushlight.ops.join import Join, cat, stack
 from rushlight.ops.run import put, result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, namespaces, op, public
@@ -50,19 +51,14 @@ class BlockDiag(Join):
 
     def forward(self, *xs: Any) -> Any:
         parts = [v.reshape(x, self.matrix(x.shape)) for x in self.same(xs)]
-        shape = (sum(p.shape[0] for p in parts), sum(p.shape[1] for p in parts))
-        out = v.full(parts[0], shape, 0, parts[0].dtype)
-        row = column = 0
+        width = sum(p.shape[1] for p in parts)
+        rows: list[Any] = []
+        left = 0
         for p in parts:
-            below, right = row + p.shape[0], column + p.shape[1]
-            v.overwrite(v.window(out, (slice(row, below), slice(column, right))), p)
-            row, column = below, right
-        return out
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        some = next(t for t in ts if t is not None)
-        full = [zeros_as(some, x) if t is None else t for t, x in zip(ts, xs, strict=True)]
-        return apply(self, *full) if isinstance(some, TensorBase) else self.forward(*full)
+            right = width - left - p.shape[1]
+            rows.append(v.pad(p, ((0, 0), (left, right)), 0))
+            left += p.shape[1]
+        return v.concat(rows, -2)
 
     def vjp(self, node: Node, g: Any) -> Any:
         assert node.shapes is not None
@@ -204,8 +200,9 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     n = input.array.size
     if r == 0:
         return wrap(v.empty(input.array, (0,), input.array.dtype))
-    mask = v.full(input.array, (n,) * r, True, dtypes.bool_.numpy)
-    count = v.iota(input.array, n, dtypes.int64.numpy)
+    like = bottom(input.array)  # all members of a batch choose alike
+    mask = v.full(like, (n,) * r, True, dtypes.bool_.numpy)
+    count = v.iota(like, n, dtypes.int64.numpy)
     for k in range(r - 1):
         left = v.reshape(count, (n,) + (1,) * (r - 1 - k))
         right = v.reshape(count, (n,) + (1,) * (r - 2 - k))

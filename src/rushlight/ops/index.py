@@ -24,6 +24,7 @@ from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
 from rushlight.core.views import look_at
 from rushlight.errors import broadcast_mismatch
+from rushlight.ops.arguments import varies
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, word_for
 from rushlight.ops.view_expand import Expand
@@ -115,6 +116,7 @@ class Unpick(Indexed):
     """The adjoint of `Index`: zeros of `shape` with the input added at an index of arrays."""
 
     name, params = "index_backward", ("shape", "index")
+    complex_too = True
 
     def __init__(self, shape: tuple[int, ...], index: tuple[Any, ...]) -> None:
         super().__init__()
@@ -421,7 +423,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
         elif isinstance(item, TensorBase):
             array = item.array
             kind = array.dtype
-            if array.ndim == 0 and kind.kind in "iub" and kind.itemsize <= 8:
+            if array.ndim == 0 and kind.kind in "iub" and not varies(array):
                 if kind == dtypes.bool_.numpy or kind == dtypes.uint8.numpy:
                     x, d = _truth(x, d, bool(array), slots)
                 else:
@@ -675,7 +677,7 @@ def contains(self: Any, element: Any) -> bool:
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
         )
-    return bool(v.anything(v.equal(self.array, element), None, False))
+    return bool(v.anything(v.equal(self.array, element), None, False).item())
 
 
 @function(name="__delitem__", free=False)

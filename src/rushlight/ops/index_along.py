@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import Batched
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import evaluate
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.operands import zeros
 from rushlight.ops.places import (
@@ -324,6 +326,7 @@ class IndexFill(Vector):
     name, params = "index_fill", ("dim", "value")
     inputs, saves = ("self", "index"), ("index",)
     overlap = False
+    complex_too = True
 
     def __init__(self, dim: int, value: Any) -> None:
         super().__init__(dim)
@@ -360,7 +363,10 @@ class IndexFillWith(Vector):
         return self.put(x, v.cast(value, raw_dtype(x)), index)
 
     def store(self, x: Any, index: Any, value: Any) -> None:
-        self.write(x, v.cast(value, x.dtype), index)
+        if type(x) is Batched:  # recorded beneath with the rule below, not as written word by word
+            v.overwrite(x, evaluate(self, x, index, value))
+        else:
+            self.write(x, v.cast(value, x.dtype), index)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         hole = self.put(g, 0, index) if node.needs(0) else None
@@ -376,6 +382,7 @@ class IndexFillWith(Vector):
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
         yield IndexFillWith(-2), draw.real(3, 2), draw.permutation(3)[:2], draw.real()
+        yield IndexFillWith(-2), draw.complex(3, 2), draw.permutation(3)[:2], draw.complex()
 
 
 @scattering(out=False)

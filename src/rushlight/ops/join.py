@@ -13,6 +13,7 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.arguments import from_end, one_dim
+from rushlight.ops.members import in_front
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
@@ -58,6 +59,10 @@ class Cat(Join):
 
     name = "cat"
 
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        legacy = any(x.ndim == 2 and x.shape[1] == 0 for x in xs)  # an empty vector is left out
+        return None if legacy else in_front(self, xs, flags, size)
+
     def forward(self, *xs: Any) -> Any:
         parts = [x for x in self.same(xs) if x.shape != (0,)]
         return v.concat(parts or self.same(xs), self.dim)
@@ -91,6 +96,7 @@ class Stack(Join):
     """Tensors of one shape side by side along a new dimension (negative, of the result)."""
 
     name = "stack"
+    align = in_front
 
     def forward(self, *xs: Any) -> Any:
         key = (..., None) + (_ALL,) * (-self.dim - 1)

@@ -45,6 +45,7 @@ class Embedding(Op):
     inputs = ("weight", "indices")
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq")
+    complex_too = True
 
     def __init__(self, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> None:
         super().__init__()
@@ -139,8 +140,8 @@ def embedding(
 def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
     """Scale the named rows of a table to a norm of at most `max_norm`, in place."""
     if is_batched(weight) or is_batched(indices):
-        for table, places in each_member((weight, beside(weight, (indices,))[0]))[1]:
-            _shorten(table, places, max_norm, p)
+        for one, places in each_member((weight, beside(weight, (indices,))[0]))[1]:
+            _shorten(one, places, max_norm, p)
         weight.memory.written()
         return
     if outside(indices.array, weight.array.shape[0]):

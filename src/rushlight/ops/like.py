@@ -8,12 +8,13 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, move
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, varies
 from rushlight.ops.cast import convert
 from rushlight.ops.create import (
     COPIES,
@@ -44,7 +45,7 @@ def alike(
     """An uninitialised tensor in the shape, dtype, order of strides and place of another."""
     expect_tensor(input, name)
     check_plain(name, layout, pin_memory, requires_grad)
-    raw = input.array
+    raw = input.array if varies(input.array) else bottom(input.array)
     want = dtype_of(dtype, name)
     kind = raw.dtype if want is None else want.numpy
     if device is not None and place_of(device, name) != device_of(raw):
@@ -141,6 +142,15 @@ def _new(
     raw = input.array
     kind = dtypes.of(raw.dtype) if dtype is None else dtype
     place = device_of(raw) if device is None else device
+    if varies(raw):  # one for each member of the batch, to be written into
+        check_plain(name, layout, pin_memory, requires_grad)
+        want = dtype_of(kind, name)
+        assert want is not None
+        like = numbers(raw)
+        fresh = v.empty(like, shape, want.numpy)
+        if value is not None:
+            fresh.fill(value)
+        return made(v.moved(fresh, place_of(place, name)), requires_grad)
     return filled(name, shape, value, None, kind, layout, place, pin_memory, requires_grad)
 
 

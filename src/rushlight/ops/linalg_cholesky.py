@@ -29,6 +29,7 @@ from rushlight.ops.linalg_parts import (
     upper_solve,
 )
 from rushlight.ops.linalg_solve import check_right_side
+from rushlight.ops.members import in_front
 from rushlight.ops.table import function, op, word_for
 
 __all__ = ["Cholesky", "CholeskyEx", "CholeskyInverse", "CholeskySolve", "cholesky"]
@@ -68,6 +69,7 @@ class CholeskyEx(Choleskies):
 
     name, node = "linalg_cholesky_ex", "LinalgCholeskyExBackward0"
     outputs, saves = ("L", "info"), ("L",)
+    align = in_front
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -84,10 +86,12 @@ class Cholesky(Choleskies):
     """As `torch.cholesky` records it."""
 
     name, outputs, saves = "cholesky", ("result", "info"), ("result",)
+    align = in_front
 
     @staticmethod
     def samples(draw: Any) -> Any:
         yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3)
+        yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3, complex=True)
 
 
 @word_for("cholesky")

@@ -23,6 +23,7 @@ from rushlight.ops.linalg_parts import (
     square,
     tensor_at,
 )
+from rushlight.ops.members import in_front
 from rushlight.ops.table import function, op, word_for
 
 __all__ = ["Cofactors", "Det", "Slogdet"]
@@ -65,6 +66,7 @@ class Det(Op):
 
     name = "linalg_det"
     inputs, saves = ("A",), ("A",)
+    align = in_front
 
     def forward(self, x: Any) -> Any:
         return v.det(x)
@@ -129,6 +131,7 @@ class Slogdet(Op):
 
     name = "linalg_slogdet"
     inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
+    align = in_front
 
     def forward(self, x: Any) -> Any:
         return v.slogdet(x)

@@ -27,7 +27,7 @@ def tolerances(array: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
         eps = dtypes.finfo(dtypes.of(array.dtype)).eps * max(array.shape[-2:])
         if is_tensor(atol):
             # where atol is zero it counts as not given
-            rtol = (atol == 0).to(dtypes.of(array.real.dtype)) * eps
+            rtol = (atol == 0).to(dtypes.of(real(array).dtype)) * eps
         else:
             rtol = 0.0 if atol else eps
     return 0.0 if atol is None else atol, rtol

@@ -236,6 +236,7 @@ class LuUnpack(Op):
 
     name = "lu_unpack"
     inputs, outputs = ("LU_data", "order"), ("P", "L", "U")
+    complex_too = True
 
     def forward(self, both: Any, order: Any) -> Any:
         return (permuting(order, both), *unpacked(both))

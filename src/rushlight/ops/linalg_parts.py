@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.vocabulary import (
     diagonal,
     equal,
@@ -230,11 +231,12 @@ _REASONS: Final = {
 
 def check_info(function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError) -> None:
     """Raise PyTorch's error for the first matrix of a batch that has none of what was wanted."""
-    numbers = info.array.reshape(-1)
+    infos = bottom(info.array)  # inside vmap, of all members
+    numbers = infos.reshape(-1)
     if not numbers.any():
         return
     at = int(numbers.astype(bool).argmax())
-    where_ = f"(Batch element {at}): " if info.array.ndim else ""
+    where_ = f"(Batch element {at}): " if infos.ndim else ""
     raise kind(f"{function}: {where_}{_REASONS[reason].format(int(numbers[at]))}")
 
 

@@ -25,6 +25,7 @@ from rushlight.ops.linalg_parts import (
     tensor_at,
     upper_solve,
 )
+from rushlight.ops.members import in_front
 from rushlight.ops.table import function, op, word_for
 
 __all__ = ["Geqrf", "Qr", "qr"]
@@ -41,6 +42,7 @@ class Qr(Op):
     name = "linalg_qr"
     inputs, outputs, saves = ("A",), ("Q", "R"), ("Q", "R")
     params = ("mode",)
+    align = in_front
 
     def __init__(self, mode: str = "reduced") -> None:
         super().__init__()

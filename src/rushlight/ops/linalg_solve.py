@@ -28,6 +28,7 @@ from rushlight.ops.linalg_parts import (
     tensor_at,
 )
 from rushlight.ops.matmul import broadcast_shapes
+from rushlight.ops.members import in_front
 from rushlight.ops.table import function, op, word_for
 
 __all__ = [
@@ -43,6 +44,7 @@ class Inv(Op):
 
     name, node = "linalg_inv_ex", "LinalgInvExBackward0"
     inputs, outputs, saves = ("A",), ("inverse", "info"), ("inverse",)
+    align = in_front
 
     def forward(self, x: Any) -> Any:
         return v.inv(x)
@@ -192,7 +194,7 @@ def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
     check_square(a, "linalg.solve")
     floating(a, "linalg.solve")
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape)
-    check_sides(a, b[..., None] if vector else b, left, "linalg.solve")
+    check_sides(a, window(b, (..., None)) if vector else b, left, "linalg.solve")
     return apply(Solve(bool(left), vector), A, B)
 
 

@@ -2,7 +2,8 @@
 
 Note [Phases]
     Eigenvectors and singular vectors are known up to a sign, complex ones up to a phase. The rules
-    give the derivative of anything that does not depend on that choice, as PyTorch's do.
+    give the derivative of anything that does not depend on that choice, as PyTorch's do, and
+    refuse a loss that does. Forward mode cannot tell: its tangents have the phase of the vectors.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import concat, imag, real, total, where, window
+from rushlight.arrays.batched import outer
+from rushlight.arrays.host import has_values
+from rushlight.arrays.vocabulary import absolute, concat, imag, real, total, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -28,6 +31,7 @@ from rushlight.ops.linalg_parts import (
     lapack_only,
     matrices,
     mh,
+    mt,
     named,
     on_subspace,
     positive,
@@ -36,6 +40,7 @@ from rushlight.ops.linalg_parts import (
     square,
     tensor_at,
 )
+from rushlight.ops.members import in_front
 from rushlight.ops.reducing import raw_dtype
 from rushlight.ops.table import function, op, word_for
 
@@ -52,6 +57,65 @@ def off_diagonal(x: Any) -> Any:
     return where(eye(x, x.shape[-1]), 0, x)
 
 
+def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
+    """Refuse a loss that changes when vectors are turned; see Note [Phases]."""
+    raw = outer(phase)
+    if has_values(raw) and not bool(v.everything(absolute(raw) <= 1e-2, None, False)):
+        raise RuntimeError(
+            f"{rule}: The {whose} in the complex case are specified up to multiplication by "
+            f"e^{{i phi}}. The specified loss function depends on this {which}."
+        )
+
+
+def phaseless(cls: Any) -> Any:
+    """For samples: the op class `cls`, every vector times the conjugate of its first number.
+
+    So no phase is left in it: these are functions of the matrix, which have derivatives. The
+    columns of Vᴴ turn against those of U.
+    """
+
+    def parts(ys: Any) -> tuple[Any, Any, Any]:
+        columns_ = ys[0] if len(ys) == 3 else ys[1]
+        first = window(columns_, (..., slice(0, 1), slice(None)))
+        return columns_, first, (ys[2] if len(ys) == 3 else None)
+
+    def arranged(like: Any, of_columns: Any, of_rows: Any) -> Any:
+        return (of_columns, like, of_rows) if of_rows is not None else (like, of_columns)
+
+    class Phaseless(cls):  # type: ignore[misc]  # the base is a value
+        saves = cls.inputs
+
+        def forward(self, x: Any) -> Any:
+            ys = super().forward(x)
+            u, first, vh = parts(ys)
+            turned = None if vh is None else vh * mt(first)
+            return arranged(ys[len(ys) - 2], u * conj(first), turned)
+
+        def vjp(self, node: Node, g: Any, x: Any) -> Any:
+            ys = super().forward(x)
+            u, first, vh = parts(ys)
+            gu, _, gv = parts(g)
+            of_first = total(conj(gu) * u, (-2,), True)
+            if vh is not None:
+                of_first = of_first + mt(total(gv * conj(vh), (-1,), True))
+                gv = gv * mt(conj(first))
+            top = window(v.iota(u, u.shape[-2], dtypes.int64.numpy) == 0, (slice(None), None))
+            of_u = gu * first + where(top, of_first, 0)
+            return super().vjp(node, arranged(g[len(g) - 2], of_u, gv), *ys)
+
+        def jvp(self, ts: Any, xs: Any, y: Any) -> Any:
+            ys = super().forward(xs[0])
+            u, first, vh = parts(ys)
+            steps = super().jvp(ts, xs, ys)
+            tu, t_first, tv = parts(steps)
+            tu = tu * conj(first) + u * conj(t_first)
+            if vh is not None:
+                tv = tv * mt(first) + vh * mt(t_first)
+            return arranged(steps[len(steps) - 2], tu, tv)
+
+    return Phaseless
+
+
 # --- eigenvalues of Hermitian matrices ------------------------------------------------------------
 @op
 class Eigh(Op):
@@ -60,6 +124,7 @@ class Eigh(Op):
     name = "linalg_eigh"
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
+    align = in_front
 
     def __init__(self, lower: bool = True) -> None:
         super().__init__()
@@ -70,6 +135,10 @@ class Eigh(Op):
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
+        if is_complex(inside):
+            phase = imag(diagonal_of(inside))
+            check_phase("linalg_eigh_backward", "eigenvectors", phase, "quantity, so it is "
+                        "ill-defined")  # fmt: skip
         inside = quotient(off_diagonal(inside - mh(inside)) / 2, gaps(values))
         return (vectors @ (inside + diag(g[0])) @ mh(vectors),)
 
@@ -86,6 +155,9 @@ class Eigh(Op):
         yield kind(), positive(draw, 3, 3)
         yield kind(False), positive(draw, 2, 2, 2)
         yield kind(), draw.real(0, 0)
+        kind = phaseless(kind)
+        yield kind(), positive(draw, 3, 3, complex=True)
+        yield kind(False), positive(draw, 2, 2, 2, complex=True)
 
 
 @word_for("eigh")
@@ -146,6 +218,8 @@ class Eig(Op):
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
+        phase = imag(diagonal_of(inside))
+        check_phase("linalg_eig_backward", "eigenvectors", phase, "quantity, so it is ill-defined")
         stretch = real(diagonal_of(inside))  # eigenvectors have length 1
         inside = inside - (mh(vectors) @ vectors) * columns(stretch)
         inside = quotient(off_diagonal(inside), conj(gaps(values))) + diag(g[0])
@@ -161,10 +235,11 @@ class Eig(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        # nearly symmetric: real eigenvalues, so that no phase is chosen
-        yield Eig(), positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
-        yield Eig(), positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
-        yield Eig(), draw.real(0, 0)
+        kind = phaseless(Eig)
+        yield kind(), positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
+        yield kind(), positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
+        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.real(0, 0)
 
 
 @word_for("eig")
@@ -226,6 +301,7 @@ class Svd(Op):
     name = "linalg_svd"
     inputs, outputs, saves = ("A",), ("U", "S", "Vh"), ("U", "S", "Vh")
     params = ("full_matrices",)
+    align = in_front
 
     def __init__(self, full_matrices: bool = False) -> None:
         super().__init__()
@@ -253,9 +329,11 @@ class Svd(Op):
         apart = gaps(s * s)
         inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * columns(s)
         inside = inside + rows(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
-        if is_complex(u):  # see Note [Phases]
-            phase = imag(diagonal_of(of_u)) - imag(diagonal_of(of_v))
-            inside = inside + 1j * diag(quotient(phase, 2 * s))
+        if is_complex(u):
+            phase, other = imag(diagonal_of(of_u)), imag(diagonal_of(of_v))
+            check_phase("svd_backward", "singular vectors", phase + other, "phase term, making it "
+                        "ill-defined")  # fmt: skip
+            inside = inside + 1j * diag(quotient(phase - other, 2 * s))
         found = u @ inside @ mh(w)
         if m > k:
             found = found + quotient(gu - u @ of_u, columns(s)) @ mh(w)
@@ -294,6 +372,10 @@ class Svd(Op):
         yield Svd(), draw.real(2, 2, 3)
         yield Svd(True), square(draw, 3, 3)
         yield Svd(), draw.real(0, 2)
+        kind = phaseless(Svd)
+        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.complex(4, 2)
+        yield kind(), draw.complex(2, 2, 3)
 
 
 @word_for("svd")

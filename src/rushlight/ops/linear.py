@@ -71,6 +71,7 @@ class Trilinear(Op):
     inputs = ("i1", "i2", "i3")
     saves = ("i1", "i2", "i3")
     reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}
+    complex_too = True
 
     def forward(self, a: Any, w: Any, b: Any) -> Any:
         dtype = raw_dtype(a)

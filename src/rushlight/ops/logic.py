@@ -27,6 +27,7 @@ class Logic(Elementwise):
     """Logic on whether elements are zero."""
 
     inputs, promotion, differentiable = ("self", "other"), "bool", False
+    complex_too = True
 
 
 @op
@@ -64,6 +65,7 @@ class LogicalNot(Test):
     """Whether elements are zero."""
 
     name = "logical_not"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return v.logical_not(x)

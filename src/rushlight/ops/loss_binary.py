@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import log, log1p, maximum, special
+from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.loss_parts import MEAN, NONE, SUM, TwoSided, way
 from rushlight.ops.matmul import broadcast_shapes
+from rushlight.ops.pointwise import not_implemented
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
@@ -93,7 +96,8 @@ def binary_cross_entropy(
         raise NotImplementedError(
             f"\"binary_cross_entropy\" not implemented for '{kind.scalar_type}'"
         )
-    if has_values(x) and not bool(((x >= 0) & (x <= 1)).all()):
+    known = bottom(x)
+    if has_values(known) and not bool(((known >= 0) & (known <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     refuse_grad("binary_cross_entropy", weight=weight)
     return apply(shared(BinaryCrossEntropy, how, x.ndim), input, target, _beside(weight, input))
@@ -155,6 +159,8 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({Size(t.shape)}) must be the same as input size ({Size(x.shape)})"
         )
+    if is_complex(input):
+        raise not_implemented("log_sigmoid_cpu", dtypes.of(x.dtype))
     for each in (input, target):
         kind = dtypes.of(each.array.dtype)
         if not kind.is_floating_point:

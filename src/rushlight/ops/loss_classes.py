@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import (
     SLOT,
@@ -21,9 +22,10 @@ from rushlight.arrays.vocabulary import (
     total,
     where,
 )
+from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.fused import LogSoftmax, along
 from rushlight.ops.layers import outside
@@ -61,6 +63,9 @@ class NllLoss(Op):
         self.axis = axis
         self.ignore_index = ignore_index
         self.masked = masked
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return (self, xs) if flags[0] and flags[1] and xs[2] is None else None
 
     def targets(self, t: Any) -> Any:
         """The classes, with any class at all where the target is ignored."""
@@ -203,6 +208,7 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
 def _some_ignored(t: Any, classes: int, ignore: int) -> bool:
     """Whether some targets are to be ignored; raises if one is no class. Values that cannot be
     read here (they are on another device, or only recorded) are taken to hold ignored ones."""
+    t = bottom(t)
     if not has_values(t):
         return True
     inside = not outside(t, classes)
@@ -313,7 +319,9 @@ def _smoothed(
     if how == SUM:
         even = even.sum()
     elif how == MEAN:
-        if weight is None:
+        if weight is None and is_batched(gone):
+            even = even.sum() / (~gone).sum()
+        elif weight is None:
             count = target.array.size - int(gone.array.sum())
             even = even.sum() / float(count) if count else even.sum() * math.nan
         else:
@@ -340,6 +348,8 @@ def kl_div(
     """
     expect_tensor(input, "kl_div")
     expect_tensor(target, "kl_div", "target", 2)
+    if is_complex(input) or is_complex(target):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     batchmean = reduction == "batchmean" and size_average is None and reduce is None
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(

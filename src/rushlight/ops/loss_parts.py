@@ -14,6 +14,7 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, reshape, total
 from rushlight.core.graph import Node, Op
 from rushlight.ops.matmul import broadcast_shapes
+from rushlight.ops.members import lined_up
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 
@@ -63,6 +64,9 @@ class Loss(Op):
         if self.reduction == MEAN:
             g = g / self.count(x)
         return reshape(g, (*g.shape, *(1,) * self.rank)) if g.ndim else g
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return lined_up(self, xs, flags, size) if self.rank else None
 
     def forward(self, *xs: Any) -> Any:
         rule: Any = self

@@ -7,13 +7,17 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import absolute, sign, where
+from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import shared
 from rushlight.ops.loss_parts import MEAN, NONE, WAYS, DifferenceLoss, pair, pairs, reduced, way
+from rushlight.ops.pointwise import not_implemented
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op
 from rushlight.size import Size
@@ -251,7 +255,9 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = functions["full_like"](input, var)
-    elif has_values(var.array) and bool((var.array < 0).any()):
+    elif is_complex(var):
+        raise not_implemented("lt_cpu", dtypes.of(var.array.dtype))
+    elif has_values(bottom(var.array)) and bool((bottom(var.array) < 0).any()):
         raise ValueError("var has negative entry/entries")
     shape = var.array.shape
     if shape != x.shape:
@@ -262,7 +268,8 @@ def gaussian_nll_loss(
     if reduction not in WAYS:
         raise ValueError(f"{reduction} is not valid")
     var = var.clone()
-    v.overwrite(var.array, v.maximum(var.array, eps))  # the gradient passes as if unchanged
+    raw = numbers(var.array)
+    v.overwrite(raw, v.maximum(raw, eps))  # the gradient passes as if unchanged
     y = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         y = y + 0.5 * math.log(2 * math.pi)

@@ -12,17 +12,20 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values, is_scalar
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.views import look, look_at
 from rushlight.core.views import put as put_region
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import expect_tensor, is_batched, one_dim
 from rushlight.ops.gather import gather
 from rushlight.ops.index import joint_shape
+from rushlight.ops.members import one_by_one
 from rushlight.ops.operands import zeros
 from rushlight.ops.places import check_bounds, or_zeros, scalar_type, scattering
+from rushlight.ops.run import run_out
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, methods, op, public, word_for
 from rushlight.ops.view_expand import Expand
@@ -41,6 +44,7 @@ class Masked(Op):
     inputs: ClassVar[tuple[str, ...]] = ("self", "mask")
     saves = ("mask",)
     overlap: ClassVar[bool] = False  # whether in-place forms refuse a target that overlaps itself
+    complex_too = True
 
 
 def _fill_where(x: Any, mask: Any, value: Any) -> None:
@@ -267,6 +271,17 @@ class MaskedSelect(Masked):
 
     name, dynamic = "masked_select", True
 
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        if flags[1]:
+            raise RuntimeError(
+                "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
+                "support this because for each batch this would return a differently shaped "
+                "Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you "
+                "need this feature.\n"
+                "Keep all elements, and choose with `torch.where(mask, x, other)`."
+            )
+        return None
+
     def forward(self, x: Any, mask: Any) -> Any:
         shape = joint_shape(mask.shape, x.shape)
         return v.pick(v.broadcast(x, shape), _FIRST, v.broadcast(mask, shape))
@@ -460,7 +475,8 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         )
     axis = one_dim(dim, len(mine)) % max(len(mine), 1)
     places = indices.array
-    if has_values(places) and places.size and int(places.min()) < 0:
+    known = bottom(places)
+    if has_values(known) and known.size and int(known.min()) < 0:
         n = mine[axis] if mine else 1
         indices = wrap(v.where(places < 0, places + n, places))
     if mine:
@@ -496,6 +512,12 @@ class NonzeroParts(Op):
 
     name, differentiable, dynamic = "nonzero_numpy", False, True
 
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        raise RuntimeError(
+            "Batching rule not implemented for aten::nonzero_numpy. We could not generate a "
+            "fallback.\nvmap: We do not support batching operators that can output dynamic shape."
+        )
+
     def forward(self, x: Any) -> Any:
         return v.nonzero(x if x.ndim else v.reshape(x, (1,)))
 
@@ -504,9 +526,9 @@ class NonzeroParts(Op):
         yield NonzeroParts(), draw.ints(0, 2, 3, 2)
 
 
-@public()
-def argwhere(input: Any) -> Any:
-    """argwhere(input) -> Tensor
+@function()
+def argwhere(input: Any, *, out: Any = None) -> Any:
+    """argwhere(input, *, out=None) -> Tensor
 
     Where `input` is not zero, a row of indices an element.
 
@@ -516,7 +538,11 @@ def argwhere(input: Any) -> Any:
             [2]])
     """
     expect_tensor(input, "argwhere")
-    return Nonzero(), (input,)
+    if out is not None:
+        return run_out("argwhere", Nonzero(), (input,), out)
+    if is_batched(input):
+        return one_by_one("argwhere", lambda x: apply(Nonzero(), x), input)
+    return apply(Nonzero(), input)
 
 
 @function()
@@ -531,7 +557,11 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
             [1, 0]])
     """
     expect_tensor(input, "nonzero")
-    return _nonzero_word(input) if as_tuple else argwhere(input, out=out)
+    if as_tuple:
+        return _nonzero_word(input)
+    if out is not None:
+        return run_out("nonzero", Nonzero(), (input,), out)
+    return apply(Nonzero(), input)
 
 
 @word_for("nonzero")
@@ -545,6 +575,7 @@ class Region(Op):
 
     inputs = ("self", "src")
     params = ("view",)
+    complex_too = True
 
     def __init__(self, view: Any) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from rushlight.arrays.vocabulary import swap
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
@@ -81,7 +82,7 @@ def folds(a: Any, b: Any) -> bool:
         return False
     if large.array.size == 0:
         return True
-    x = large.array if large is a else large.array.swapaxes(-1, -2)
+    x = large.array if large is a else swap(large.array, -1, -2)
     return all(x.strides[d] == x.strides[d + 1] * x.shape[d + 1] for d in range(x.ndim - 2))
 
 

@@ -10,11 +10,12 @@ Note [Strides of size-1 axes]
 from __future__ import annotations
 
 from typing import Any, Final
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from rushlight import dtypes
+from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, root_of
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import expect_tensor, one_dim, varies
 from rushlight.ops.table import function, methods
 from rushlight.size import unchecked
 
@@ -127,7 +128,7 @@ def storage_offset(input: Any) -> int:
     >>> torch.arange(5)[2:].storage_offset()
     2
     """
-    return int(ByteBounds(input.array).offset // input.array.dtype.itemsize)
+    return int(ByteBounds(bottom(input.array)).offset // input.array.dtype.itemsize)
 
 
 @function(free=False)
@@ -212,6 +213,8 @@ def data_ptr(input: Any) -> int:
     >>> x.data_ptr() == x.t().data_ptr()
     True
     """
+    if varies(input.array):
+        raise RuntimeError(NO_STORAGE)
     return address(input.array) if input.array.size else 0
 
 
@@ -237,13 +240,15 @@ def _place(array: Any) -> tuple[int, int]:
 
 
 # --- who else holds the memory ------------------------------------------------------------------
-_LENT: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+_LENT: Final[dict[int, ref[Any]]] = {}
 
 
 def lend(array: Any) -> None:
     """Remember that NumPy has this memory too: it must stay where it is."""
     root = root_of(array)
-    _LENT[id(root)] = root
+    key = id(root)
+    if key not in _LENT:
+        _LENT[key] = ref(root, lambda gone: _LENT.pop(key, None))
 
 
 def lent(array: Any) -> bool:

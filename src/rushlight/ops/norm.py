@@ -154,9 +154,9 @@ def _vector_norm(input: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> A
         )
     if dtype is not None and dtype is not have:
         if dtype.is_complex != have.is_complex:
-            kind = "complex" if have.is_complex else "floating point"
+            kind = "complex" if have.is_complex else "real"
             raise RuntimeError(
-                f"linalg.vector_norm: dtype should be {kind} for {have.name} inputs, but got "
+                f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
                 f"{dtype.scalar_type}"
             )
         if dtypes.promote_types(have, dtype) is not dtype:
@@ -339,8 +339,8 @@ def cdist(
     if compute_mode not in modes:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     a, b = tensor_of(x1, "cdist"), tensor_of(x2, "cdist")
-    if a.dtype.kind in "iub" or b.dtype.kind in "iub":
-        which, bad = ("X1", a) if a.dtype.kind in "iub" else ("X2", b)
+    if a.dtype.kind in "iubc" or b.dtype.kind in "iubc":
+        which, bad = ("X1", a) if a.dtype.kind in "iubc" else ("X2", b)
         raise RuntimeError(
             f"cdist only supports floating-point dtypes, {which} got: "
             f"{dtypes.of(bad.dtype).scalar_type}"

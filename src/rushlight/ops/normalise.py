@@ -16,7 +16,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import cast, low_precision, reshape, sqrt, total
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, is_batched, levels_of
 from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
@@ -116,6 +116,14 @@ class LayerNorm(Normalise):
         self.eps = eps
         self.axes = tuple(range(-width, 0))
         self.summed = tuple(range(-rank, -width))
+
+    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        if not flags[0]:
+            return None
+        if not (flags[1] or flags[2]):  # the batch is one more dimension of samples
+            return shared(LayerNorm, self.width, self.rank + 1, self.eps), xs
+        own = [hidden or x is None for x, hidden in zip(xs, flags, strict=True)]
+        return (self, xs) if all(own) else None
 
     def beside(self, w: Any) -> Any:
         if w.ndim == self.width:
@@ -327,9 +335,18 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
     tensor([[2.]])
     """
     y, mean, rstd = _layer_norm(input, normalized_shape, weight, bias, eps)
-    mean.node = rstd.node = None  # PyTorch gives these two no derivative
+    mean, rstd = mean.detach(), rstd.detach()  # PyTorch gives these two no derivative
     kind = dtypes.of((input if weight is None else weight).array.dtype)
     return y, mean.to(kind), rstd.to(kind)
+
+
+_UNBATCHED: Final = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
+    "updated in place, were not batched.\nIf you are using a module and do not need eval mode, "
+    "please set `track_running_stats` to be False.If you are using a prebuilt module and do not "
+    "need eval mode, please see the functorch website for resources on how to patch your module to "
+    "work with vmap"
+)
 
 
 def _batch_norm(
@@ -359,6 +376,10 @@ def _batch_norm(
             raise RuntimeError(f"{name} should contain {channels} elements not {t.array.size}")
     refuse_grad("native_batch_norm", running_mean=mean, running_var=var)
     _check_kinds("batch_norm", x, weight, bias)
+    if training and is_batched(input):
+        for t in (mean, var):
+            if t is not None and not levels_of(x) <= levels_of(t.array):
+                raise RuntimeError(_UNBATCHED)
     if not training:
         return apply(shared(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
     what = shared(BatchNorm, x.ndim, eps)

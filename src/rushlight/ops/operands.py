@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.arguments import raw_dtype
@@ -79,10 +80,10 @@ def number_from(x: Any, function: str, name: str) -> Any:
 
 
 def check_integers(kernel: str, input: Any, other: Any) -> None:
-    """Refuse bools, and a zero among integers that others are to be divided by."""
+    """Refuse bools, complex numbers, and a zero among integers that others are divided by."""
     common = result_dtype((operand(input), operand(other)))
-    if common is dtypes.bool_:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    if common is dtypes.bool_ or common.is_complex:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_type}'")
     if common.numpy.kind in "iu" and has_zero(other):
         raise RuntimeError("ZeroDivisionError")
 
@@ -102,7 +103,7 @@ def zeros(g: Any) -> Any:
 def has_zero(x: Any) -> bool:
     """Whether there is a zero in a tensor or number: integers cannot be divided by it."""
     if isinstance(x, TensorBase):
-        return not bool(v.everything(x.array, None, False))
+        return not bool(v.everything(bottom(x.array), None, False))
     return bool(x == 0)
 
 

@@ -28,6 +28,7 @@ from rushlight.arrays.vocabulary import sort as sorting
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.extreme import Chosen, Even
+from rushlight.ops.members import in_front
 from rushlight.ops.reducing import (
     filled,
     fold,
@@ -93,6 +94,7 @@ class Sort(Ranked):
     """The elements in order along `dim`."""
 
     name = "sort"
+    align = in_front
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -107,6 +109,7 @@ class SortStable(Ranked):
     """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
 
     name, node = "sort_stable", "SortBackward1"
+    align = in_front
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -120,6 +123,7 @@ class TopK(Ranked):
 
     name = "topk"
     params = ("dim", "descending", "k")
+    align = in_front
 
     def __init__(self, dim: int, descending: bool, k: int) -> None:
         super().__init__(dim, descending)
@@ -144,6 +148,7 @@ class ArgSort(Op):
     """The indices that sort along `dim`."""
 
     name, params, differentiable = "argsort", ("dim", "descending"), False
+    align = in_front
 
     def __init__(self, dim: int, descending: bool) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, ints
+from rushlight.ops.members import in_front
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
 
@@ -48,6 +49,7 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
+    align = in_front
 
     def __init__(self, pad: tuple[int, ...], value: Any = 0) -> None:
         super().__init__()

@@ -369,19 +369,22 @@ class Ldexp(Elementwise):
 
     name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("result",)}
-    promotion = "float"
+    promotion, complex_too = "float", True
 
     def forward(self, a: Any, b: Any) -> Any:
-        return a * (v.exp(b * LN2) if is_complex(b) else v.exp2(b))
+        return a * self.factor(b)
 
     def vjp(self, node: Node, g: Any, b: Any, y: Any) -> Any:
         return (
-            g * conj(v.exp2(b)) if node.needs(0) else None,
+            g * conj(self.factor(b)) if node.needs(0) else None,
             g * conj(y * LN2) if node.needs(1) else None,
         )
 
     def partials(self, b: Any, y: Any) -> Any:
-        return v.exp2(b), y * LN2
+        return self.factor(b), y * LN2
+
+    def factor(self, b: Any) -> Any:
+        return v.exp(b * LN2) if is_complex(b) else v.exp2(b)
 
 
 class OfIntegers(Pointwise):
@@ -467,11 +470,11 @@ def ldexp(input: Any, other: Any) -> Any:
 
 
 @op
-class CopySign(Elementwise):
+class CopySign(Pointwise):
     """The size of input with the sign of other."""
 
     name, node, inputs = "copysign", "CopysignBackward0", ("self", "other")
-    saves, promotion = ("self", "result"), "float"
+    saves, promotion, refuses = ("self", "result"), "float", "c"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.copysign(a, b)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.core.graph import Op, TensorBase
 from rushlight.core.views import look_at
@@ -116,6 +117,7 @@ def check_bounds(
 
     What is merely the record of an array is not looked at.
     """
+    index = bottom(index)
     if not has_values(index) or index.size == 0:
         return
     low, high = int(index.min()), int(index.max())

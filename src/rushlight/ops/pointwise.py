@@ -45,7 +45,8 @@ class Pointwise(Elementwise):
     def check(self, common: Any) -> None:
         kind = common.numpy.kind
         if ("i" if kind == "u" else "f" if kind == "V" else kind) in self.refuses:
-            raise not_implemented(self.kernel or f"{self.name}_cpu", common)
+            short = self.name.removeprefix("special_")
+            raise not_implemented(self.kernel or f"{short}_cpu", common)
 
 
 class Flat(Pointwise):

@@ -47,6 +47,9 @@ class Sqrt(Elementwise):
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         return (g / (2 * conj(y)),)
 
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return ts[0] / (2 * y)  # `ts[0] * (1 / 0)` would be NaN for complex numbers
+
     def partials(self, y: Any) -> Any:
         return (1 / (2 * y),)
 
@@ -126,7 +129,8 @@ class PowNumber(Numbered):
             yield PowNumber(e), draw.positive(2, 3)
         yield PowNumber(2), draw.real()
         yield PowNumber(2), draw.real(0, 2)
-        yield PowNumber(3), draw.complex(2, 2)
+        for e in (0, 1, 2, 3, 2.5, 1.5 - 1j):
+            yield PowNumber(e), draw.complex(2, 2)
 
 
 def _power(a: Any, b: Any) -> Any:
@@ -170,8 +174,20 @@ class Pow(Pointwise):
 
     def by_exponent(self, a: Any, b: Any, y: Any) -> Any:
         """0 ** b is flat for b >= 0."""
-        flat = v.logical_and(a == 0, (v.real(b) if is_complex(b) else b) >= 0)
-        return v.where(flat, 0, y * v.log(a))
+        if is_complex(y):
+            a = v.cast(a, raw_dtype(y))  # negative numbers have complex logarithms
+        return v.where(v.logical_and(a == 0, _at_least_zero(b)), 0, y * v.log(a))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield POW, draw.positive(2, 3), draw.positive(2, 3)
+        yield POW, draw.positive(), draw.real()
+        yield POW, draw.positive(0, 2), draw.real(0, 2)
+        yield POW, draw.positive(2, 3), draw.real(3)
+        yield POW, draw.positive(1, 3), draw.real(2, 1)
+        yield POW, draw.complex(2, 2), draw.complex(2, 2)
+        yield POW, draw.complex(2, 2), draw.real(2)
+        yield POW, draw.positive(2, 2), draw.complex(2)
 
 
 @op
@@ -199,7 +215,7 @@ class PowOfNumber(Numbered):
     def partials(self, b: Any, y: Any) -> Any:
         base = self.base
         if base == 0:
-            return (v.where((v.real(b) if is_complex(b) else b) >= 0, 0, y * -math.inf),)
+            return (v.where(_at_least_zero(b), 0, y * -math.inf),)
         if isinstance(base, complex) or is_complex(b):
             return (y * cmath.log(base),)
         return (y * (math.log(base) if base > 0 else math.nan),)
@@ -210,9 +226,57 @@ class PowOfNumber(Numbered):
         yield PowOfNumber(2.5), draw.real()
         yield PowOfNumber(0.5), draw.real(0, 2)
         yield PowOfNumber(2), draw.complex(2, 2)
+        yield PowOfNumber(-1.5), draw.complex(2, 2)
+        yield PowOfNumber(1.5 - 1j), draw.complex()
+
+
+def _at_least_zero(b: Any) -> Any:
+    """Where a number is real and not negative."""
+    return v.logical_and(v.imag(b) == 0, v.real(b) >= 0) if is_complex(b) else b >= 0
+
+
+# A complex number makes the power of a real tensor complex. These take the number as an operand,
+# so that it counts in promotion and the gradient is made real again.
+@op
+class PowToComplex(Pow):
+    """input ** exponent, for a real tensor and a complex number."""
+
+    name, node = "pow_to_complex", "PowBackward0"
+
+    def by_base(self, a: Any, b: Any) -> Any:
+        return with_numbers(PowNumber, b).partials(a)[0]
+
+    def partials(self, a: Any, b: Any, y: Any) -> Any:
+        return self.by_base(a, b), None
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield POW_TO_COMPLEX, draw.real(2, 3), 1.5 - 1j
+        yield POW_TO_COMPLEX, draw.real(), 2j
+        yield POW_TO_COMPLEX, draw.real(0, 2), 0j
+
+
+@op
+class PowOfComplex(Pow):
+    """base ** exponent, for a complex number and a real tensor."""
+
+    name, node = "pow_of_complex", "PowBackward2"
+
+    def by_exponent(self, a: Any, b: Any, y: Any) -> Any:
+        return with_numbers(PowOfNumber, a).partials(b, y)[0]
+
+    def partials(self, a: Any, b: Any, y: Any) -> Any:
+        return None, self.by_exponent(a, b, y)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield POW_OF_COMPLEX, 1.5 - 1j, draw.real(2, 3)
+        yield POW_OF_COMPLEX, 2j, draw.real()
+        yield POW_OF_COMPLEX, 2j, draw.real(0, 2)
 
 
 POW, SQUARE = Pow(), PowNumber(2)
+POW_TO_COMPLEX, POW_OF_COMPLEX = PowToComplex(), PowOfComplex()
 _POW_FORMS: Final = (
     "(Tensor input, Tensor exponent, *, Tensor out = None)",
     "(Number self, Tensor exponent, *, Tensor out = None)",
@@ -230,9 +294,14 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
             exponent = operand(exponent)
             if isinstance(exponent, int) and exponent < 0 and integral(input):
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
+            if isinstance(exponent, complex) and not is_complex(input):
+                return POW_TO_COMPLEX, (input, exponent)
             return with_numbers(PowNumber, exponent), (input,)
     elif isinstance(exponent, TensorBase) and is_number(input):
-        return with_numbers(PowOfNumber, operand(input)), (exponent,)
+        input = operand(input)
+        if isinstance(input, complex) and not is_complex(exponent):
+            return POW_OF_COMPLEX, (input, exponent)
+        return with_numbers(PowOfNumber, input), (exponent,)
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
@@ -309,5 +378,11 @@ def float_power_(input: Any, exponent: Any) -> Any:
 
 
 attach_operator("pow", functions["pow"], functions["pow_"])
-word_for("power")(functions["pow"])
+
+
+@word_for("power")
+def _power_word(x: Any, y: Any) -> Any:
+    return power_of(operand(x), operand(y))
+
+
 word_for("square")(functions["square"])

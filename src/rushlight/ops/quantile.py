@@ -9,7 +9,8 @@ import math
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays.host import asarray, from_host, to_host
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import asarray, from_host
 from rushlight.arrays.vocabulary import (
     anything,
     broadcast,
@@ -177,7 +178,7 @@ def _quantile(
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
         if q.array.dtype != array.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        values = to_host(q.array)
+        values = bottom(q.array)
         if not bool(((values >= 0) & (values <= 1)).all()):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     else:

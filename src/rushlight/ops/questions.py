@@ -49,6 +49,7 @@ class IsNan(Test):
     """Whether elements are NaN."""
 
     name = "isnan"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return _all_false(x) if integral(x) else v.isnan(x)
@@ -59,6 +60,7 @@ class IsInf(Test):
     """Whether elements are infinite."""
 
     name = "isinf"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return _all_false(x) if integral(x) else v.isinf(x)
@@ -69,6 +71,7 @@ class IsFinite(Test):
     """Whether elements are neither infinite nor NaN."""
 
     name = "isfinite"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return _all_true(x) if integral(x) else v.isfinite(x)
@@ -99,6 +102,7 @@ class IsReal(Test):
     """Whether elements have no imaginary part."""
 
     name = "isreal"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         if raw_dtype(x).kind == "c":
@@ -137,7 +141,7 @@ def is_nonzero(input: Any) -> bool:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if size > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(input.array.item())
+    return bool(input.array)
 
 
 @function()

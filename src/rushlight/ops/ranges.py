@@ -11,12 +11,14 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import move
+from rushlight.core.families import is_complex as holds_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.create import check_plain, dtype_of, into, number, place_of, whole
+from rushlight.ops.members import one_by_one
 from rushlight.ops.table import function, op, public, word_for
 
 __all__ = ["arange", "complex", "linspace", "logspace", "polar", "range"]
@@ -115,6 +117,13 @@ def _spaced(
     name: str, start: Any, end: Any, steps: Any, base: Any, out: Any, dtype: Any, layout: Any,
     device: Any, pin_memory: bool, requires_grad: bool,
 ) -> Any:  # fmt: skip
+    if is_batched(start) or is_batched(end):
+        rest = (steps, base, out, dtype, layout, device, pin_memory, requires_grad)
+        zero = 0j if any(holds_complex(x) for x in (start, end)) else 0
+        return one_by_one(
+            name, lambda a, b: _spaced(name, a, b, *rest), start, end,
+            blank=lambda: _spaced(name, zero, zero, *rest),
+        )  # fmt: skip
     tensors = [isinstance(x, TensorBase) for x in (start, end)]
     ranks = [x.array.ndim if isinstance(x, TensorBase) else 0 for x in (start, end)]
     if any(ranks):

@@ -24,10 +24,10 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import Reduce
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import apply, recording
+from rushlight.core.record import apply, recording, slots
 from rushlight.core.tangents import refuse_out
 from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
-from rushlight.ops.run import put
+from rushlight.ops.run import put, refuse_batches
 
 __all__ = [
     "Fold", "count", "dims_of", "filled", "fold", "mismatch", "narrow", "negatives", "nonempty",
@@ -189,6 +189,8 @@ def filled(function: str, out: Any, result: Any) -> Any:
             "differentiation, but one of the arguments requires grad."
         )
     refuse_out(function, (out, result))
+    if slots.batches != 0:
+        refuse_batches(function, (out, result))
     have, want = dtypes.of(result.array.dtype), dtypes.of(out.array.dtype)
     if have is dtypes.int64 and want is not have:
         name = _C_NAMES.get(want, want.name)

@@ -13,8 +13,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
+from rushlight.ops.arguments import expect_tensor, ints, is_batched, one_dim, tuple_of_ints
 from rushlight.ops.copies import Clone
+from rushlight.ops.members import one_by_one
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op, public, word_for
 from rushlight.ops.view_expand import expand
@@ -169,6 +170,10 @@ def _interleaved_index(repeats: Any, output_size: Any) -> Any:
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if is_batched(repeats):
+        return one_by_one(
+            "repeat_interleave.Tensor", lambda t: _interleaved_index(t, output_size), repeats
+        )
     listed = counts.tolist()
     if any(k < 0 for k in listed):
         raise RuntimeError("repeats can not be negative")

@@ -5,7 +5,8 @@ An op class says how to draw with a static method
     def samples(draw):
         yield Sum((-1,), False), draw.real(2, 3)        # the op, then its raw inputs
 
-Element-wise ops need not: `domain` names where their inputs live.
+Element-wise ops need not: `domain` names where their inputs live. What is drawn in real numbers is
+drawn in complex ones too, if the class says `complex_too = True`, as those that are linear do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight.arrays.host import Sampler
-from rushlight.core.families import Elementwise
+from rushlight.core.families import Elementwise, Linear
 from rushlight.core.graph import Op
 
 __all__ = ["Draw", "samples_of"]
@@ -26,9 +27,26 @@ def samples_of(cls: type[Op], draw: Draw) -> Iterator[tuple[Any, ...]]:
     """Pairs of an op of class `cls` and raw inputs for it: `(op, x, ...)`."""
     own = getattr(cls, "samples", None)
     if own is not None:
-        yield from own(draw)
+        drawn = list(own(draw))
+        yield from drawn
+        if getattr(cls, "complex_too", issubclass(cls, Linear)):
+            yield from _in_complex(drawn, draw)
     elif issubclass(cls, Elementwise):
         yield from _elementwise(cls, draw)
+
+
+def _in_complex(drawn: list[tuple[Any, ...]], draw: Draw) -> Iterator[tuple[Any, ...]]:
+    """The first of the samples, with complex numbers in the place of real ones; none if there are
+    complex ones among them."""
+    kinds = [[x.dtype.kind if hasattr(x, "dtype") else "" for x in xs] for _, *xs in drawn]
+    if any("c" in row for row in kinds):
+        return
+    for (op, *xs), row in zip(drawn, kinds, strict=True):
+        floats = [x for x, kind in zip(xs, row, strict=True) if kind == "f"]
+        if floats and all(x.ndim and x.size for x in floats):
+            both = zip(xs, row, strict=True)
+            yield (op, *(x + 1j * draw.real(*x.shape) if k == "f" else x for x, k in both))
+            return
 
 
 def _elementwise(cls: Any, draw: Draw) -> Iterator[tuple[Any, ...]]:

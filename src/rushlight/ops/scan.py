@@ -40,6 +40,7 @@ from rushlight.arrays.vocabulary import cumsum as running_sum
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.members import in_front
 from rushlight.ops.reducing import (
     narrow,
     not_implemented,
@@ -110,6 +111,7 @@ class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
+    align = in_front
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -137,6 +139,7 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
+    align = in_front
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -169,6 +172,7 @@ class LogCumSumExp(Scan):
     """The logarithm of the running sum of exponentials along `dim`."""
 
     name, saves = "logcumsumexp", ("self", "result")
+    align = in_front
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -247,6 +251,7 @@ class CumMax(Champion):
     """The running largest along `dim`, and where."""
 
     name, most = "cummax", True
+    align = in_front
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -260,6 +265,7 @@ class CumMin(Champion):
     """The running smallest along `dim`, and where."""
 
     name, most = "cummin", False
+    align = in_front
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -14,6 +14,7 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, one_dim
 from rushlight.ops.gather import gathered
+from rushlight.ops.members import in_front
 from rushlight.ops.places import (
     Along,
     Scattering,
@@ -48,6 +49,7 @@ class Scatter(Scattering):
     """self[index[i][j]][j] = src[i][j], for `dim` = 0 of two."""
 
     name = "scatter"
+    align = in_front
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
         return flat_or_not(v.scatter, x, self.dim, index, src)
@@ -78,6 +80,8 @@ class ScatterValue(Along):
 
     name, node, params = "scatter_value", "ScatterBackward1", ("dim", "value")
     inputs, saves = ("self", "index"), ("index",)
+    align = in_front
+    complex_too = True
 
     def __init__(self, dim: int, value: Any) -> None:
         super().__init__(dim)
@@ -109,6 +113,7 @@ class ScatterAdd(Scattering):
     """self[index[i][j]][j] += src[i][j], for `dim` = 0 of two."""
 
     name = "scatter_add"
+    align = in_front
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
         return flat_or_not(v.scatter_add, x, self.dim, index, src)

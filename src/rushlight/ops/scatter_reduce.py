@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, one_dim
@@ -16,6 +18,7 @@ from rushlight.ops.gather import gathered
 from rushlight.ops.index_along import check_source
 from rushlight.ops.operands import zeros
 from rushlight.ops.places import Scattering, check_along, cut, flat_or_not, scattering
+from rushlight.ops.pointwise import not_implemented
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import op, word_for
 from rushlight.ops.write import edges, raw_dtype
@@ -106,7 +109,7 @@ class ScatterReduce(Scattering):
         index = self.spread(index, src)
         own, theirs = self.weights(x, index, src, y)
         part = gathered(g, self.dim, index)
-        return g * own, None, (part if theirs is None else part * theirs)
+        return g * conj(own), None, (part if theirs is None else part * conj(theirs))
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x, index, src = xs
@@ -124,6 +127,9 @@ class ScatterReduce(Scattering):
             for include in (True, False):
                 what = ScatterReduce(-2, reduce, include)
                 yield what, draw.real(3, 2), draw.ints(0, 3, 4, 2), draw.real(4, 2)
+        for reduce in ("sum", "prod", "mean"):
+            what = ScatterReduce(-2, reduce, True)
+            yield what, draw.complex(3, 2), draw.ints(0, 3, 4, 2), draw.complex(4, 2)
 
 
 def _joined(how: str, include: bool) -> Callable[..., Any]:
@@ -159,6 +165,9 @@ def scatter_reduce(
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
+    if is_complex(input) and reduce in ("amax", "amin"):
+        kind = dtypes.of(input.array.dtype)
+        raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", kind)
     check_along("scatter", input, dim, index, src, "self")
     return ScatterReduce(dim, reduce, include_self), (input, index, cut(src, index))
 
@@ -208,5 +217,9 @@ def index_reduce(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}."
         )
+    if is_complex(input):
+        kind = dtypes.of(input.array.dtype)
+        name = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
+        raise not_implemented(name, kind)
     check_source("index_reduce", input, dim, index, source)
     return IndexReduce(dim, reduce, include_self), (input, index, source)

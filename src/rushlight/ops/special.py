@@ -83,7 +83,7 @@ class Erfcx(Special):
     """exp(x²) · erfc(x), exact where that is small."""
 
     name, node, scipy = "special_erfcx", "SpecialErfcxBackward0", "erfcx"
-    saves, kernel = ("self", "result"), "erfcx_vml_cpu"
+    saves = ("self", "result")
 
     def partials(self, x: Any, y: Any) -> Any:
         return (2 * x * y - 2 / ROOT_PI,)
@@ -280,7 +280,7 @@ class Igammac(Igamma):
 class I0(Special):
     """The modified Bessel function of the first kind, of order 0."""
 
-    name, scipy, kernel = "i0", "i0", "i0_cpu"
+    name, scipy, kernel = "i0", "i0", "i0_vml_cpu"
 
     def partials(self, x: Any) -> Any:
         return (v.special(x, "i1"),)

@@ -63,7 +63,9 @@ class Spread(Fold):
         d = x - self.average(x, True)
         if n > 0:
             return d * (2 / n)
-        return cast(where(equal(d, 0), math.nan, math.inf), raw_dtype(x))
+        # real: what a complex infinity is multiplied with becomes NaN in both parts
+        d = real(d * conj(d)) if is_complex(d) else d
+        return cast(where(equal(d, 0), math.nan, math.inf), raw_dtype(d))
 
     def moved(self, t: Any, x: Any) -> Any:
         """How the variance moves when `x` moves along `t`."""

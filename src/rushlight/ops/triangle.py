@@ -13,6 +13,7 @@ from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.copies import RegionCopy
+from rushlight.ops.members import in_front
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
 from rushlight.ops.view_parts import Written
@@ -45,6 +46,7 @@ class Tril(Triangle):
     """The lower triangle."""
 
     name = "tril"
+    align = in_front
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -58,6 +60,7 @@ class Triu(Triangle):
     """The upper triangle."""
 
     name, lower = "triu", False
+    align = in_front
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -123,6 +126,7 @@ class DiagEmbed(OnDiagonal, Written):
     """The last axis as a diagonal of two new ones (negative, of the result)."""
 
     name = "diag_embed"
+    align = in_front
 
     def forward(self, x: Any) -> Any:
         side = x.shape[-1] + abs(self.offset)

@@ -23,6 +23,7 @@ class CountNonzero(Fold):
 
     name, differentiable = "count_nonzero", False
     params = ("dims", "keepdim", "numbers")
+    complex_too = True
 
     def __init__(
         self, dims: tuple[int, ...] | None, keepdim: bool = False, numbers: bool = False
@@ -45,6 +46,7 @@ class Any_(Reduce):
     """Whether any element over `dims` is not zero."""
 
     name, differentiable = "any", False
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return anything(not_equal(x, 0), self.dims, self.keepdim)
@@ -60,6 +62,7 @@ class All(Reduce):
     """Whether all elements over `dims` are not zero."""
 
     name, differentiable = "all", False
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return everything(not_equal(x, 0), self.dims, self.keepdim)

@@ -11,7 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.graph import View as ViewRecord
-from rushlight.core.inplace import check_writable, set_history
+from rushlight.core.inplace import check_writable
 from rushlight.core.record import apply, node_for, recording, slots
 from rushlight.core.tangents import turned
 
@@ -63,6 +63,8 @@ def turn(op_: Any, target: Any) -> Any:
     if view_ is not None:
         version = target.memory.version if node is not None else view_.version
         target.as_view = ViewRecord(view_.base, (op_,), view_.how, version, view_)
-    if node is not None:
-        set_history(target, node, 0)
+    if node is not None:  # a kept gradient stays with the old shape, as in PyTorch
+        target.node = node
+        target.index = 0
+        target.leaf = False
     return target

@@ -11,17 +11,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import Batched
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, wrap_as
 from rushlight.core.record import finish
 from rushlight.core.views import look_at
-from rushlight.ops.arguments import expect_tensor, one_dim, one_int
+from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, one_int
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, word_for
 from rushlight.ops.view_parts import Embed, embed
 from rushlight.ops.view_squeeze import Unsqueeze
 
-__all__ = ["Alias", "EmbedSlice", "Select", "Slice", "basic_index", "narrow_op"]
+__all__ = ["Alias", "EmbedSlice", "Select", "Slice", "bare", "basic_index", "narrow_op"]
 
 _ALL: Final = slice(None)
 _END: Final = sys.maxsize
@@ -150,6 +151,11 @@ def narrow_op(input: Any, dim: Any, start: Any, length: Any) -> Slice:
     if rank == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, TensorBase):
+        if is_batched(start):
+            raise RuntimeError(
+                "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't "
+                "work on out= or view ops."
+            )
         if start.array.ndim or start.array.dtype.kind not in "iu":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = int(start.array.item())
@@ -201,7 +207,16 @@ def detach(input: Any) -> Any:
     tensor([1., 1.])
     """
     expect_tensor(input, "detach")
-    return finish(wrap_as(v.window(input.array, (...,)), input.memory))
+    return finish(wrap_as(bare(input.array), input.memory))
+
+
+def bare(array: Any) -> Any:
+    """A view of the whole array. What stands inside a batch is detached too, at every level."""
+    if type(array) is not Batched:
+        return v.window(array, (...,))
+    inside = array.inside
+    below = detach(inside) if isinstance(inside, TensorBase) else bare(inside)
+    return Batched(below, array.level, array.hidden)
 
 
 # --- basic indexing -------------------------------------------------------------------------------

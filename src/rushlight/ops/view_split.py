@@ -13,7 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.views import look_at, look_at_many
-from rushlight.ops.arguments import expect_tensor, ints, one_dim, one_int
+from rushlight.ops.arguments import expect_tensor, ints, is_batched, one_dim, one_int
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, methods, op
 from rushlight.ops.view_select import Select, Slice
@@ -209,6 +209,11 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
     d = one_dim(dim, len(shape))
     n = shape[d]
     if isinstance(where, TensorBase):
+        if is_batched(where):
+            raise RuntimeError(
+                "Batching rule not implemented for aten::tensor_split.tensor_indices_or_sections. "
+                "We could not generate a fallback."
+            )
         if where.array.ndim > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "

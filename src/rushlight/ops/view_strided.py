@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import ByteBounds
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
 from rushlight.core.views import look_at
-from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints
+from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints, varies
 from rushlight.ops.memory import strides_of
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, word_for
@@ -246,7 +247,8 @@ def as_strided_op(cls: Any, input: Any, size: Any, stride: Any, storage_offset: 
     array = input.array
     shape = tuple_of_ints("as_strided", "size", size, 2)
     steps = tuple_of_ints("as_strided", "stride", stride, 3)
-    bounds = ByteBounds(array)
+    batched = varies(array)
+    bounds = ByteBounds(bottom(array) if batched else array)
     width = array.dtype.itemsize
     here = bounds.offset // width
     offset = here if storage_offset is None else storage_offset
@@ -260,13 +262,31 @@ def as_strided_op(cls: Any, input: Any, size: Any, stride: Any, storage_offset: 
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     last = offset + 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
-    if 0 not in shape and last * width > bounds.nbytes:
+    if batched:
+        _check_member(array, shape, steps, offset, last, here)
+    elif 0 not in shape and last * width > bounds.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {offset}, and "
             f"itemsize {width} requiring a storage size of {last * width} are out of bounds for "
             f"storage of size {bounds.nbytes}"
         )
     return cls(shape, steps, offset, offset - here, strides_of(array))
+
+
+def _check_member(
+    array: Any, shape: tuple[int, ...], steps: tuple[int, ...], offset: int, last: int, here: int
+) -> None:
+    """Refuse to look beyond the memory of a member of a batch."""
+    mine = strides_of(array)
+    end = here + 1 + sum((n - 1) * s for n, s in zip(array.shape, mine, strict=True))
+    if 0 not in shape and (offset < here or last > end):
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(shape)}, {list(steps)}, {offset}) can access memory "
+            f"outside of `tensor`. `result` can access some memory in range [{offset}, {last}], "
+            f"but `tensor` can only access some memory in range [{here}, {end}]. This is not "
+            "supported inside of vmap, please try to rewrite the `as_strided` call as a sequence "
+            "of PyTorch view operations"
+        )
 
 
 @function()

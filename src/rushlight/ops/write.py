@@ -14,6 +14,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.graph import Node, Op, Plan, TensorBase, plan_for, wrap
 from rushlight.core.inplace import beside, check_partial_overlap, check_writable, settle
+from rushlight.core.levels import beneath_all
+from rushlight.core.modes import grad_enabled, leave, state
 from rushlight.core.record import apply, node_for, remember_all, slots
 from rushlight.core.tangents import foresee, fulfil, keep_tangents
 from rushlight.errors import broadcast_mismatch
@@ -69,9 +71,12 @@ def write_directly(
     `core.inplace.write` computes the whole result and copies it over; an op that touches few
     places of a large tensor comes here.
     """
+    if state.level != 0:
+        slots.check_captured(target, op)
     others = beside(target, others)
     check_writable(target, overlap, others)
-    check_partial_overlap(target, others)
+    if overlap:
+        check_partial_overlap(target, others)
     xs = (target, *others)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     node = node_for(op, xs, raws)
@@ -82,8 +87,12 @@ def write_directly(
         none = (None,) * skip
         remember_all(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
     pending = foresee(op, target, xs, raws, None) if slots.levels != 0 else None
+    profile = slots.profile if state.active != 0 else None
     try:
-        action(*raws)
+        if profile is None:
+            action(*raws)
+        else:
+            profile(op, raws, action)
     except Exception as error:
         raise op.explain(error, raws) from None
     settle(target, node, plan)
@@ -257,6 +266,7 @@ class Fill(FillBase):
     """`fill` with a number."""
 
     name = "fill"
+    complex_too = True
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -310,6 +320,7 @@ class Zero(Op):
     """Zero everywhere."""
 
     name = "zero"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return v.full(x, x.shape, 0, raw_dtype(x))
@@ -403,26 +414,31 @@ def _overwrite_with_zero(array: Any) -> None:
     v.overwrite(array, v.constant(array, 0, array.dtype))
 
 
-# --- words that write, on tensors -----------------------------------------------------------------
-def _tensor(x: Any) -> Any:
-    return x if isinstance(x, TensorBase) else wrap(x)
+# --- words that write, on tensors: those that stand inside batches --------------------------------
+def _put(target: Any, source: Any) -> None:
+    source = source if isinstance(source, TensorBase) else wrap(source)
+    mode = beneath_all(grad_enabled())
+    try:
+        write_directly(COPY, target, (same_device(source, target),), v.overwrite, False)
+    finally:
+        leave(mode)
 
 
 @word_for("overwrite")
 def _overwrite(target: Any, source: Any) -> None:
-    copy_(target, _tensor(source))
+    _put(target, source)
 
 
 @word_for("store")
 def _store(target: Any, value: Any, index: Any, *arrays: Any) -> None:
-    copy_(target, v.place(target, value, index, *arrays))
+    _put(target, v.place(target, value, index, *arrays))
 
 
 @word_for("store_add")
 def _store_add(target: Any, value: Any, index: Any, *arrays: Any) -> None:
-    copy_(target, v.place_add(target, value, index, *arrays))
+    _put(target, v.place_add(target, value, index, *arrays))
 
 
 @word_for("store_along")
 def _store_along(target: Any, axis: int, index: Any, source: Any) -> None:
-    copy_(target, v.scatter(target, axis, index, source))
+    _put(target, v.scatter(target, axis, index, source))

@@ -32,7 +32,9 @@ from rushlight.ops.table import functions
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
-__all__ = ["Optimizer"]
+__all__ = [
+    "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
+]  # fmt: skip
 
 Hook = Callable[..., Any]
 
@@ -46,6 +48,26 @@ class Required:
 
 required: Final = Required()
 BLOCK: Final = 1 << 14  # elements
+_before_steps: Final[dict[int, Hook]] = {}  # hooks of all optimisers
+_after_steps: Final[dict[int, Hook]] = {}
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before each step of any optimiser.
+
+    >>> import rushlight as torch
+    >>> from rushlight.optim.optimizer import register_optimizer_step_pre_hook
+    >>> optimiser = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+    >>> with register_optimizer_step_pre_hook(lambda o, args, kwargs: print(type(o).__name__)):
+    ...     optimiser.step()
+    SGD
+    """
+    return add_hook(_before_steps, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after each step of any optimiser."""
+    return add_hook(_after_steps, hook)
 
 
 def update(
@@ -293,7 +315,8 @@ class Optimizer:
                 yield param, grad, self.state[param]
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step."""
+        """Call `hook(optimizer, args, kwargs)` before each step; a pair that it returns replaces
+        the arguments, of which the optimiser is the first."""
         return add_hook(self.__dict__["_optimizer_step_pre_hooks"], hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
@@ -402,7 +425,8 @@ def _with_hooks(step: Hook) -> Hook:
 
     def inside(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
-        for hook in own["_optimizer_step_pre_hooks"].values():
+        args = (self, *args)  # as hooks see them, and may give them back
+        for hook in (*_before_steps.values(), *own["_optimizer_step_pre_hooks"].values()):
             answer = hook(self, args, kwargs)
             if answer is None:
                 continue
@@ -412,9 +436,9 @@ def _with_hooks(step: Hook) -> Hook:
                     f"{answer}."
                 )
             args, kwargs = answer
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         own["_opt_called"] = True
-        for hook in own["_optimizer_step_post_hooks"].values():
+        for hook in (*own["_optimizer_step_post_hooks"].values(), *_after_steps.values()):
             hook(self, args, kwargs)
         return result
 

@@ -106,7 +106,10 @@ def _always(step: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str,
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    use_python_export: bool = False,
 ) -> Callable[[Any], None]:
     """tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False)
 
@@ -257,9 +260,9 @@ class _KinetoProfile:
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write the last cycle for chrome://tracing or ui.perfetto.dev; compressed if `path` ends
-        in ".gz"."""
+        in ".gz". It is Python that writes it, whatever `use_python_export` says."""
         self._made("exporting chrome trace").export_chrome_trace(path, self._metadata)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:

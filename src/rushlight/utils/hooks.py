@@ -13,20 +13,9 @@ from rushlight.autograd.function import Function
 from rushlight.core.graph import TensorBase
 from rushlight.core.hooks import RemovableHandle
 
-__all__ = ["BackwardHook", "RemovableHandle", "add_hook"]
-
-
-class FlaggedHandle(RemovableHandle):
-    """The handle of a hook that also stands, by its id, in dictionaries of flags."""
-
-    def __init__(self, hooks: dict[int, Any], flags: tuple[dict[int, bool], ...]) -> None:
-        super().__init__(hooks)
-        self.flags = flags
-
-    def remove(self) -> None:
-        super().remove()
-        for flag in self.flags:
-            flag.pop(self.id, None)
+__all__ = [
+    "BackwardHook", "RemovableHandle", "add_hook", "unserializable_hook", "warn_if_has_hooks",
+]  # fmt: skip
 
 
 def add_hook(
@@ -47,7 +36,7 @@ def add_hook(
     >>> hooks
     {}
     """
-    handle = FlaggedHandle(hooks, flags)
+    handle = RemovableHandle(hooks, extra_dict=list(flags))
     hooks[handle.id] = hook
     if first:
         others = [key for key in hooks if key != handle.id]
@@ -56,6 +45,32 @@ def add_hook(
     for flag in flags:
         flag[handle.id] = True
     return handle
+
+
+def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a hook as one that pickling a tensor may drop without a warning.
+
+    >>> from rushlight.utils.hooks import unserializable_hook
+    >>> @unserializable_hook
+    ... def hook(grad): ...
+    >>> hook.__torch_unserializable__
+    True
+    """
+    marked: Any = f
+    marked.__torch_unserializable__ = True
+    return f
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Warn of each hook of a tensor that pickling it would drop."""
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
+                "suppress this warning",
+                stacklevel=2,
+            )
 
 
 class BackwardHookFunction(Function):
@@ -79,30 +94,36 @@ class BackwardHook:
     with the outputs' gradients alone.
     """
 
-    def __init__(self, module: Any, hooks: list[Any], pre_hooks: list[Any]) -> None:
+    def __init__(self, module: Any, user_hooks: list[Any], user_pre_hooks: list[Any]) -> None:
         self.module = module
-        self.hooks = hooks
-        self.pre_hooks = pre_hooks
+        self.hooks = user_hooks
+        self.pre_hooks = user_pre_hooks
         self.grad_outputs: tuple[Any, ...] | None = None
         self.input_count = -1
         self.output_count = -1
         self.inputs: list[int] | None = None  # positions of the tensors among the inputs
         self.outputs: list[int] | None = None
 
-    def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of the module, seen through a node that reports their gradients."""
-        seen, self.inputs = self._through(args, lambda node: node.register_hook(self._at_inputs))
+
+        def hook(grads: tuple[Any, ...], _: Any) -> Any:  # errors name it
+            return self._at_inputs(grads)
+
+        seen, self.inputs = self._through(args, lambda node: node.register_hook(hook))
         self.input_count = len(args)
         return seen
 
-    def watch_outputs(self, result: Any) -> Any:
+    def setup_output_hook(self, args: Any) -> Any:
         """What the module returned, seen through a node that reports its gradients."""
-        alone = not isinstance(result, tuple)
-        results = (result,) if alone else result
+        alone = not isinstance(args, tuple)
+        results = (args,) if alone else args
         self.output_count = len(results)
-        seen, self.outputs = self._through(
-            results, lambda node: node.register_prehook(self._at_outputs)
-        )
+
+        def hook(grads: tuple[Any, ...]) -> Any:
+            return self._at_outputs(grads)
+
+        seen, self.outputs = self._through(results, lambda node: node.register_prehook(hook))
         return seen[0] if alone else seen
 
     def _through(
@@ -155,7 +176,7 @@ class BackwardHook:
                 )
         self.grad_outputs = None
 
-    def _at_inputs(self, grads: tuple[Any, ...], _: Any) -> Any:
+    def _at_inputs(self, grads: tuple[Any, ...]) -> Any:
         outputs = self.grad_outputs
         if outputs is None:  # the pass ended inside the module: the outputs' gradients are unknown
             return None
@@ -178,10 +199,9 @@ def spread(places: list[int], values: tuple[Any, ...], size: int) -> tuple[Any, 
 
 def checked(answer: Any, grads: tuple[Any, ...], what: str, which: str) -> tuple[Any, ...]:
     """The gradients that a hook gave in place of `grads`, if it gave as many."""
-    given = answer if isinstance(answer, tuple) else (answer,)
-    if len(given) != len(grads):
+    if len(answer) != len(grads):
         raise RuntimeError(
-            f"Backward {what} returned an invalid number of {which}, got {len(given)}, but "
+            f"Backward {what} returned an invalid number of {which}, got {len(answer)}, but "
             f"expected {len(grads)}"
         )
-    return given
+    return tuple(answer)

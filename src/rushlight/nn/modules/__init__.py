@@ -8,6 +8,6 @@ from rushlight.nn.modules.dropout import *  # noqa: F403
 from rushlight.nn.modules.flatten import *  # noqa: F403
 from rushlight.nn.modules.linear import *  # noqa: F403
 from rushlight.nn.modules.loss import *  # noqa: F403
-from rushlight.nn.modules.module import *  # noqa: F403
+from rushlight.nn.modules.module import Module as Module
 from rushlight.nn.modules.normalization import *  # noqa: F403
 from rushlight.nn.modules.sparse import *  # noqa: F403

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from rushlight.core.graph import TensorBase
+from rushlight.nn.modules.everywhere import everywhere
 from rushlight.utils.hooks import BackwardHook, RemovableHandle, add_hook
 
 __all__ = ["Calling"]
@@ -48,6 +49,7 @@ class Calling:
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
+            or everywhere.calls
         ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
@@ -56,20 +58,20 @@ class Calling:
         called: set[int] = set()
         result = None
         try:
+            watch, older = self._backward_hooks_now()
             args, kwargs = self._before(args, kwargs)
-            watch = self._watch()
             if watch is not None:
-                args = watch.watch_inputs(args)
+                args = watch.setup_input_hook(args)
             result = self.forward(*args, **kwargs)
-            for key, hook in list(self._forward_hooks.items()):
+            for key, hook in (*everywhere.forward.items(), *self._forward_hooks.items()):
                 called.add(key)
                 answer = self._after(key, hook, args, kwargs, result)
                 if answer is not None:
                     result = answer
             if watch is not None:
                 result = self._watched(watch, result)
-            elif self._backward_hooks:
-                self._hook_last_node(result)
+            if older:
+                self._hook_last_node(older, result)
             return result
         except Exception:
             self._call_always(called, args, kwargs, result)
@@ -78,7 +80,7 @@ class Calling:
     def _before(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        for key, hook in list(self._forward_pre_hooks.items()):
+        for key, hook in (*everywhere.forward_pre.items(), *self._forward_pre_hooks.items()):
             if key in self._forward_pre_hooks_with_kwargs:
                 both = hook(self, args, kwargs)
                 if both is None:
@@ -98,7 +100,7 @@ class Calling:
     def _after(
         self, key: int, hook: Hook, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> Any:
-        if key in self._forward_hooks_with_kwargs:
+        if key in self._forward_hooks_with_kwargs or key in everywhere.with_kwargs:
             return hook(self, args, kwargs, result)
         return hook(self, args, result)
 
@@ -106,22 +108,28 @@ class Calling:
         self, called: set[int], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> None:
         """After an error: the hooks that asked to be called in any case, and were not yet."""
-        for key, hook in list(self._forward_hooks.items()):
-            if key not in self._forward_hooks_always_called or key in called:
+        always = {**everywhere.always_called, **self._forward_hooks_always_called}
+        for key, hook in (*everywhere.forward.items(), *self._forward_hooks.items()):
+            if key not in always or key in called:
                 continue
             try:
                 self._after(key, hook, args, kwargs, result)
             except Exception as error:
+                which = "global module" if key in everywhere.forward else "module"
                 warnings.warn(
-                    "module forward hook with ``always_call=True`` raised an exception that was "
+                    f"{which} forward hook with ``always_call=True`` raised an exception that was "
                     f"silenced as another error was raised in forward: {error}",
                     stacklevel=2,
                 )
 
-    def _watch(self) -> BackwardHook | None:
-        full = list(self._backward_hooks.values()) if self._is_full_backward_hook else []
-        pre = list(self._backward_pre_hooks.values())
-        return BackwardHook(self, full, pre) if full or pre else None
+    def _backward_hooks_now(self) -> tuple[BackwardHook | None, list[Hook]]:
+        """Who watches this call's gradients, and the hooks of the older kind."""
+        hooks: dict[bool | None, list[Hook]] = {True: [], False: [], None: []}
+        hooks[everywhere.full].extend(everywhere.backward.values())
+        hooks[self._is_full_backward_hook].extend(self._backward_hooks.values())
+        pre = [*everywhere.backward_pre.values(), *self._backward_pre_hooks.values()]
+        watch = BackwardHook(self, hooks[True], pre) if hooks[True] or pre else None
+        return watch, hooks[False]
 
     def _watched(self, watch: BackwardHook, result: Any) -> Any:
         if not isinstance(result, TensorBase | tuple):
@@ -130,16 +138,16 @@ class Calling:
                 f"Tensors but received {type(result)}",
                 stacklevel=4,
             )
-        return watch.watch_outputs(result)
+        return watch.setup_output_hook(result)
 
-    def _hook_last_node(self, result: Any) -> None:
+    def _hook_last_node(self, hooks: list[Hook], result: Any) -> None:
         """Hooks of the older kind see the last node of the module, whatever it is."""
         while not isinstance(result, TensorBase):
             result = next(iter(result.values() if isinstance(result, dict) else result))
         node = result.grad_fn  # type: ignore[attr-defined]
         if node is None:
             return
-        for hook in self._backward_hooks.values():
+        for hook in hooks:
 
             def call(grad_inputs: Any, grad_outputs: Any, hook: Hook = hook) -> Any:
                 return hook(self, grad_inputs, grad_outputs)

@@ -16,12 +16,29 @@ from rushlight.arrays.device import device as Device
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.nn.modules.calling import Calling
+from rushlight.nn.modules.everywhere import (
+    everywhere,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
+)
 from rushlight.nn.modules.state import Stateful
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.ops.table import functions
 from rushlight.tensor_types import typename
 
-__all__ = ["Module"]
+__all__ = [
+    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+]  # fmt: skip
 
 _DICTIONARIES = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
@@ -104,11 +121,11 @@ class Module(Calling, Stateful):
             if "_modules" not in own:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
-            own["_modules"][name] = value
+            own["_modules"][name] = registered(everywhere.modules, self, name, value)
         elif name in own.get("_modules", ()):
             if value is not None:
                 _refuse(value, "child module", name, "torch.nn.Module or None expected")
-            own["_modules"][name] = None
+            own["_modules"][name] = registered(everywhere.modules, self, name, None)
         elif isinstance(value, TensorBase) and isinstance(value, Buffer):
             if "_buffers" not in own:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -117,7 +134,7 @@ class Module(Calling, Stateful):
         elif name in own.get("_buffers", ()):
             if value is not None and not isinstance(value, TensorBase):
                 _refuse(value, "buffer", name, "torch.nn.Buffer, torch.Tensor or None expected")
-            own["_buffers"][name] = value
+            own["_buffers"][name] = registered(everywhere.buffers, self, name, value)
         else:
             object.__setattr__(self, name, value)
 
@@ -158,7 +175,7 @@ class Module(Calling, Stateful):
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered(everywhere.buffers, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -181,6 +198,7 @@ class Module(Calling, Stateful):
                     f"be created explicitly. To express '{name}' as a function of another Tensor, "
                     "compute the value in the forward() method."
                 )
+            param = registered(everywhere.parameters, self, name, param)
         self._parameters[name] = param
 
     def _check_name(self, name: Any, what: str, kind: str) -> None:
@@ -205,7 +223,7 @@ class Module(Calling, Stateful):
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
-        self._modules[name] = module
+        self._modules[name] = registered(everywhere.modules, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """`add_module`."""
@@ -336,9 +354,9 @@ class Module(Calling, Stateful):
                 seen.add(module)
                 yield name, module
 
-    def modules(self) -> Iterator[Module]:
-        """The module itself and all below it; each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """The module itself and all below it; each once, unless `remove_duplicate` is False."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
