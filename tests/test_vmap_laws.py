@@ -125,7 +125,9 @@ def directions(xs: list[Any], seed: int) -> list[Any]:
     for x in xs:
         shape, dtype = x.array.shape, x.array.dtype
         t = rng.standard_normal(shape)
-        made.append(wrap(np.asarray(t + 1j * rng.standard_normal(shape) if dtype.kind == "c" else t)))
+        if dtype.kind == "c":
+            t = t + 1j * rng.standard_normal(shape)
+        made.append(wrap(np.asarray(t)))
     return made
 
 

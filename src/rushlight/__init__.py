@@ -59,10 +59,9 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 # Imported when first used, so that `import rushlight` stays quick: name, and where it is.
 _LATER = {
-    "cuda": "", "func": "", "linalg": "", "nn": "", "optim": "", "special": "", "testing": "", "utils": "",
-    "vmap": "func",
-    "profiler": "",
-    "library": "", "Tag": "library",
+    "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
+    "special": "", "testing": "", "utils": "",
+    "Tag": "library", "vmap": "func",
     "load": "serialize", "save": "serialize",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",

@@ -1,7 +1,7 @@
 """The code of PyTorch's notes and tutorials on autograd does here what it does there.
 
-The scripts stand in `notes_graph.py` and `notes_func.py`; what `reference/make_notes.py` stored is
-PyTorch's, and is checked live where it is installed.
+The scripts stand in the files `notes_*.py`; what `reference/make_notes.py` stored is PyTorch's, and
+is checked live where it is installed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import notes_extending
 import notes_func
-import notes_graph
+import notes_hooks
+import notes_mechanics
+import notes_training
 import pytest
 from scripted import outcome
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 STORED = json.loads(gzip.decompress((REFERENCE / "notes.json.gz").read_bytes()))
-BANKS = {"graph": notes_graph.script, "func": notes_func.script}
+BANKS = {
+    "mechanics": notes_mechanics.script,
+    "hooks": notes_hooks.script,
+    "training": notes_training.script,
+    "func": notes_func.script,
+    "extending": notes_extending.script,
+}
 SCRIPTS = [(name, key) for name, bank in BANKS.items() for key in bank]
 MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
 
@@ -28,7 +37,7 @@ MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else []
 def agree(want: Any, got: Any) -> bool:
     """Equal, to the last digits of floats; an error may go on after PyTorch's first words."""
     if isinstance(want, float) or isinstance(got, float):
-        return want != want and got != got or abs(want - got) <= 1e-4 * (1 + abs(want))
+        return (want != want and got != got) or abs(want - got) <= 1e-4 * (1 + abs(want))
     if isinstance(want, str) and isinstance(got, str) and "Error: " in want:
         return got[:80] == want[:80]
     if isinstance(want, list) and isinstance(got, list):

@@ -38,10 +38,10 @@ class VmapInfo(NamedTuple):
 
 def batch_of(args: tuple[Any, ...]) -> BatchLevel | None:
     """The deepest batch among the arguments of a call."""
-    found: Any = None
+    found: BatchLevel | None = None
     for x in args:
         if isinstance(x, TensorBase) and type(x.array) is Batched:
-            level = x.array.level
+            level: BatchLevel = x.array.level
             if found is None or level.depth > found.depth:
                 found = level
     return found

@@ -235,11 +235,15 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
         y = beneath(level, run_tensors, (down, xs))
     else:
         y = compute(down, tuple([x.array if isinstance(x, TensorBase) else x for x in xs]))
-        if level.tracked:
-            y = tuple([wrap(normal(part)) for part in y]) if isinstance(y, tuple) else wrap(normal(y))
     if isinstance(y, tuple):
-        return tuple([Batched(normal(part), level, some) for part in y])
-    return Batched(normal(y), level, some)
+        return tuple([Batched(kept(part, level), level, some) for part in y])
+    return Batched(kept(y, level), level, some)
+
+
+def kept(y: Any, level: BatchLevel) -> Any:
+    """A result as it stands inside a batched array of the level: see Note [Plain inside]."""
+    y = normal(y)
+    return wrap(y) if level.tracked and not isinstance(y, TensorBase) else y
 
 
 class Words:
@@ -258,8 +262,7 @@ def inside_kept(x: Any, record: bool) -> Any:
 
 def run_tensors(op: Any, xs: tuple[Any, ...]) -> Any:
     """An op beneath the level, recorded there. Dtypes were settled above."""
-    tensors = [wrap(normal(x)) if hasattr(x, "dtype") and not isinstance(x, TensorBase) else x for x in xs]
-    return apply(op, *tensors)
+    return apply(op, *[plain_inside(x) if hasattr(x, "dtype") else x for x in xs])
 
 
 def beneath(level: BatchLevel, fn: Any, args: tuple[Any, ...]) -> Any:

@@ -303,7 +303,9 @@ def refuse_inside(name: str) -> None:
             "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
             "transforms."
         )
-    apis = "(or perhaps using torch.autograd.functional.* APIs) " if name == "requires_grad_" else ""
+    apis = (
+        "(or perhaps using torch.autograd.functional.* APIs) " if name == "requires_grad_" else ""
+    )
     raise RuntimeError(
         f"You are attempting to call Tensor.{name}() {apis}inside of a function being transformed "
         "by a functorch transform. This is unsupported, please attempt to use the functorch "
