@@ -21,7 +21,7 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 import numpy as np
 
 import rushlight
-from bench.cases import AGAINST_NUMPY, AGAINST_TORCH, numpy_pairs
+from bench.cases import AGAINST_A_LOOP, AGAINST_NUMPY, AGAINST_TORCH, numpy_pairs
 from bench.timing import alternate
 
 RESULTS = Path(__file__).parent / "results"
@@ -71,6 +71,15 @@ def against_numpy() -> list[dict[str, Any]]:
     return rows
 
 
+def against_a_loop() -> list[dict[str, Any]]:
+    """Batches at once, against one member after the other: both are rushlight's."""
+    rows = []
+    for name, (case, loop, bar) in AGAINST_A_LOOP.items():
+        found = alternate({"ours": case(rushlight), "loop": loop(rushlight)}, rounds=7)
+        rows.append(row(name, "a loop", found["ours"], found["loop"], bar))
+    return rows
+
+
 def row(name: str, other: str, ours: float, theirs: float, bar: float | None) -> dict[str, Any]:
     return {
         "case": name, "against": other, "ours_us": ours * 1e6, "theirs_us": theirs * 1e6,
@@ -106,6 +115,7 @@ def main() -> int:
     if importlib.util.find_spec("jax"):
         rows += against_jax()
     rows += against_numpy()
+    rows += against_a_loop()
     imports = import_times()
     missed = 0
     print(f"{'case':42} {'against':9} {'ours µs':>10} {'theirs µs':>10} {'ratio':>7} {'bar':>6}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["AGAINST_NUMPY", "AGAINST_TORCH", "numpy_pairs"]
+__all__ = ["AGAINST_A_LOOP", "AGAINST_NUMPY", "AGAINST_TORCH", "numpy_pairs"]
 
 Work = Callable[[], object]
 
@@ -84,12 +84,85 @@ def mlp_step(lib: Any) -> Work:
     return work
 
 
+def curve(lib: Any) -> tuple[Callable[[Any], Any], Any]:
+    """A function of 50 parameters that gives 50 numbers, and a point."""
+    lib.manual_seed(0)
+    a, p = lib.randn(50, 50), lib.randn(50)
+    return lambda x: (a @ x).tanh() + x**4, p
+
+
+def hessian(lib: Any) -> Work:
+    """The Hessian of a function of 50 parameters, by `autograd.functional`."""
+    f, p = curve(lib)
+    return lambda: lib.autograd.functional.hessian(lambda x: f(x).pow(2).sum(), p)
+
+
+def func_hessian(lib: Any) -> Work:
+    """The same by `func`."""
+    f, p = curve(lib)
+    second = lib.func.hessian(lambda x: f(x).pow(2).sum())
+    return lambda: second(p)
+
+
+def jacobian(lib: Any) -> Work:
+    """A 50x50 Jacobian, all rows at once."""
+    f, p = curve(lib)
+    return lambda: lib.autograd.functional.jacobian(f, p, vectorize=True)
+
+
+def small_grad(lib: Any) -> Work:
+    """The gradient of a sum of squares: what `func.grad` itself costs."""
+    x = lib.ones(3)
+    gradient = lib.func.grad(lambda x: (x * x).sum())
+    return lambda: gradient(x)
+
+
+def samples(lib: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The loss of a 20-64-64-10 network for one sample, and 64 samples with its parameters."""
+    lib.manual_seed(0)
+    nn = lib.nn
+    net = nn.Sequential(
+        nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10)
+    )
+    params = {name: p.detach() for name, p in net.named_parameters()}
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        out = lib.func.functional_call(net, params, (x[None],))
+        return nn.functional.cross_entropy(out, y[None])
+
+    return loss, (params, lib.randn(64, 20), lib.randint(0, 10, (64,)))
+
+
+def per_sample(lib: Any) -> Work:
+    """Gradients of the loss for each of 64 samples, at once."""
+    loss, given = samples(lib)
+    gradients = lib.func.vmap(lib.func.grad(loss), in_dims=(None, 0, 0))
+    return lambda: gradients(*given)
+
+
+def per_sample_loop(lib: Any) -> Work:
+    """The same, one sample after the other."""
+    loss, (params, x, y) = samples(lib)
+    gradient = lib.func.grad(loss)
+    return lambda: [gradient(params, x[i], y[i]) for i in range(64)]
+
+
 AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
     "100 2x2 multiplies, recorded": (multiply, 0.45),
     "100 multiplies, forward + backward": (chain, 0.35),
     "the first tutorial's example": (tutorial, 0.35),
     "64x64 matmul chain, forward + backward": (matmul_chain, 0.7),
     "MLP training step 32x16-32-1": (mlp_step, None),
+    "hessian, 50 parameters": (hessian, 0.5),
+    "jacobian(vectorize=True), 50x50": (jacobian, 1.0),
+    "func.hessian, 50 parameters": (func_hessian, None),
+    "func.grad of a sum of squares": (small_grad, 1.0),
+    "vmap(grad), 64 samples of 20-64-64-10": (per_sample, None),
+}
+
+# the work, what it replaces, and how much of its time it may take
+AGAINST_A_LOOP: dict[str, tuple[Callable[[Any], Work], Callable[[Any], Work], float]] = {
+    "vmap(grad), 64 samples of 20-64-64-10": (per_sample, per_sample_loop, 0.2),
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -333,6 +335,75 @@ def test_memory_goes_without_the_collector() -> None:
         z.backward(retain_graph=True)
         del y, z, inner
         assert [r() for r in refs] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def failing(how: str, refs: list[Any]) -> None:
+    x = torch.ones(3, requires_grad=True)
+    refs.append(weakref.ref(x))
+    y = x.exp()
+    refs.append(weakref.ref(y))
+    z = (y * 2).sum()
+    if how == "freed":
+        z.backward()
+    if how == "overwritten":
+        y.add_(1)
+    if how == "hook":
+        y.register_hook(lambda g: 1 / 0)
+    if how == "function":
+
+        class Fails(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 1
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                raise ValueError
+
+        z = Fails.apply(y).sum()
+    if how == "transform":
+        torch.func.grad(lambda t: t * 2)(x)
+    if how == "op":
+        torch.ones(2) @ y
+    z.backward()
+
+
+@pytest.mark.parametrize(
+    "how", ["freed", "overwritten", "hook", "function", "transform", "op", "none"]
+)
+def test_memory_goes_without_the_collector_after_an_error(how: str) -> None:
+    refs: list[Any] = []
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.suppress(RuntimeError, ValueError, ZeroDivisionError):
+            failing(how, refs)
+        assert [ref() is None for ref in refs] == [True, True]
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("name", ["grad", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "vmap"])
+def test_memory_goes_without_the_collector_after_a_transform(name: str) -> None:
+    func = torch.func
+    calls = {
+        "grad": func.grad(lambda t: t.sin().sum()),
+        "vjp": lambda t: func.vjp(torch.sin, t)[1](torch.ones(3)),
+        "jvp": lambda t: func.jvp(torch.sin, (t,), (torch.ones(3),)),
+        "jacrev": func.jacrev(torch.sin), "jacfwd": func.jacfwd(torch.sin),
+        "hessian": func.hessian(lambda t: t.sin().sum()),
+        "vmap": func.vmap(func.grad(torch.sin)),
+    }  # fmt: skip
+    gc.collect()
+    gc.disable()
+    try:
+        x = torch.ones(3)
+        ref = weakref.ref(x)
+        calls[name](x)
+        del x
+        assert ref() is None
     finally:
         gc.enable()
 

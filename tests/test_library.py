@@ -176,6 +176,20 @@ def test_an_autograd_kernel_may_call_its_own_operator() -> None:
         assert x.grad.tolist() == [2, 2]
 
 
+def test_results_without_a_formula_are_outputs_of_their_own() -> None:
+    with torch.library._scoped_library("lonely", "DEF") as lib:
+        lib.define("both(Tensor x) -> (Tensor, Tensor)")
+        lib.impl("both", lambda x: (x.detach().sum(0), x.detach() * 2), "CPU")
+        x = torch.ones(3, 2, requires_grad=True)
+        a, b = torch.ops.lonely.both(x)
+        assert (a.output_nr, b.output_nr) == (0, 1)
+        assert [m.shape for m in a.grad_fn._input_metadata] == [[2], [3, 2]]
+        y = a[:, None].expand(2, 4).sum() + b.sum()  # shapes that cannot be added
+        with pytest.warns(UserWarning, match="autograd kernel was not registered"):
+            y.backward()
+        assert x.grad is None
+
+
 def test_keys_that_rushlight_lacks_are_named() -> None:
     with torch.library._scoped_library("tests_keys", "DEF") as lib:
         lib.define("f(Tensor x) -> Tensor")

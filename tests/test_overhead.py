@@ -21,6 +21,11 @@ BARS = {"multiply": 4.0, "chain": 7.5} if COMPILED else {"multiply": 60.0, "chai
 STEPS = 100
 
 
+# Gradients of 64 samples at once, as a part of the time a loop takes: 0.08 compiled, 0.07
+# interpreted, on a quiet machine.
+PER_SAMPLE = 0.2
+
+
 def alternate(runs: list[Callable[[], None]], rounds: int) -> list[float]:
     best = [float("inf")] * len(runs)
     for _ in range(rounds):
@@ -62,3 +67,37 @@ def test_overhead(case: str) -> None:
     if measured > BARS[case]:  # a busy machine: look again, longer, before complaining
         measured = min(measured, cost(case, 500))
     assert measured <= BARS[case]
+
+
+def per_sample(rounds: int) -> float:
+    torch.manual_seed(0)
+    nn = torch.nn
+    net = nn.Sequential(
+        nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10)
+    )
+    params = {name: p.detach() for name, p in net.named_parameters()}
+    x, y = torch.randn(64, 20), torch.randint(0, 10, (64,))
+
+    def loss(params: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        out = torch.func.functional_call(net, params, (x[None],))
+        return nn.functional.cross_entropy(out, y[None])
+
+    one = torch.func.grad(loss)
+    all_at_once = torch.func.vmap(one, in_dims=(None, 0, 0))
+
+    def batch() -> None:
+        all_at_once(params, x, y)
+
+    def loop() -> None:
+        for i in range(64):
+            one(params, x[i], y[i])
+
+    ours, theirs = alternate([batch, loop], rounds)
+    return ours / theirs
+
+
+def test_per_sample_gradients_beat_a_loop() -> None:
+    measured = per_sample(3)
+    if measured > PER_SAMPLE:
+        measured = min(measured, per_sample(20))
+    assert measured <= PER_SAMPLE

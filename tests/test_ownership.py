@@ -45,6 +45,31 @@ def test_a_rule_that_returns_one_array_twice() -> None:
     assert b.grad.tolist() == [2, 2, 2] and a.grad.tolist() == [7, 7, 7]
 
 
+def test_a_rule_with_several_outputs_that_hands_its_gradient_on() -> None:
+    x, w = (torch.tensor(1.0, requires_grad=True) for _ in range(2))
+    g = torch.tensor(2.0) * 1
+    for _ in range(2):
+        (x.max(0)[0] + w.sort(0)[0]).backward(g)
+    assert (g.item(), x.grad.item(), w.grad.item()) == (2, 4, 4)
+
+
+def test_one_array_is_one_tensor_among_gradients() -> None:
+    x, y = ones(3), ones(3)
+    h = x * 2
+    for create in (False, True):
+        a, b = torch.autograd.grad(((x + y) * 2).sum(), [x, y], create_graph=create)
+        c, d = torch.autograd.grad(h.exp().sum(), [h, h], create_graph=create)
+        assert a is b and c is d
+    given = torch.ones(3)
+    a, b = torch.autograd.grad(x + y, [x, y], given)
+    assert a is given and b is given
+    rows = torch.eye(3)
+    a, b = torch.autograd.grad(x + y, [x, y], rows, is_grads_batched=True)
+    assert a is rows and b is rows
+    c, d = torch.autograd.grad(x.sin(), [x, x], rows, is_grads_batched=True)
+    assert c is d
+
+
 def test_a_tensor_returned_by_backward_stays_the_users() -> None:
     class F(Function):
         @staticmethod

@@ -27,14 +27,14 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 
 from rushlight import cuda as cuda
 from rushlight import func as func
+from rushlight import library as library
 from rushlight import linalg as linalg
 from rushlight import nn as nn
 from rushlight import optim as optim
+from rushlight import profiler as profiler
 from rushlight import special as special
 from rushlight import testing as testing
 from rushlight import utils as utils
-from rushlight import profiler as profiler
-from rushlight import library as library
 
 bfloat16: _dtype
 bool: _dtype

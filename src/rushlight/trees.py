@@ -101,6 +101,13 @@ class TreeSpec:
         self.children_specs = children
         self.num_leaves: int = 1 if kind is None else sum(c.num_leaves for c in children)
 
+    @property
+    def type(self) -> Any:
+        """The class of the container; None for a leaf."""
+        if self.kind is None:
+            return None
+        return next((c for c, kind in SUPPORTED_NODES.items() if kind is self.kind), self.context)
+
     def is_leaf(self) -> bool:
         return self.kind is None
 
@@ -166,8 +173,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     found = list(leaves)
     if len(found) != treespec.num_leaves:
         raise ValueError(
-            f"tree_unflatten(leaves, treespec): `leaves` has length {len(found)} but the spec "
-            f"refers to a pytree that holds {treespec.num_leaves} items ({treespec})."
+            f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec refers to "
+            f"a pytree that holds {treespec.num_leaves} items ({treespec})."
         )
     rest = iter(found)
     return _build(treespec, rest)
@@ -212,7 +219,9 @@ def _leaves_like(spec: TreeSpec, tree: Any) -> list[Any]:
         return [tree]
     kind = _container(tree)
     if kind is not spec.kind:
-        raise ValueError(f"Node type mismatch; expected {spec.kind.name}, but got {type(tree)}.")
+        raise ValueError(f"Node type mismatch; expected {spec.type!r}, but got {type(tree)!r}.")
+    if isinstance(tree, dict):
+        return _leaves_of_dict(spec, tree)
     children, _ = kind.apart(tree)
     if len(children) != len(spec.children_specs):
         raise ValueError(
@@ -221,6 +230,20 @@ def _leaves_like(spec: TreeSpec, tree: Any) -> list[Any]:
     found: list[Any] = []
     for child, inner in zip(children, spec.children_specs, strict=True):
         found.extend(_leaves_like(inner, child))
+    return found
+
+
+def _leaves_of_dict(spec: TreeSpec, tree: dict[Any, Any]) -> list[Any]:
+    """The children of a dict, in the order of the keys that `spec` has."""
+    keys = spec.context[1] if spec.type is defaultdict else spec.context
+    missing, extra = set(keys) - set(tree), set(tree) - set(keys)
+    if missing or extra:
+        said = [f"missing key(s): {missing}"] if missing else []
+        said += [f"extra key(s): {extra}"] if extra else []
+        raise ValueError("Node keys mismatch; " + "; ".join(said) + ".")
+    found: list[Any] = []
+    for key, inner in zip(keys, spec.children_specs, strict=True):
+        found.extend(_leaves_like(inner, tree[key]))
     return found
 
 

@@ -199,7 +199,8 @@ def packing(torch: Any, log: Log) -> None:
     y.grad_fn._raw_saved_self.register_hooks(lambda t: t * 4, lambda t: t / 2)
     y.sum().backward()
     log(x.grad)
-    raw = x.exp().grad_fn._raw_saved_result
+    z = x.exp()  # kept: PyTorch's saved tensors point into a node that they do not keep
+    raw = z.grad_fn._raw_saved_result
     attempt(log, "no hook", lambda: raw.register_hooks(1, 2))
     attempt(log, "written", lambda: raw.register_hooks(lambda t: t.mul_(2), lambda t: t))
 

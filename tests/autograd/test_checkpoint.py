@@ -719,3 +719,112 @@ def test_ops_that_rushlight_lacks_have_names() -> None:
         torch.ops.aten.mm._nonsense
     with pytest.raises(AttributeError, match="'aten' object has no attribute 'nonsense'"):
         torch.ops.aten.nonsense
+
+
+# --- selective checkpoints and others that stand around ops ---------------------------------------
+def save_all(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> bool:
+    return True
+
+
+def keep_all(torch: Any) -> Any:
+    return functools.partial(torch.utils.checkpoint.create_selective_checkpoint_contexts, save_all)
+
+
+@pytest.mark.parametrize("how", ["plain", "debug", "selective"])
+def test_vmap_inside(torch: Any, how: str) -> None:
+    options = {"plain": {}, "debug": {"debug": True}, "selective": {"context_fn": keep_all(torch)}}
+
+    def part(x: Any) -> Any:
+        return torch.func.vmap(lambda t: t.cumsum(0) * t.sin())(x).sum()
+
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = torch.utils.checkpoint.checkpoint(part, x, use_reentrant=False, **options[how])
+    y.backward()
+    (g,) = torch.autograd.grad(part(x), x)
+    assert torch.allclose(x.grad, g)
+
+
+def test_writes_into_a_few_places_run_again() -> None:  # rushlight's own
+    def part(x: Any) -> Any:
+        z = rushlight.zeros(3)
+        z[0] = x[1].sin()
+        z[rushlight.tensor([1, 2])] = x[:2]
+        z.index_add_(0, rushlight.tensor([2]), x[2:])
+        z.masked_fill_(rushlight.tensor([False, True, False]), 2.0)
+        return (z * z * x).sum()
+
+    x = rushlight.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    checkpoint = rushlight.utils.checkpoint.checkpoint
+    checkpoint(part, x, use_reentrant=False, context_fn=keep_all(rushlight)).backward()
+    (g,) = rushlight.autograd.grad(part(x), x)
+    assert x.grad.tolist() == g.tolist()
+
+
+@pytest.mark.parametrize("when", ["ends inside", "inside", "around"])
+def test_profilers_and_selective_checkpoints(when: str) -> None:  # rushlight's own
+    asked: list[str] = []
+
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> bool:
+        asked.append(str(op))
+        return True
+
+    profiler = rushlight.autograd.profiler.profile
+    prof = profiler()
+    runs = []
+
+    def part(x: Any) -> Any:
+        runs.append(1)
+        y = x.sin()
+        if when == "ends inside" and len(runs) == 1:
+            prof.__exit__(None, None, None)
+        if when == "inside" and len(runs) == 1:
+            with prof:
+                y = y.cos()
+        else:
+            y = y.cos()
+        return y.exp()
+
+    contexts = functools.partial(
+        rushlight.utils.checkpoint.create_selective_checkpoint_contexts, policy
+    )
+    x = rushlight.ones(2, requires_grad=True)
+    with prof if when == "around" else contextlib.nullcontext():
+        if when == "ends inside":
+            prof.__enter__()
+        y = rushlight.utils.checkpoint.checkpoint(part, x, use_reentrant=False, context_fn=contexts)
+        y.sum().backward()
+    assert asked == ["aten.sin.default", "aten.cos.default", "aten.exp.default"]
+    names = [e.name for e in prof.function_events if e.name in ("aten::sin", "aten::cos")]
+    expected = {"ends inside": ["aten::sin"], "inside": ["aten::cos"]}
+    assert names == expected.get(when, ["aten::sin", "aten::cos"])
+    assert slots.profile is None and slots.timed is None and state.active == 0
+    (g,) = rushlight.autograd.grad(part(x).sum(), x)
+    assert x.grad.tolist() == g.tolist()
+
+
+# --- errors keep nothing alive --------------------------------------------------------------------
+def test_an_error_leaves_no_cycle(torch: Any, reentrant: bool) -> None:
+    refs: list[Any] = []
+
+    def part(x: Any) -> Any:
+        y = x.sin()
+        refs.append(weakref.ref(y))
+        if len(refs) == 2 + 1:  # the second run
+            raise ValueError("no")
+        return y.exp()
+
+    def run() -> None:
+        x = torch.ones(2, requires_grad=True)
+        refs.append(weakref.ref(x))
+        y = torch.utils.checkpoint.checkpoint(part, x, use_reentrant=reentrant)
+        y.sum().backward()
+
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.suppress(ValueError):
+            run()
+        if torch is rushlight:
+            assert [ref() is None for ref in refs] == [True] * 3
+    finally:
+        gc.enable()

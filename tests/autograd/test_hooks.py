@@ -142,6 +142,33 @@ def test_the_queue_puts_the_largest_first() -> None:
     assert queue.depth() == -1
 
 
+def test_a_pass_that_failed_leaves_nothing_to_the_next_one() -> None:
+    a, w = (torch.ones(2, requires_grad=True) for _ in range(2))
+    w.register_hook(lambda g: None)
+    found = []
+
+    def fail(g: Any) -> None:
+        raise ValueError
+
+    def twice(g: Any) -> None:
+        with torch.enable_grad():
+            for bad in (True, False):
+                other = (a * 2 * w).sum()  # older: ready, and not run when `last` fails
+                last = w.cos() * 1
+                if bad:
+                    last.register_hook(fail)
+                try:
+                    (other + last.sum()).backward()
+                except ValueError:
+                    found.append("failed")
+        found.append(a.grad.tolist())
+
+    y = w * 3
+    y.register_hook(twice)
+    y.sum().backward()
+    assert found == ["failed", [2.0, 2.0]]
+
+
 # --- threads --------------------------------------------------------------------------------------
 def in_threads(work: Any, n: int = 8) -> None:
     errors: list[BaseException] = []

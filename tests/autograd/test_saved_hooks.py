@@ -575,3 +575,33 @@ def test_allow_mutation_holds_no_more_than_the_graph(torch: Any) -> None:
         y = (x * x).sum()
         y.backward()
         assert (len(ctx.original), len(ctx.cloned)) == (0, 0)
+
+
+# --- second derivatives ---------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["relu", "abs", "max", "cumsum", "exp", "clamp"])
+def test_a_zero_derivative_can_be_differentiated_again(torch: Any, name: str) -> None:
+    parts = {
+        "relu": lambda x: x.relu(), "abs": lambda x: x.abs(), "max": lambda x: x.max(),
+        "cumsum": lambda x: x.cumsum(0), "exp": lambda x: x.exp(), "clamp": lambda x: x.clamp(0, 1),
+    }  # fmt: skip
+    found = []
+    for hooked in (False, True):
+        x = torch.tensor([0.5, -2.0], requires_grad=True)
+        if hooked:
+            with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), identity):
+                y = parts[name](x)
+        else:
+            y = parts[name](x)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        again = torch.autograd.grad(g.sum(), x) if g.requires_grad else None
+        found.append((g.requires_grad, None if again is None else again[0].tolist()))
+    assert found[0] == found[1]
+    if name in ("relu", "exp"):
+        assert found[0][0]
+
+
+def test_hooks_leave_the_grad_mode_as_it_was(torch: Any) -> None:
+    with torch.inference_mode(), torch.enable_grad():
+        with torch.autograd.graph.saved_tensors_hooks(identity, identity):
+            assert torch.is_grad_enabled()
+        assert torch.is_grad_enabled()

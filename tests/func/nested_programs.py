@@ -89,7 +89,7 @@ OPS: dict[str, tuple[str, str, Rule]] = {
     "expand": ("m", "v", lambda lib, a: a.expand(3, 3) * 0.5),
 }  # fmt: skip
 
-# Writes: the first operand is written. (In PyTorch, a tensor written with itself has a wrong tangent.)
+# Writes: the first operand is written, never with itself (PyTorch's tangent is wrong then).
 WRITES: dict[str, tuple[str, Rule]] = {
     "mul_": ("vv", lambda lib, a, b: a.mul_(b * 1)),
     "add_": ("vv", lambda lib, a, b: a.add_(b * 1)),
@@ -213,7 +213,8 @@ class Writer:
             operands = [self.pick(kinds, k) for k in wanted]
             if None not in operands:
                 quiet = rng.random() < 0.05 and name not in VIEWS
-                return Step("op", name, tuple(i for i in operands if i is not None), None, quiet), kind
+                given = tuple(i for i in operands if i is not None)
+                return Step("op", name, given, None, quiet), kind
 
     def write(self, kinds: list[str], owned: list[int]) -> Step | None:
         rng = self.rng
@@ -370,16 +371,19 @@ def one(lib: Any, step: Step, operands: list[Any], values: list[Any]) -> Any:
     return getattr(F, step.how)(f)(x)
 
 
+# What PyTorch says where it trips over itself, or refuses what could be done.
+TRIPS = (
+    "INTERNAL ASSERT", "ZeroTensors are", "unallocated storage", "written-to tensor refers",
+    "is not possible because there exists", "calling .item() on a Tensor or",
+    "A view was created in no_grad mode", "is a view and is being modified inplace. This",
+    "nan", "inf",
+)  # fmt: skip
+
+
 def sound(result: Any) -> bool:
-    """Whether PyTorch went through the program without tripping over itself."""
+    """Whether PyTorch went through the program in good order."""
     said = repr(result)
-    return not any(
-        word in said
-        for word in ("INTERNAL ASSERT", "ZeroTensors are", "unallocated storage", "written-to tensor refers", "nan", "inf",
-                     "is not possible because there exists", "calling .item() on a Tensor or",
-                     "A view was created in no_grad mode",
-                     "is a view and is being modified inplace. This")
-    )
+    return not any(words in said for words in TRIPS)
 
 
 # --- reading programs -----------------------------------------------------------------------------

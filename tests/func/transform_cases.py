@@ -65,8 +65,8 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two results are equal, but for rounding."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(alike, a, b))
-    if isinstance(a, (int, float)) and isinstance(b, float) or isinstance(a, float):
-        return a == b or math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6) or (a != a and b != b)
+    if isinstance(a, float) or isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6) or (a != a and b != b)
     return type(a) is type(b) and bool(a == b)
 
 

@@ -2,8 +2,8 @@
 
     python tests/reference/make_func.py
 
-The situations of tests/func/transform_cases.py, the functions of tests/func/nestings.py in each
-nesting, and the random programs of tests/func/nested_programs.py. Where PyTorch itself goes wrong
+The situations of tests/func/transform_cases.py and module_cases.py, the functions of nestings.py in
+each nesting, and the random programs of nested_programs.py. Where PyTorch itself goes wrong
 (`nestings.WRONG`, `nested_programs.sound`) nothing is stored.
 """
 
@@ -21,6 +21,7 @@ SEEDS = range(400)
 
 
 def main() -> None:
+    import module_cases
     import nested_programs
     import nestings
     import torch
@@ -35,6 +36,7 @@ def main() -> None:
             for n in nestings.NESTINGS
             if not nestings.is_wrong(f, n)
         },
+        "modules": {name: module_cases.run(torch, name) for name in module_cases.CASES},
         "programs": {},
     }
     for seed in SEEDS:

@@ -278,15 +278,14 @@ def once(
     targets = [target_of(t) for t in ins]
     run(roots, start, keep, create, targets, False)
     results: list[Any] = []
-    given = [g.array for g in start if g is not None]
+    # an array must not be two tensors, which would not know of writes to one another
+    seen = {id(g.array): g for g in start if g is not None}
     for i, target in enumerate(targets):
         g = target.grad
         if g is None:
             results.append(without(ins[i], i, allow_unused, materialize, create))
             continue
-        if not create and any(g is x for x in given):
-            g = v.copy(g)  # the caller's own array must not be two tensors at once
-        results.append(as_tensor(g))
+        results.append(g if create else seen.setdefault(id(g), as_tensor(g)))
     return tuple(results)
 
 
@@ -330,7 +329,10 @@ def batched(
         found = once(outs, ins, rows, keep, create, allow_unused, materialize)
     finally:
         close_level(level)
-    return tuple(None if g is None else unbatched(g, batch) for g in found)
+    seen = {id(row): g for row, g in zip(rows, start, strict=True)}
+    return tuple(
+        None if g is None else seen.setdefault(id(g), unbatched(g, batch)) for g in found
+    )
 
 
 def _backward(

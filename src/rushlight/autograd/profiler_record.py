@@ -27,7 +27,7 @@ from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.engine import watch
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op
-from rushlight.core.modes import enter, leave, next_number
+from rushlight.core.modes import _lock, enter, leave, next_number
 from rushlight.core.record import compute, slots
 from rushlight.core.where import Where
 from rushlight.errors import sentence
@@ -162,8 +162,10 @@ class Recorder:
         _thread.recorder = self
         with _lock:
             _live.append(self)
-            slots.profile = around
+            slots.timed = around
             watch.profile = begin_pass
+            if slots.profile is None:  # else `utils.around` is there, and hands on
+                slots.profile = around
         self.wall = time_ns()
         self.start = perf_counter_ns()
 
@@ -176,8 +178,10 @@ class Recorder:
         with _lock:
             _live.remove(self)
             if not _live:
-                slots.profile = None
+                slots.timed = None
                 watch.profile = None
+                if slots.profile is around:
+                    slots.profile = None
         self.context.run(leave, self.mode)
         if getattr(_thread, "recorder", None) is self:
             del _thread.recorder
@@ -266,7 +270,6 @@ class Recorder:
 
 
 _thread: Final = threading.local()
-_lock: Final = threading.Lock()
 _live: Final[list[Recorder]] = []
 
 

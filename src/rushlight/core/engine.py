@@ -145,7 +145,7 @@ def on_a_new_thread(run: Run) -> None:
     thread.start()
     thread.join()
     if outcome:
-        raise outcome[0]
+        raise outcome.pop()  # a list that held it would close a cycle through its traceback
 
 
 def _caught(run: Run, outcome: list[BaseException]) -> None:

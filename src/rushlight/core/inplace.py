@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.arrays.host import address
-from rushlight.arrays.vocabulary import copy, overwrite
+from rushlight.arrays.vocabulary import copy, empty, overwrite
 from rushlight.core.graph import Node, Plan, TensorBase, View, asks
 from rushlight.core.modes import current, state
 from rushlight.core.node import forget_retained, make_copy_slices, retain_on
@@ -229,7 +229,7 @@ def rebase(target: TensorBase, view: View, fn: Node) -> None:
     """The in-place op of `fn` wrote the view `target`: its base gets a new history."""
     base = view.base
     ops = way_to(target, view)
-    node: Node = make_copy_slices(fn, ops, order_of(base.array))
+    node = make_copy_slices(fn, ops, order_of(base.array))
     first: Any = None
     nr = 0
     if base.node is not None:
@@ -239,6 +239,9 @@ def rebase(target: TensorBase, view: View, fn: Node) -> None:
         first = base
     nrs = fn.nrs
     node.nexts = (first, *fn.nexts[1:])
+    if first is None:
+        x = base.array
+        node.alone = (x.shape, x.dtype, empty(x, (0,), x.dtype))
     if nr != 0 or nrs is not None:
         rest: tuple[int, ...] = tuple([0] * (len(fn.nexts) - 1)) if nrs is None else nrs[1:]
         node.nrs = (nr, *rest)

@@ -21,8 +21,8 @@ from rushlight.core.record import slots
 from rushlight.native import i64
 
 __all__ = [
-    "Entrance", "Level", "beneath_all", "close_level", "innermost", "kept_outside", "leads_outside", "open_level",
-    "refuse_inside",
+    "Entrance", "Level", "beneath_all", "close_level", "innermost", "kept_outside",
+    "leads_outside", "open_level", "refuse_inside",
 ]  # fmt: skip
 
 _open: Final[list[int]] = []
@@ -31,7 +31,7 @@ _open: Final[list[int]] = []
 class Level:
     """One transform in progress. `batch` is the level of a `vmap` (`core.batches`), else None;
     `given` are the storages of its inputs, by id, which it may write into, with the tensors that
-    own them outside; `leaves` those that stand for them inside a `grad`. `forward` is the level of
+    have them outside; `leaves` those that stand for them inside a `grad`. `forward` is the level of
     tangents of a `jvp`."""
 
     def __init__(self, kind: str, outer: Level | None, batch: Any) -> None:
@@ -58,7 +58,7 @@ class Level:
 
     def give(self, x: TensorBase, inside: TensorBase) -> None:
         """Let the transform write into an input: `inside` stands there for `x`."""
-        self.given[id(inside.memory)] = x if x.as_view is None else x.as_view.base
+        self.given[id(inside.memory)] = x
 
 
 class Numbers:
@@ -114,6 +114,8 @@ def close_level(level: Level) -> None:
         return
     leave(level.mode)
     level.mode = None
+    level.given.clear()  # what stands for an input leads to its level: that would be a cycle
+    level.leaves.clear()
     if level.hushed is not None:
         level.hushed.recording = True
     with _lock:
@@ -132,19 +134,24 @@ _NAMES: Final = {
 
 
 def shares_input(target: TensorBase, level: Level) -> bool:
-    """Whether a tensor in the memory of an input of the level is not that input, but one outside."""
+    """Whether a tensor in the memory of an input of the level is none of its, but one outside."""
     if level.forward is not None and has_tangent(target, level.forward):
         return False
     key = id(target.memory)
-    root = target if target.as_view is None else target.as_view.base
+    root = root_of(target)
     around: Level | None = level
     while around is not None:
-        if key in around.given and around.given[key] is root:
+        if key in around.given and root_of(around.given[key]) is root:
             return True
         if around is not level and key in around.leaves and around.leaves[key] is root:
             return True
         around = around.outer
     return False
+
+
+def root_of(x: TensorBase) -> TensorBase:
+    """The tensor that a view looks into."""
+    return x if x.as_view is None else x.as_view.base
 
 
 def has_tangent(x: TensorBase, forward: Any) -> bool:

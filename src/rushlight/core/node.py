@@ -108,7 +108,10 @@ def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
             for j in asking:
                 t: TensorBase = saved[j]
                 reader: i64 = -1 if plan.variadic else plan.readers[j]
-                if reader & bit != 0 and (t.node if t.node is not None else t) not in ends:
+                end: Any = t.node if t.node is not None else t
+                if isinstance(end, AccumulateGradBase):
+                    end = end.variable
+                if reader & bit != 0 and end not in ends:
                     missing.append(t)
             if missing:
                 out = apply(Anchor(), out, *missing)
@@ -156,7 +159,8 @@ def backward_of_packed(node: Node, g: Any, tensors: bool) -> Any:
     op: Any = node.op
     values = opened(node, tensors)
     if tensors:
-        return op.vjp(node, g, *values)
+        mark = next_number()
+        return anchored(node, op.vjp(node, g, *values), tuple(values), mark)
     # not the cheaper silence of Note [Busy]: that may run a rule twice, and hooks only once
     return quietly(op.vjp, node, g, *values)
 
@@ -267,12 +271,14 @@ by_hand.call = call_by_hand
 class CopySlicesBase(GraphNode):
     """The history of a base that was written through a view; see Note [Rebased history].
 
-    `fn` is the node of the in-place op, as applied to the region alone.
+    `fn` is the node of the in-place op, as applied to the region alone. `alone` describes the base
+    where it had no history before, so that no edge leads to it: (shape, dtype, an empty array).
     """
 
     fn: Node
     ops: tuple[Op, ...]
     order: tuple[int, ...] | None
+    alone: Any = None
 
     def run(self, g: Any, tensors: bool) -> Any:
         if self.freed is not None:
@@ -289,11 +295,17 @@ class CopySlicesBase(GraphNode):
         return [first, *part[1:]]
 
     def _only_output(self) -> Any:
-        base = self.nexts[0]
+        node = self
+        base: Any = node.nexts[0]
+        while isinstance(base, CopySlicesBase):  # not by recursion: one write follows another
+            node = base
+            base = node.nexts[0]
+        if base is None:
+            return node.alone
         if isinstance(base, TensorBase):
             return base.array.shape, base.array.dtype, base.array
         if isinstance(base, GraphNode):
-            nr = 0 if self.nrs is None else self.nrs[0]
+            nr = 0 if node.nrs is None else node.nrs[0]
             return base._only_output() if base.outs is None else base.outs[nr]
         return super()._only_output()
 
@@ -309,7 +321,9 @@ class CopySlicesBase(GraphNode):
 CopySlices: Final[Any] = visible(CopySlicesBase, "CopySlices")
 
 
-def make_copy_slices(fn: Node, ops: tuple[Op, ...], order: tuple[int, ...] | None) -> Node:
+def make_copy_slices(
+    fn: Node, ops: tuple[Op, ...], order: tuple[int, ...] | None
+) -> CopySlicesBase:
     """A CopySlices around the node of an in-place op; the caller sets its edges."""
     node = cast(CopySlicesBase, CopySlices())
     node.fn = fn

@@ -48,14 +48,18 @@ class OrderedRun(Run):
     def complete(self, leaf: TensorBase) -> None:
         self.queue.push_leaf(self.level, leaf)
 
+    def run(self) -> None:
+        try:
+            super().run()
+        finally:  # where it failed, what was ready must not be taken for another pass's
+            while self.queue.depth() >= self.level:
+                self.queue.pop()
+
     def pop(self) -> Node | None:
         while True:
-            depth = self.queue.depth()
-            if depth < self.level:  # the rest is the outer pass's
+            if self.queue.depth() < self.level:  # the rest is the outer pass's
                 return None
             end = self.queue.pop()
-            if depth > self.level:  # a pass inside this one failed, and left it behind
-                continue
             if isinstance(end, Node):
                 return end
             self.settle_leaf(end, self.leaves.pop(end))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.core.graph import Node, Plan, Storage, TensorBase, wrap, wrap_as
-from rushlight.core.modes import Mode, current, enter, grad_enabled, inference_enabled, leave, state
+from rushlight.core.modes import Mode, current, enter, grad_asked, inference_enabled, leave, state
 from rushlight.native import i64
 
 __all__ = [
@@ -63,7 +63,7 @@ def saving_now() -> Saving | None:
 def enter_saving(saving: Saving) -> None:
     """Put hooks in force for this thread or task; end them with `leave_saving`."""
     saving.outer = saving_now()
-    mode = enter(grad_enabled(), inference_enabled())
+    mode = enter(grad_asked(), inference_enabled())
     mode.saving = saving
     saving.mode = mode
 

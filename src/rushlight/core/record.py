@@ -52,7 +52,8 @@ DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_
 class Slots:
     """Filled by higher layers: `elementwise` resolves dtypes and devices off the fast path,
     `edge_of_view` gives the edge of a view whose base may have changed, `batched` takes over while
-    `vmap` is live, `profile` stands around every op while a profiler is."""
+    `vmap` is live, `profile` stands around every op while a profiler is, or who answers for ops
+    (`utils.around`) and hands on to the profiler's own, `timed`."""
 
     def __init__(self) -> None:
         self.elementwise: Any = None
@@ -66,6 +67,7 @@ class Slots:
         self.kept_apart: Any = None  # kept_apart(op, target, others): what a write's op reads
         self.check_captured: Any = None  # check_captured(target, op): before a write
         self.profile: Any = None  # profile(op, raws): `compute`, timed
+        self.timed: Any = None  # what a profiler put there, or would have
         self.push: Any = None
         self.push_view: Any = None
         self.push_views: Any = None
@@ -136,9 +138,12 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
         return quietly(op.forward, *raws)
     if isinstance(error, TypeError):  # CuPy's, when it meets an array in the host's memory
         check_same_device([x for x in raws if hasattr(x, "dtype")])
-    if isinstance(error, Exception):
-        raise op.explain(error, raws) from None
-    raise error
+    try:
+        if isinstance(error, Exception):
+            raise op.explain(error, raws) from None
+        raise error
+    finally:  # its traceback leads to this frame: a cycle, which would keep the arrays
+        del error
 
 
 def unary(op: Any, a: TensorBase) -> Any:
@@ -147,7 +152,7 @@ def unary(op: Any, a: TensorBase) -> Any:
     dtype = x.dtype
     if not (dtype is _F32 or dtype is _F64) or state.active != 0:
         return slots.elementwise(op, (a,))
-    y = evaluate(op, x)
+    y = compute(op, (x,))
     if type(y) is not _ndarray:
         y = normal(y)
     t = wrap(y)

@@ -381,11 +381,14 @@ class Run(Pass):
         if isinstance(error, RuntimeWarning) and node.op is not None and not node.packed:
             return quietly(backward_of, node, g, self.tensors)
         said = mismatch(error) if node.op is not None and isinstance(error, ValueError) else None
-        if said is not None:
-            self.blame(node, said)
-            raise said from error
-        self.blame(node, error)
-        raise error
+        try:
+            if said is not None:
+                self.blame(node, said)
+                raise said from error
+            self.blame(node, error)
+            raise error
+        finally:  # their traceback leads to this frame, which would keep the graph in a cycle
+            del error, said
 
     def blame(self, node: Node, error: BaseException) -> None:
         """Say which forward line an error belongs to that is passing through."""
@@ -446,6 +449,10 @@ class Run(Pass):
             return False
         if node.hooks is not None and node.hooks.post:  # they were shown it, and may keep it
             return False
+        if isinstance(g, list):  # of a node with several outputs, one of which may be handed on
+            for given in g:
+                if given is out:
+                    return False
         for j in range(len(node.nexts)):
             if j != i and outs[j] is out:
                 return False

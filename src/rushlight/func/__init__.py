@@ -7,6 +7,10 @@
     functional_call         a module as a function of its parameters
     stack_module_state      the parameters of several modules as a batch
 
+The files: `batching` (vmap), `reverse` and `forward` (derivatives), `tracking` (what enters and
+leaves a derivative), `arguments` (argnums, aux), `modules`. Below them stand `core.levels`,
+`core.batches` and `core.tangents`.
+
 >>> import rushlight as torch
 >>> from rushlight.func import grad, vmap
 >>> vmap(grad(torch.sin))(torch.zeros(3))
@@ -15,12 +19,16 @@ tensor([1., 1., 1.])
 
 from __future__ import annotations
 
+from rushlight.func.batching import debug_unwrap, vmap
 from rushlight.func.forward import hessian, jacfwd, jvp
-from rushlight.func.modules import functional_call, stack_module_state
+from rushlight.func.modules import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from rushlight.func.reverse import grad, grad_and_value, jacrev, linearize, vjp
-from rushlight.func.batching import vmap
 
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "stack_module_state", "vjp", "vmap",
+    "debug_unwrap", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
+    "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.core.graph import TensorBase
-from rushlight.utils._pytree import tree_leaves
+from rushlight.trees import tree_leaves
 
 __all__ = [
     "Argnums", "Function", "check_real", "chosen", "differentiable", "replaced", "split_aux",

@@ -14,9 +14,15 @@ from rushlight.core.batches import BatchLevel, as_recorded, interesting, plain_i
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.levels import close_level, innermost, open_level
 from rushlight.ops.table import functions
-from rushlight.utils._pytree import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
+from rushlight.trees import (
+    TreeSpec,
+    broadcast_prefix,
+    tree_flatten,
+    tree_structure,
+    tree_unflatten,
+)
 
-__all__ = ["name_of", "over_batch", "vmap"]
+__all__ = ["debug_unwrap", "vmap"]
 
 Dims = Any  # an int, None, or a tree of them
 
@@ -54,9 +60,7 @@ def vmap(
             f"{randomness}"
         )
     if chunk_size is not None and not chunk_size > 0:
-        raise ValueError(
-            f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"
-        )
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -119,7 +123,7 @@ def checked_dim(head: str, x: Any, d: Any) -> int | None:
             f"{head}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot "
             "vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
-    rank = x.array.ndim
+    rank: int = x.array.ndim
     if not -rank <= d < rank:
         raise ValueError(
             f"{head}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality "
@@ -188,8 +192,8 @@ def dims_for(func: Any, out_dims: Dims, spec: TreeSpec) -> list[int | None]:
     flat, _ = tree_flatten(out_dims)
     if not all(d is None or isinstance(d, int) for d in flat):
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
-            "python collection of ints representing where in the outputs the vmapped dimension "
+            f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or "
+            "a python collection of ints representing where in the outputs the vmapped dimension "
             "should appear."
         )
     dims = broadcast_prefix(out_dims, spec)
@@ -197,8 +201,8 @@ def dims_for(func: Any, out_dims: Dims, spec: TreeSpec) -> list[int | None]:
         dims = list(out_dims)
     if dims is None:
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
-            "with the structure of `outputs`. out_dims has structure "
+            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+            "compatible with the structure of `outputs`. out_dims has structure "
             f"{tree_structure(out_dims)} but outputs has structure {spec}."
         )
     return dims
@@ -228,10 +232,32 @@ def one_output(func: Any, y: Any, dim: int | None, batch: BatchLevel) -> Any:
     if dim is None:
         if hidden:
             raise ValueError(
-                f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when "
-                "out_dim is None"
+                f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor "
+                "when out_dim is None"
             )
         return inside
     if not hidden:
         inside = inside.expand((batch.size, *inside.shape))
     return inside if dim == 0 else functions["movedim"](inside, 0, dim)
+
+
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+    """What stands inside a tensor of a batch: all members, the batch as first dimension. With
+    `recurse=False` one level is opened, not all. For looking, not for computing.
+
+    >>> import rushlight as torch
+    >>> seen = []
+    >>> def f(x):
+    ...     seen.append(torch.func.debug_unwrap(x))
+    ...     return x.sum()
+    >>> torch.func.vmap(f)(torch.ones(2, 3))
+    tensor([3., 3.])
+    >>> seen[0].shape
+    torch.Size([2, 3])
+    """
+    found = tensor
+    while type(found.array) is Batched:
+        found = plain_inside(found.array.inside).detach()
+        if not recurse:
+            break
+    return found

@@ -23,7 +23,7 @@ from rushlight.func.batching import vmap
 from rushlight.func.reverse import basis, jacrev
 from rushlight.func.tracking import at_level, plain
 from rushlight.ops.table import functions
-from rushlight.utils._pytree import tree_flatten, tree_unflatten
+from rushlight.trees import tree_flatten, tree_unflatten
 
 __all__ = ["hessian", "jacfwd", "jvp"]
 
@@ -36,8 +36,8 @@ def jvp(
     """The value of `func` at `primals`, and its derivative along `tangents`.
 
     Both arguments are tuples: `func(*primals)` must be valid. With `strict` a function that does
-    not depend on its inputs is an error; otherwise its derivative is zero. With `has_aux`, also what
-    `func` gave beside its output.
+    not depend on its inputs is an error; otherwise its derivative is zero. With `has_aux` there is
+    a third result, what `func` gave beside its output.
 
     >>> import rushlight as torch
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(2.),))
@@ -68,9 +68,7 @@ def check_tensors(flat: list[Any], what: str) -> None:
         raise RuntimeError(f"{WHO}: Expected {what} to contain at least one Tensor.")
     for x in flat:
         if not isinstance(x, TensorBase):
-            raise RuntimeError(
-                f"{WHO}: Expected {what} to only contain Tensors, got {type(x)}"
-            )
+            raise RuntimeError(f"{WHO}: Expected {what} to only contain Tensors, got {type(x)}")
 
 
 def pushed(

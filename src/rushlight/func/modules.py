@@ -1,15 +1,15 @@
-"""Modules as functions: `functional_call` and `stack_module_state`."""
+"""Modules as functions: `functional_call`, `stack_module_state` and what else modules need before
+transforms can work on them. Nothing here knows the modules of `nn`, only their tables."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rushlight.ops.table import functions
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(
@@ -54,9 +54,7 @@ def joined(dicts: Any) -> dict[str, Any]:
             f"{type(dicts)}"
         )
     if not all(isinstance(d, dict) for d in dicts):
-        raise ValueError(
-            "Expected all elements of parameter_and_buffer_dicts to be dictionaries"
-        )
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     found: dict[str, Any] = {}
     twice: list[str] = []
     for d in dicts:
@@ -146,12 +144,31 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def stacked(dicts: list[dict[str, Any]]) -> dict[str, Any]:
+    """One dict of batches from several of tensors; what requires grad is a leaf again."""
     found: dict[str, Any] = {}
-    for name, first in dicts[0].items():
-        found[name] = (
-            functions["stack"]([d[name] for d in dicts]).detach().requires_grad_(first.requires_grad)
-        )
+    for name in dicts[0]:
+        tensors = [d[name] for d in dicts]
+        asks = [t.requires_grad for t in tensors]
+        if any(asks) != all(asks):
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+        batch = functions["stack"](tensors)
+        found[name] = batch.detach().requires_grad_() if all(asks) else batch
     return found
 
 
-_ = copy
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let the batch norms in a module keep no running statistics: inside a transform they may not
+    be written. The module itself is changed, and returned.
+
+    >>> import rushlight as torch
+    >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.ReLU())
+    >>> torch.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+    True
+    """
+    for module in root.modules():
+        if getattr(module, "track_running_stats", False) and hasattr(module, "running_mean"):
+            module.running_mean = None
+            module.running_var = None
+            module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -30,7 +30,7 @@ from rushlight.func.arguments import (
 from rushlight.func.batching import vmap
 from rushlight.func.tracking import end_of, plain, records_of, released, track
 from rushlight.ops.table import functions
-from rushlight.utils._pytree import tree_flatten, tree_unflatten, treespec_pprint
+from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
 __all__ = ["basis", "grad", "grad_and_value", "jacrev", "linearize", "vjp"]
 
@@ -214,9 +214,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
     trace = Trace(lambda xs: func(*xs), primals, check_outputs, has_aux, "vjp(f, *primals)")
 
-    def vjp_fn(
-        cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
-    ) -> Any:
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         given, spec = tree_flatten(cotangents)
         if spec != trace.spec:
             raise RuntimeError(
@@ -340,8 +338,7 @@ def jacrev(
         check_real(given, "jacrev", "inputs")
         trace = Trace(call, given, check_outputs, has_aux, "vjp(f, *primals)")
         check_real(trace.output, "jacrev", "outputs")
-        rows = vmap(lambda *gs: trace.pull(list(gs), True, None), chunk_size=chunk_size)
-        found, spec = tree_flatten(rows(*basis(trace.flat)))
+        found, spec = tree_flatten(rows_of(trace, chunk_size))
         parts: list[Any] = []  # of each output, a tree like the inputs
         start = 0
         for y in trace.flat:
@@ -352,6 +349,15 @@ def jacrev(
         return (jacobian, trace.aux) if has_aux else jacobian
 
     return wrapper
+
+
+def rows_of(trace: Trace, chunk_size: int | None) -> Any:
+    """The rows of the Jacobian, one an element of the outputs: a tree like the inputs."""
+    if len(trace.flat) == 1 and trace.flat[0].array.size == 1:  # one row: no batch is needed
+        row = trace.pull([functions["ones_like"](plain(trace.flat[0]))], True, None)
+        return tree_map(lambda g: functions["unsqueeze"](g, 0), row)
+    rows = vmap(lambda *gs: trace.pull(list(gs), True, None), chunk_size=chunk_size)
+    return rows(*basis(trace.flat))
 
 
 def block(rows: Any, start: int, y: Any, x: Any) -> Any:

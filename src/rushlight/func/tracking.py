@@ -78,22 +78,15 @@ def plain(t: Any) -> Any:
     return made
 
 
-def released(
-    tensors: list[Any], sources: list[Source], level: Level, outside: bool
-) -> list[Any]:
+def released(tensors: list[Any], sources: list[Source], level: Level, outside: bool) -> list[Any]:
     """Results of a level as the code around sees them: with a history if that leads outside.
     `outside`: for some of them it may."""
-    slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
+    slopes: list[Any] = []
+    if slots.levels != 0:
+        slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
     everything = [*tensors, *slopes]
-    ends = [end_of(t) for t in everything]
-    live = kept_outside(ends, level) if outside else set()
-    results: list[Any] = []
-    for t, end in zip(everything, ends, strict=True):
-        source = next((s for s in sources if t is s.leaf), None)
-        if source is not None:
-            results.append(source.x if outside or not asks(source.x) else plain(source.x))
-        else:
-            results.append(t if end is None or end in live else plain(t))
+    live = kept_outside([end_of(t) for t in everything], level) if outside else set()
+    results = [freed(t, sources, live, outside) for t in everything]
     count = len(tensors)
     instead = {id(a): b for a, b in zip(slopes, results[count:], strict=True) if a is not b}
     if instead:
@@ -101,6 +94,15 @@ def released(
             if isinstance(t, TensorBase):
                 t.tangent = exchanged(t.tangent, instead)
     return results[:count]
+
+
+def freed(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
+    """One result, without a history that is not live."""
+    for source in sources:
+        if t is source.leaf:
+            return source.x if outside or not asks(source.x) else plain(source.x)
+    end = end_of(t)
+    return t if end is None or end in live else plain(t)
 
 
 def records_of(t: Any) -> list[Tangent]:

@@ -353,7 +353,8 @@ def unregistered(op: OpOverload, result: Any, tensors: list[Any]) -> Any:
             continue
         if node is None:
             node = silent_history(name, tensors)
-        set_history(t, node, 0)
+        node.outs.append((t.array.shape, t.array.dtype))
+        set_history(t, node, len(node.outs) - 1)
     return result
 
 
@@ -361,6 +362,7 @@ def silent_history(name: str, tensors: list[Any]) -> Any:
     """A node with edges to all inputs and gradients for none."""
     node = _Visible()
     node.op_name = name
+    node.outs = []
     nexts: list[Any] = []
     nrs: list[int] = []
     for t in tensors:

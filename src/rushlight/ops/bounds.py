@@ -23,6 +23,7 @@ from rushlight.ops.pointwise import (
 from rushlight.ops.run import operand, put, result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public
+from rushlight.ops.write import number_for
 
 
 # --- clamping -------------------------------------------------------------------------------------
@@ -196,6 +197,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
         )  # fmt: skip
     low = None if min is None else operand(min)
     high = None if max is None else operand(max)
+    if (isinstance(low, complex) or isinstance(high, complex)) and not is_complex(input):
+        raise RuntimeError("value cannot be converted to type double without overflow")
     return with_numbers(ClampNumbers, low, high), (input,)
 
 
@@ -311,6 +314,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
         raise not_implemented("lerp_kernel_scalar", dtypes.of(raw_dtype(input)))
     if isinstance(weight, TensorBase):
         return LERP, (input, end, weight)
+    if isinstance(weight, complex) and not is_complex(input):
+        weight = number_for(weight, raw_dtype(input))
     return with_numbers(LerpNumber, operand(weight)), (input, end)
 
 
@@ -385,6 +390,8 @@ ADDCMUL, ADDCDIV = AddCMul(), AddCDiv()
 def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
     value = number_from(value, name, "value")
     common = result_dtype(xs)
+    if isinstance(value, complex) and not common.is_complex:
+        value = number_for(value, common.numpy)
     return int(value.real) if common.numpy.kind in "iub" else value
 
 

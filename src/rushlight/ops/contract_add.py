@@ -16,6 +16,7 @@ from rushlight.ops.contract import c_name, into, mat_vec, outer_of, refuse, time
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
+from rushlight.ops.write import number_for
 
 __all__ = [
     "ADDMM",
@@ -250,6 +251,9 @@ def _same_dtype(**tensors: Any) -> None:
 
 def _weights(a: Any, beta: Any, alpha: Any) -> tuple[Any, Any]:
     """The two factors as the dtype takes them: whole numbers for integers."""
+    if a.array.dtype.kind != "c":
+        given = (beta, alpha)
+        beta, alpha = (number_for(x, a.array.dtype) if type(x) is complex else x for x in given)
     if a.array.dtype.kind in "iu":
         return int(beta), int(alpha)
     if a.array.dtype.kind == "b":

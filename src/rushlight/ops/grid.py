@@ -312,16 +312,13 @@ def _into(name: str, result: Any, out: Any) -> Any:
 class Cross(Bilinear):
     """The vector product along an axis of size 3."""
 
-    name, params, node = "linalg_cross", ("dim", "dtype"), "LinalgCrossBackward0"
+    name, params, node = "linalg_cross", ("dim",), "LinalgCrossBackward0"
 
-    def __init__(self, dim: int, dtype: Any = None) -> None:
+    def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = dim
-        self.dtype = dtype
 
     def forward(self, a: Any, b: Any) -> Any:
-        if self.dtype is not None:
-            a, b = v.cast(a, self.dtype), v.cast(b, self.dtype)
         d = (self.dim,)
         return v.roll(a, (-1,), d) * v.roll(b, (-2,), d) - v.roll(a, (-2,), d) * v.roll(b, (-1,), d)
 
@@ -347,8 +344,10 @@ def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} and {b[d]}"
         )
-    common = None if input.array.dtype == other.array.dtype else result_dtype((input, other)).numpy
-    return Cross(d, common), (input, other)
+    kinds = [dtypes.of(x.array.dtype).scalar_type for x in (input, other)]
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
+    return Cross(d), (input, other)
 
 
 @public()

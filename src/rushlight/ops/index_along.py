@@ -13,6 +13,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.vocabulary import SLOT
+from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import evaluate
 from rushlight.ops.arguments import expect_tensor, one_dim
@@ -405,15 +406,15 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     _check_vector(input, dim, index, IndexError, _OUT_OF_BOUNDS, negative=True)
-    if isinstance(value, TensorBase):
-        if value.array.ndim:
-            raise RuntimeError(
-                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{value.array.ndim} dimension(s)."
-            )
-        return IndexFillWith(dim), (input, index, same_device(value, input))
-    if isinstance(value, complex) and input.array.dtype.kind != "c":
+    if isinstance(value, TensorBase) and value.array.ndim:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.array.ndim} dimension(s)."
+        )
+    if input.array.dtype.kind != "c" and is_complex(value):
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
+    if isinstance(value, TensorBase):
+        return IndexFillWith(dim), (input, index, same_device(value, input))
     return IndexFill(dim, number_for(value, input.array.dtype)), (input, index)

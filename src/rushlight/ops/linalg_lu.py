@@ -367,6 +367,12 @@ def linalg_lu_solve(
             [0.2500]])
     """
     array, right = tensor_at(LU, "linalg_lu_solve", "LU"), tensor_at(B, "linalg_lu_solve", "B", 3)
+    if array.dtype != right.dtype:
+        have, other = (dtypes.of(x.dtype).scalar_type for x in (array, right))
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+            f"{have} and B of type {other} instead"
+        )
     check_square(array, "torch.linalg.lu_solve")
     check_sides(array, right, left, "linalg.lu_solve")
     order = _order_of(pivots, array.shape[-1])

@@ -82,6 +82,7 @@ _FORMS: Final[dict[str, str]] = {
     "min_dim": "min.dim", "mul": "mul.Tensor", "nanmedian_dim": "nanmedian.dim",
     "nll_loss": "nll_loss_forward.default", "nll_loss2d": "nll_loss2d_forward.default",
     "pow": "pow.Tensor_Tensor", "pow_number": "pow.Tensor_Scalar", "pow_of_number": "pow.Scalar",
+    "pow_of_complex": "pow.Scalar", "pow_to_complex": "pow.Tensor_Scalar",
     "prelu_kernel": "_prelu_kernel.default", "prod_dim": "prod.dim_int",
     "remainder": "remainder.Tensor", "remainder_number": "remainder.Scalar",
     "reshape_alias": "_reshape_alias.default", "round_decimals": "round.decimals",

@@ -331,6 +331,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
             f"padding length {len(widths)} and input of dimension {rank}"
         )
     if mode == "constant":
+        if isinstance(value, complex):
+            raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
         return constant_pad_nd(input, widths, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')

@@ -129,8 +129,8 @@ class PowNumber(Numbered):
             yield PowNumber(e), draw.positive(2, 3)
         yield PowNumber(2), draw.real()
         yield PowNumber(2), draw.real(0, 2)
-        for e in (0, 1, 2, 3, 2.5, 1.5 - 1j):
-            yield PowNumber(e), draw.complex(2, 2)
+        for power in (0, 1, 2, 3, 2.5, 1.5 - 1j):
+            yield PowNumber(power), draw.complex(2, 2)
 
 
 def _power(a: Any, b: Any) -> Any:

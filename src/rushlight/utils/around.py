@@ -5,19 +5,21 @@ Used by selective checkpoints and by `checkpoint(debug=True)`; imported by `util
 Note [Layers]
     Each entered block is a layer, held by the mode that it entered, so it belongs to one thread or
     task and ends with its block. The innermost layer is asked first, and passes on to the one
-    outside it, the outermost to whoever held `slots.profile` before (a profiler), and that to the
-    op. What the object does while it is asked is seen by the layers outside it alone.
+    outside it, the outermost to a profiler if one is on (`slots.timed`), and that to the op. What
+    the object does while it is asked is seen by the layers outside it alone. Of an op on batches it
+    sees what is computed for all members together, one level down, where that is recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import RLock
 from typing import Any, Final, Self
 
+from rushlight.arrays.batched import deepest
 from rushlight.core.families import ViewOp
 from rushlight.core.modes import (
     Mode,
+    _lock,
     current,
     enter,
     grad_asked,
@@ -68,22 +70,17 @@ class Slot:
 
     def __init__(self) -> None:
         self.users = 0
-        self.before: Any = None
-        self.lock = RLock()
 
     def take(self) -> None:
-        with self.lock:
+        with _lock:
             self.users += 1
-            if slots.profile is not ask:
-                self.before = slots.profile
-                slots.profile = ask
+            slots.profile = ask
 
     def give_back(self) -> None:
-        with self.lock:
+        with _lock:
             self.users -= 1
-            if self.users == 0 and slots.profile is ask:
-                slots.profile = self.before
-                self.before = None
+            if self.users == 0:
+                slots.profile = slots.timed
 
 
 slot: Final = Slot()
@@ -92,7 +89,9 @@ slot: Final = Slot()
 def ask(op: Any, raws: tuple[Any, ...], *action: Any) -> Any:
     """`slots.profile`: the result of an op, from the innermost layer."""
     mode = current()
-    return through(None if mode is None else mode.around, op, raws, action)
+    if mode is None or mode.around is None or (slots.batches != 0 and deepest(raws) is not None):
+        return plain(op, raws, action)
+    return through(mode.around, op, raws, action)
 
 
 def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:
@@ -111,8 +110,9 @@ def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[A
 
 def plain(op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:
     """The op itself, or what is to be done in its place."""
-    if slot.before is not None:
-        return slot.before(op, raws, *action)
+    timed = slots.timed  # once: the profiler may end meanwhile
+    if timed is not None:
+        return timed(op, raws, *action)
     if action:
         return action[0](*raws)
     if isinstance(op, ViewOp):

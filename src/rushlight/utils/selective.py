@@ -8,7 +8,8 @@ Users find these in `utils.checkpoint`.
 Note [Kept results]
     In the first run the n-th application of an op keeps its raw result or leaves a mark; in the
     second run the n-th application is given that result, or runs. Views always run: they cost
-    nothing, and must look into the memory of the second run. A result that is written in place
+    nothing, and must look into the memory of the second run. So do ops that write into a few places
+    of a tensor, and give nothing. A result that is written in place
     would be another value the second time, and must be refused: its storage is looked up when it is
     about to be written inside the block, and at the end among what the function returned. What is
     still held by others then could be written unseen, and is copied.
@@ -173,7 +174,7 @@ class FirstRun(Around):
         context = SelectiveCheckpointContext(is_recompute=False, op_output=shown)
         others = {p: getattr(op, p) for p in op.params}
         policy = self.policy(context, name, *map(shown_to, raws), **others)
-        if policy in _SAVE and not isinstance(op, ViewOp):
+        if policy in _SAVE and y is not None and not isinstance(op, ViewOp):
             self.results.keep(name, nr, y)
         else:
             self.results.by_op[name][nr] = AGAIN

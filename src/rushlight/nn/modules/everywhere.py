@@ -74,12 +74,12 @@ def register_module_forward_hook(
     Flatten
     Sequential
     """
-    flags = (everywhere.calls,)
+    flags = [everywhere.calls]
     if with_kwargs:
-        flags = (*flags, everywhere.with_kwargs)
+        flags.append(everywhere.with_kwargs)
     if always_call:
-        flags = (*flags, everywhere.always_called)
-    return add_hook(everywhere.forward, hook, flags=flags)
+        flags.append(everywhere.always_called)
+    return add_hook(everywhere.forward, hook, flags=tuple(flags))
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:

@@ -1,0 +1,52 @@
+"""Modules as functions: `functional_call`, `stack_module_state`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import module_cases
+import pytest
+from test_transforms import STORED, nothing_left, pytorch
+from transform_cases import alike
+
+import rushlight as torch
+from rushlight.func import functional_call, replace_all_batch_norm_modules_, vmap
+
+__all__ = ["nothing_left"]  # a fixture: a test leaves no level open
+
+
+@pytest.mark.parametrize("name", module_cases.CASES)
+def test_situation(name: str) -> None:
+    found = module_cases.run(torch, name)
+    assert alike(found, STORED["modules"][name]), f"{found}\n{STORED['modules'][name]}"
+    if pytorch is not None:
+        assert alike(found, module_cases.run(pytorch, name))
+
+
+def test_per_sample_gradients_are_those_of_a_loop() -> None:
+    net = module_cases.net(torch)
+    params = {k: p.detach() for k, p in net.named_parameters()}
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        return torch.nn.functional.cross_entropy(functional_call(net, params, (x[None],)), y[None])
+
+    x, y = module_cases.X(torch), torch.tensor([0, 1, 1])
+    found = vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(params, x, y)
+    for i in range(3):
+        net.zero_grad()
+        loss(dict(net.named_parameters()), x[i], y[i]).backward()
+        for name, p in net.named_parameters():
+            assert torch.allclose(found[name][i], p.grad)
+
+
+def test_batch_norms_without_running_statistics() -> None:
+    net = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+    params = {k: p.detach() for k, p in net.named_parameters()}
+    x = module_cases.X(torch)
+    call = torch.func.grad(lambda p: functional_call(net, p, (x,)).sum())
+    with pytest.raises(RuntimeError, match="captured Tensor"):
+        call(params)
+    assert replace_all_batch_norm_modules_(net) is net
+    assert not net[0].track_running_stats
+    assert set(call(params)) == set(params)
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
