@@ -60,6 +60,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     __hash__ = object.__hash__
     __array_priority__ = 1000  # NumPy's operators leave the answer to the tensor
+    grad_dtype: Any  # a property, from `autograd.methods`
 
     def __new__(cls, *args: Any, device: Any = None) -> Any:
         """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
@@ -194,11 +195,6 @@ class Tensor(Methods, metaclass=TensorClass):
     @grad.deleter
     def grad(self) -> None:
         self.held = None
-
-    @property
-    def grad_dtype(self) -> dtypes.dtype:
-        """The dtype of its gradient: its own."""
-        return self.dtype
 
     @property
     def _grad(self) -> Any:
@@ -395,12 +391,15 @@ def _check_grad(t: Tensor, value: Any) -> None:
         )
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    have, want = dtypes.of(value.array.dtype), t.dtype
-    if have is not want:
+    have, want = dtypes.of(value.array.dtype), t.grad_dtype if t.is_leaf else t.dtype
+    if want is not None and have is not want:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{c_name(have)}' to a tensor with "
             f"grad_dtype '{want.scalar_type}'. The gradient must match the tensor's grad_dtype "
-            "(defaults to the tensor's dtype)."
+            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the "
+            "dtypes of a tensor and its gradient may break downstream systems that assume they "
+            "match."
         )
     here, there = t.device, device_of(value.array)
     if here != there:

@@ -260,6 +260,18 @@ def test_custom_functions_inside(torch: Any, reentrant: bool) -> None:
     assert found == gradient(torch, lambda x: Cube.apply(x.sin()))
 
 
+def test_modules_with_backward_hooks(torch: Any, reentrant: bool) -> None:
+    seen: list[Any] = []
+    m = torch.nn.Linear(2, 2)
+    m.register_full_backward_hook(lambda module, gs, hs: seen.append(hs[0].tolist()))
+    x = torch.ones(1, 2, requires_grad=True)
+    with torch.no_grad():
+        assert not m(x).requires_grad
+    torch.utils.checkpoint.checkpoint(m, x, use_reentrant=reentrant).sum().backward()
+    assert seen == [[[1, 1]]]
+    assert torch.allclose(x.grad, m.weight.detach().sum(0))
+
+
 def test_in_place_inside(torch: Any, reentrant: bool) -> None:
     def fn(x: Any) -> Any:
         y = x * 2

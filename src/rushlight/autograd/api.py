@@ -330,9 +330,7 @@ def batched(
     finally:
         close_level(level)
     seen = {id(row): g for row, g in zip(rows, start, strict=True)}
-    return tuple(
-        None if g is None else seen.setdefault(id(g), unbatched(g, batch)) for g in found
-    )
+    return tuple(None if g is None else seen.setdefault(id(g), unbatched(g, batch)) for g in found)
 
 
 def _backward(

@@ -338,7 +338,7 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         self.check_kept()
         return tuple([self._raw(i) for i in range(len(self.records))])
 
-    def _saved(self, position: int) -> Any:
+    def _value_saved(self, position: int) -> Any:
         self.check_kept()
         record = self.records[position]
         return None if record is None else record.unpack(self)

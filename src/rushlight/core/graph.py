@@ -385,7 +385,7 @@ node_base: Final = NodeBase()
 
 def _saved_property(position: int) -> property:
     def read(self: Any) -> Any:
-        return self._saved(position)
+        return self._value_saved(position)
 
     return property(read)
 

@@ -105,7 +105,7 @@ class GraphNode(Node):
         _renumbered[self] = nr
 
     # --- what it keeps: filled in by `core.saved_values`, and by custom functions ---------------
-    def _saved(self, position: int) -> Any:
+    def _value_saved(self, position: int) -> Any:
         """Saved value number `position` as a tensor, with the history it had."""
         raise IndexError(f"{type(self).__name__} keeps no value {position}")
 
@@ -226,7 +226,7 @@ class SavedTensor:
 
     def unpack(self) -> Any:
         """The tensor again, with the history it had."""
-        return self.node._saved(self.position)
+        return self.node._value_saved(self.position)
 
     def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """Pack this value now, and call `unpack_hook` on the result whenever it is needed."""

@@ -46,7 +46,7 @@ class OpNode(GraphNode):
     def __init_subclass__(cls) -> None:
         show(cls)
 
-    def _saved(self, position: int) -> Any:
+    def _value_saved(self, position: int) -> Any:
         """Saved value number `position` as a tensor, with the history it had."""
         check_saved(self)
         value = unpack(self, position)

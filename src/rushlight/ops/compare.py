@@ -182,7 +182,10 @@ def isclose(
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
-    close = v.equal(a, b)
+    try:
+        close = v.equal(a, b)
+    except ValueError:
+        raise RuntimeError(broadcast_mismatch(a.shape, b.shape)) from None
     if equal_nan and not integral(a):
         close = v.logical_or(close, v.logical_and(v.isnan(a), v.isnan(b)))
     if rtol == 0 and atol == 0:
@@ -190,10 +193,7 @@ def isclose(
     if integral(b):
         b = v.cast(b, dtypes.default.numpy)
         a = v.cast(a, dtypes.default.numpy)
-    try:
-        apart = v.absolute(a - b)
-    except ValueError:
-        raise RuntimeError(broadcast_mismatch(a.shape, b.shape)) from None
+    apart = v.absolute(a - b)
     allowed = atol + v.absolute(rtol * b)
     return wrap(normal(v.logical_or(close, v.logical_and(v.isfinite(apart), apart <= allowed))))
 

@@ -12,6 +12,7 @@ from typing import Any
 from rushlight.autograd.function import Function
 from rushlight.core.graph import TensorBase
 from rushlight.core.hooks import RemovableHandle
+from rushlight.core.modes import grad_enabled
 
 __all__ = [
     "BackwardHook", "RemovableHandle", "add_hook", "unserializable_hook", "warn_if_has_hooks",
@@ -130,7 +131,7 @@ class BackwardHook:
         self, values: tuple[Any, ...], attach: Callable[[Any], Any]
     ) -> tuple[tuple[Any, ...], list[int] | None]:
         places = [i for i, value in enumerate(values) if isinstance(value, TensorBase)]
-        if not any(values[i].requires_grad for i in places):
+        if not grad_enabled() or not any(values[i].requires_grad for i in places):
             return values, None
         made = BackwardHookFunction.apply(*[values[i] for i in places])
         attach(next(t.grad_fn for t in made if t.grad_fn is not None))
