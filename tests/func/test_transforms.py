@@ -95,15 +95,6 @@ def test_signatures() -> None:
 
 
 # --- laws -----------------------------------------------------------------------------------------
-def values(found: Any) -> Any:
-    """What was seen of a result, without flags."""
-    if isinstance(found, list):
-        if found and found[0] == "tensor":
-            return found[2:4]
-        return [values(part) for part in found]
-    return found
-
-
 SMOOTH = [f for f in nestings.FUNCTIONS if f != "quiet part"]
 
 

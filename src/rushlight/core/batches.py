@@ -26,7 +26,7 @@ from itertools import count
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import ESCAPED, INPLACE, Batched, deepest, members
+from rushlight.arrays.batched import INPLACE, Batched, deepest, members
 from rushlight.core.graph import Node, Op, TensorBase, View, asks, wrap, wrap_as
 from rushlight.core.modes import enter, grad_enabled, leave
 from rushlight.core.node import fit
@@ -275,11 +275,6 @@ def beneath(level: BatchLevel, fn: Any, args: tuple[Any, ...]) -> Any:
         return fn(*args)
     finally:
         leave(mode)
-
-
-def escaped() -> str:
-    """The error for a batched tensor that outlived its `vmap`."""
-    return ESCAPED
 
 
 class Lifted(Op):

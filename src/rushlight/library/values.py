@@ -12,7 +12,7 @@ from rushlight.arrays.device import device
 from rushlight.core.graph import TensorBase
 from rushlight.library.schema import Argument, FunctionSchema, Kind
 
-__all__ = ["Arguments", "bind", "filled", "returned", "tensors_in", "trimmed"]
+__all__ = ["Arguments", "bind", "returned", "tensors_in", "trimmed"]
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -177,13 +177,6 @@ def is_default(a: Argument, value: Any) -> bool:
     if not a.has_default_value() or isinstance(value, TensorBase):
         return False
     return type(value) is type(a.default_value) and bool(value == a.default_value)
-
-
-def filled(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    """The arguments that were trimmed, with their defaults again."""
-    rest = [a.default_value for a in schema.positional[len(args) :]]
-    named = {a.name: kwargs.get(a.name, a.default_value) for a in schema.keyword_only}
-    return (*args, *rest), named
 
 
 def tensors_in(values: Any) -> list[Any]:

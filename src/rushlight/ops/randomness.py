@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from rushlight.arrays.batched import INPLACE, Batched
+from rushlight.arrays.batched import ESCAPED, INPLACE, Batched
 from rushlight.arrays.host import device_of
-from rushlight.core.batches import escaped, interesting, plain_inside, seen_at
+from rushlight.core.batches import interesting, plain_inside, seen_at
 from rushlight.core.graph import wrap
 from rushlight.core.inplace import check_writable, write_raw
 from rushlight.core.levels import Level, innermost
@@ -114,7 +114,7 @@ def inside(x: Any, level: Level) -> Any:
 def check_alive(x: Any) -> None:
     """Refuse a tensor of a batch whose `vmap` has ended."""
     if type(x.array) is Batched and not x.array.level.alive:
-        raise RuntimeError(escaped())
+        raise RuntimeError(ESCAPED)
 
 
 def packed(y: Any, level: Level, hidden: bool) -> Batched:
