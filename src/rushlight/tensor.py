@@ -396,10 +396,10 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{c_name(have)}' to a tensor with "
             f"grad_dtype '{want.scalar_type}'. The gradient must match the tensor's grad_dtype "
-            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
-            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the "
-            "dtypes of a tensor and its gradient may break downstream systems that assume they "
-            "match."
+            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with "
+            "a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
+            "the dtypes of a tensor and its gradient may break downstream systems that assume "
+            "they match."
         )
     here, there = t.device, device_of(value.array)
     if here != there:

@@ -5,7 +5,7 @@ Expected values are PyTorch 2.13's.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -43,7 +43,7 @@ class Made(Square):
 
 
 class Stated(Square):
-    calls: list[Any] = []
+    calls: ClassVar[list[Any]] = []
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Any) -> Any:

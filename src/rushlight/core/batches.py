@@ -25,6 +25,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, Final
 
+from rushlight.arrays import batch_index, batch_words  # noqa: F401  # they fill the rules
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import INPLACE, Batched, deepest, members
 from rushlight.core.graph import Node, Op, TensorBase, View, asks, wrap, wrap_as
