@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 import zipfile
 from pathlib import Path
 
@@ -276,5 +277,9 @@ def test_an_edited_source_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(__config__, "_record", lambda: {"compiled": {"rushlight.cli": "0"}})
     assert __config__.stale() == ["rushlight.cli"]
     monkeypatch.setattr(__config__.os.path, "exists", lambda path: True)
+    __config__.check_fresh()  # not written since it was compiled: nobody reads it
+    monkeypatch.setattr(__config__.os.path, "getmtime", lambda path: path.endswith("cli.py"))
+    module = types.SimpleNamespace(__file__="cli.so")
+    monkeypatch.setitem(sys.modules, "rushlight.cli", module)
     with pytest.warns(RuntimeWarning, match=r"rushlight\.cli is older than its source"):
         __config__.check_fresh()

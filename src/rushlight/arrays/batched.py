@@ -454,7 +454,7 @@ def pair(fn: Any, a: Any, b: Any) -> Any:
     return elementwise(fn, (a, b))
 
 
-def matmul(a: Any, b: Any, word: Any = v.matmul) -> Any:
+def matmul(a: Any, b: Any, word: Any = v.matrices) -> Any:
     """`matmul` of vectors, matrices and stacks of matrices, of which one or both are batched."""
     level = deepest((a, b))
     left, many = members(a, level)
