@@ -325,3 +325,26 @@ def test_without_anything_to_record() -> None:
     assert not y.requires_grad
     with torch.no_grad():
         assert not Square.apply(torch.ones(2, requires_grad=True)).requires_grad
+
+
+def test_tensors_by_keyword_have_gradients() -> None:
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+    a = torch.tensor([2.0, 3.0], requires_grad=True)
+    Times.apply(y=a, x=torch.ones(2)).sum().backward()
+    assert a.grad.tolist() == [1.0, 1.0]
+    Times.apply(a, y=a).sum().backward()
+    assert a.grad.tolist() == [5.0, 7.0]
+    with pytest.raises(TypeError, match=r"forward\(\) got an unexpected keyword argument 'z'"):
+        Times.apply(a, z=a)
+    with pytest.raises(TypeError, match=r"forward\(\) missing required argument: 'x' .position 0"):
+        Times.apply(y=a)

@@ -180,7 +180,7 @@ class Cube(Function):
 def test_the_steps_of_a_call() -> None:
     x = torch.tensor(2.0, requires_grad=True)
     ctx = apply.begin(Cube, (x,))
-    output = apply.compute(Cube, ctx, (x,), {})
+    output = apply.compute(Cube, ctx, (x,))
     assert not output.requires_grad and ctx.to_save is not None
     (y,) = apply.settle(ctx, (x,), (output,), (), (), frozenset())
     apply.keep(ctx)

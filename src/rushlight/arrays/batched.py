@@ -40,9 +40,13 @@ CONTROL_FLOW: Final = (
 ITEM: Final = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
     ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
-    "is occurring somewhere inside PyTorch internals, please file a bug report."
+    "is occurring somewhere inside PyTorch internals, please file a bug report.\n"
+    "Under vmap a tensor has many values at once: keep it a tensor."
 )
-NO_STORAGE: Final = "Cannot access data pointer of Tensor that doesn't have storage"
+NO_STORAGE: Final = (
+    "Cannot access data pointer of Tensor that doesn't have storage\n"
+    "Under vmap a tensor has many values at once: keep it a tensor, and convert what vmap returns."
+)
 NO_MEMORY: Final = "Cannot access storage of BatchedTensorImpl"
 INPLACE: Final = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "

@@ -321,7 +321,10 @@ def batched(
 
     if all(g is None or not g.shape for g in start):
         raise ValueError("is_grads_batched=True wants grad_outputs with a batch dimension in front")
-    size = next(g.shape[0] for g in start if g is not None and g.shape)
+    for g in start:
+        if g is not None and not g.shape:  # the 1 of a scalar output, or given so
+            raise ValueError("is_grads_batched=True wants a batch dimension in every grad_output")
+    size = next(g.shape[0] for g in start if g is not None)
     batch = BatchLevel(size, "error", create)
     level = open_level("vmap", batch)
     try:

@@ -39,7 +39,8 @@ def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def called(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if cls.setup_context is not Rules.setup_context:
         args = bind(cls, args, kwargs)
-        kwargs = {}
+    elif kwargs:
+        args = by_position(cls, args, kwargs)
     if slots.batches != 0:
         from rushlight.autograd.batched_function import batch_of, check_support, inside_vmap
 
@@ -49,7 +50,7 @@ def called(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if batch is not None:
             return call_batched(cls, slots.lifted(args))
     ctx = begin(cls, args)
-    output = compute(cls, ctx, args, kwargs)
+    output = compute(cls, ctx, args)
     return conclude(cls, ctx, args, output)
 
 
@@ -109,6 +110,26 @@ def bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, 
     return found
 
 
+def by_position(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Arguments by keyword put in their places, where tensors have gradients, for a `forward` that
+    takes the context first. Defaults stay defaults, and are no inputs."""
+    names = [
+        p.name
+        for p in inspect.signature(cls.forward).parameters.values()
+        if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ][1 + len(args) :]
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+    last = max(names.index(name) for name in kwargs)
+    for position, name in enumerate(names[:last]):
+        if name not in kwargs:
+            raise TypeError(
+                f"forward() missing required argument: '{name}' (position {len(args) + position})"
+            )
+    return (*args, *[kwargs[name] for name in names[: last + 1]])
+
+
 def begin(cls: Any, args: tuple[Any, ...]) -> Any:
     """A context for a call with these arguments: with edges, if it is to be recorded."""
     ctx = cls._backward_cls()
@@ -154,12 +175,12 @@ def recorded(ctx: Any) -> bool:
     return bool(ctx.number)
 
 
-def compute(cls: Any, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def compute(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
     """Run `forward` (and `setup_context`), unrecorded and without tangents."""
     mode = mute(False)
     try:
         if cls.setup_context is Rules.setup_context:
-            return cls.forward(ctx, *args, **kwargs)
+            return cls.forward(ctx, *args)
         output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
         return output

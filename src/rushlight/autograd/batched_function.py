@@ -140,6 +140,7 @@ class Members:
         self.batch = BatchLevel(size, "error", True)
         self.context = MemberContext()
         self.saved: list[bool | None] = []  # which saved values have a batch; None: no tensor
+        self.kept = False  # whether a context one level down has what the user's saved
 
     def apply(self, *args: Any) -> Any:
         return members_function().apply(self, *args)
@@ -182,8 +183,26 @@ class Members:
         finally:
             close_level(level)
 
+    def again(self, args: tuple[Any, ...], output: Any) -> Members:
+        """The same for a context of another level, in a batch around: the user's context is set up
+        anew, with the arguments and the output as that level sees them."""
+        other = Members(self.cls, self.batch.size, self.flags)
+        other.batch.recording = self.batch.recording  # nothing is while contexts are set up
+        level = other.enter()
+        try:
+            inside = [other.inside(x, f) for x, f in zip(args, self.flags, strict=True)]
+            found: Any = other.inside(output, True)
+            if isinstance(output, tuple):
+                found = tuple([other.inside(y, True) for y in output])
+            other.context.needs_input_grad = (True,) * len(args)
+            self.cls.setup_context(other.context, tuple(inside), found)
+        finally:
+            close_level(level)
+        return other
+
     def keep(self, ctx: Any) -> None:
         """Save one level down what the user's context saved here."""
+        self.kept = True
         mine = self.context
         kept = (*(mine.to_save or ()), *(mine.saved_for_forward or ()))
         self.saved = [self.hides(t) if isinstance(t, TensorBase) else None for t in kept]
@@ -259,6 +278,8 @@ def members_function() -> Any:
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             members, *args = inputs
+            if members.kept:
+                members = members.again(tuple(args), output)
             ctx.members = members
             ctx.shapes_below = [
                 (x.array.shape, None) if isinstance(x, TensorBase) else ((), None) for x in args

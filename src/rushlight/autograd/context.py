@@ -20,6 +20,7 @@ from rushlight.core.modes import enter, grad_enabled, leave
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
 from rushlight.core.packed import Packed, open_packed, pack, refuse_inference, saving_now
 from rushlight.core.record import DIFFERENTIABLE, normal, slots
+from rushlight.core.running import now
 from rushlight.core.tangents import shown
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import Where
@@ -386,7 +387,11 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         return self._forward_cls.jvp(self, *tangents)
 
     def run(self, g: Any, tensors: bool) -> Any:
-        mode = enter(tensors and grad_enabled(), False)
+        record = tensors
+        if slots.batches != 0 and not tensors:  # what stands inside a batch may be recorded
+            pass_ = now.get()
+            record = pass_ is not None and pass_.record
+        mode = enter(record and grad_enabled(), False)
         try:
             outs = self.apply(*self.materialised(g))
         finally:

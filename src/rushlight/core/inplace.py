@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, empty, overwrite
 from rushlight.core.graph import Node, Plan, TensorBase, View, asks
@@ -109,7 +110,10 @@ def check_partial_overlap(target: TensorBase, others: tuple[Any, ...]) -> None:
 
 
 def overlaps(array: Any) -> bool:
-    """Whether two elements surely share memory: an axis longer than 1 with stride 0."""
+    """Whether two elements surely share memory: an axis longer than 1 with stride 0. Elements of
+    two members of a batch may, too."""
+    if slots.batches != 0:
+        array = bottom(array)
     strides: tuple[int, ...] = array.strides
     if 0 not in strides:
         return False

@@ -102,7 +102,9 @@ def open_level(kind: str, batch: Any = None) -> Level:
         state.level = _numbers.last
         if batch is not None:
             slots.batches += 1
-    inside = enter(True if kind == "grad" else grad, inference_enabled())
+    # a derivative is taken in `inference_mode` too: inside, that mode does not hold
+    inference = kind == "vmap" and inference_enabled()
+    inside = enter(True if kind == "grad" else grad, inference)
     inside.level = level
     level.mode = inside
     return level

@@ -179,6 +179,12 @@ def _as_input(value: Any, node: Node, source: i64) -> TensorBase:
 
 
 def refuse_inference() -> None:
+    """An inference tensor is to be kept: an error, but for derivatives that a transform of `func`
+    takes, which end with it."""
+    if state.level != 0:
+        mode = current()
+        if mode is not None and mode.level is not None:
+            return
     raise RuntimeError(
         "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
         "inference mode in computation tracked by autograd. To work around this, you can make "

@@ -187,7 +187,8 @@ def describe_freed(node: Node) -> str:
         "calling backward.",
         f"{type(node).__name__} was made at {Where(node.code, node.offset)}\n"
         f"its values were freed by {node.freed}",
-        "Pass `retain_graph=True` to that first call, or run the forward line again.",
+        "Pass `retain_graph=True` to that first call, or run the forward line again. Between the "
+        "steps of a loop, cut the history: `h = h.detach()`.",
     )
 
 
@@ -215,7 +216,7 @@ def describe_overwritten(node: Node, stamp: i64) -> str:
         f"saved for {type(node).__name__} at {Where(node.code, node.offset)}\n"
         f"overwritten at {Where(culprit.code, culprit.offset)}",
         "Write the second line out of place (`x = x + 1`, not `x += 1`), or give the first one a "
-        "copy: `x.clone()`.",
+        "copy: `x.clone()`. If it updates a parameter, call backward() before.",
     )
 
 

@@ -33,6 +33,11 @@ def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
     return tuple([args[a] for a in places])
 
 
+def unchosen(args: tuple[Any, ...], argnums: Any) -> tuple[Any, ...]:
+    """The other arguments; None in the place of those that `chosen` gives."""
+    return replaced(args, argnums, None if isinstance(argnums, int) else (None,) * len(argnums))
+
+
 def place(argnum: Any, count: int) -> int:
     """Where the argument number `argnum` of `count` stands, counted from the first."""
     if not isinstance(argnum, int):

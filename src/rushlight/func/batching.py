@@ -14,6 +14,7 @@ from rushlight.core.batches import BatchLevel, as_recorded, interesting, plain_i
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.levels import close_level, innermost, open_level
 from rushlight.ops.table import functions
+from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import (
     TreeSpec,
     broadcast_prefix,
@@ -169,7 +170,10 @@ def in_chunks(
     """The same, at most `chunk_size` members at a time; results are joined."""
     results: list[list[Any]] = []
     tree: Any = None
+    numbers = get_rng_state() if randomness == "same" else None
     for start in range(0, size, chunk_size):
+        if numbers is not None:  # every chunk draws what the first drew
+            set_rng_state(numbers)
         count = min(chunk_size, size - start)
         part = [
             x if d is None else functions["narrow"](x, d, start, count)

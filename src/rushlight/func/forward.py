@@ -18,10 +18,11 @@ from rushlight.func.arguments import (
     differentiable,
     replaced,
     split_aux,
+    unchosen,
 )
 from rushlight.func.batching import vmap
 from rushlight.func.reverse import basis, jacrev
-from rushlight.func.tracking import at_level, plain
+from rushlight.func.tracking import Loans, at_level, plain
 from rushlight.ops.table import functions
 from rushlight.trees import tree_flatten, tree_unflatten
 
@@ -58,7 +59,7 @@ def jvp(
     check_tensors(flat, "primals")
     check_tensors(directions, "tangents")
     output, along, aux = pushed(
-        lambda xs: func(*tree_unflatten(xs, spec)), flat, directions, strict, has_aux
+        lambda xs, _: func(*tree_unflatten(xs, spec)), flat, directions, strict, has_aux
     )
     return (output, along, aux) if has_aux else (output, along)
 
@@ -72,11 +73,11 @@ def check_tensors(flat: list[Any], what: str) -> None:
 
 
 def pushed(
-    call: Callable[[list[Any]], Any], flat: list[Any], directions: list[Any], strict: bool,
-    has_aux: bool,
+    call: Callable[[list[Any], Any], Any], flat: list[Any], directions: list[Any], strict: bool,
+    has_aux: bool, others: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """What a function of a list of tensors gives, its derivative along the directions, and the
-    auxiliary value."""
+    """What a function of a list of tensors, and of other arguments, gives; its derivative along the
+    directions; and the auxiliary value."""
     for what, xs in (("primal", flat), ("tangent", directions)):
         for x in xs:
             if not differentiable(x):
@@ -90,7 +91,10 @@ def pushed(
         flat = [at_level(x, level) for x in flat]
         inner = level.forward = enter_jvp_level()
         try:
-            found = call([dual_at(x, inner, t) for x, t in zip(flat, directions, strict=True)])
+            loans = Loans(level)
+            lent = loans.lend(others)
+            duals = [dual_at(x, inner, t) for x, t in zip(flat, directions, strict=True)]
+            found = call(duals, lent)
             aux: Any = None
             if has_aux:
                 found, aux = split_aux(found, WHO)
@@ -98,14 +102,15 @@ def pushed(
             check_outputs(values, found)
             slopes = [slope_of(y, inner, strict) for y in values]
             flat_aux, aux_spec = tree_flatten(aux)
-            values, rest = [
+            values, rest, results = [
                 [primal_at(y, inner) if isinstance(y, TensorBase) else y for y in ys]
-                for ys in (values, flat_aux)
+                for ys in (values, flat_aux, loans.inside)
             ]
         finally:
             inner.close()
     finally:
         close_level(level)
+    loans.settle(results)
     return (
         tree_unflatten(values, out_spec),
         tree_unflatten(slopes, out_spec),
@@ -158,11 +163,14 @@ def jacfwd(
         flat, spec = tree_flatten(given)
         check_tensors(flat, "primals")
 
-        def call(leaves: list[Any]) -> Any:
+        others = (unchosen(args, argnums), kwargs)
+
+        def call(leaves: list[Any], others: Any) -> Any:
+            args, kwargs = others
             return func(*replaced(args, argnums, tree_unflatten(leaves, spec)), **kwargs)
 
         def along(*directions: Any) -> Any:
-            output, slopes, aux = pushed(call, flat, list(directions), False, has_aux)
+            output, slopes, aux = pushed(call, flat, list(directions), False, has_aux, others)
             check_real(output, "jacfwd", "outputs")
             return slopes, aux
 

@@ -26,9 +26,10 @@ from rushlight.func.arguments import (
     differentiable,
     replaced,
     split_aux,
+    unchosen,
 )
 from rushlight.func.batching import vmap
-from rushlight.func.tracking import end_of, plain, records_of, released, track
+from rushlight.func.tracking import Loans, end_of, plain, records_of, released, track
 from rushlight.ops.table import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
@@ -44,13 +45,14 @@ NO_HOOKS: Final = (
 class Trace:
     """A function that ran inside a level of its own: what it gave, and the way back.
 
-    `call(tree)` is the function of the inputs, a tree of tensors; `check(found)` refuses what is no
-    output to differentiate; `who` is the transform's name in errors about the auxiliary value.
+    `call(tree, others)` is the function of the inputs, a tree of tensors, and of the arguments not
+    differentiated; `check(found)` refuses what is no output to differentiate; `who` is the
+    transform's name in errors about the auxiliary value.
     """
 
     def __init__(
-        self, call: Callable[[Any], Any], inputs: Any, check: Callable[[Any], None],
-        has_aux: bool, who: str,
+        self, call: Callable[[Any, Any], Any], inputs: Any, check: Callable[[Any], None],
+        has_aux: bool, who: str, others: Any = None,
     ) -> None:  # fmt: skip
         refuse_hooks()
         flat, self.in_spec = tree_flatten(inputs)
@@ -59,7 +61,9 @@ class Trace:
             assert self.level.mode is not None
             self.level.mode.saving = Saving(None, None, NO_HOOKS, None)
             self.sources = [track(x, self.level) for x in flat]
-            found = call(tree_unflatten([s.leaf for s in self.sources], self.in_spec))
+            loans = Loans(self.level)
+            lent = loans.lend(others)
+            found = call(tree_unflatten([s.leaf for s in self.sources], self.in_spec), lent)
             aux: Any = None
             if has_aux:
                 found, aux = split_aux(found, who)
@@ -67,11 +71,16 @@ class Trace:
             self.flat, self.spec = tree_flatten(found)
             flat_aux, aux_spec = tree_flatten(aux)
             self.ends = [end_of(y) for y in self.flat]
-            roots = [*self.ends, *[end_of(y) for y in flat_aux]]
-            self.outside = self.level.recording and leads_outside(roots, self.level)
-            seen = self.released([*self.flat, *flat_aux], self.outside)
+            inside = [*self.flat, *flat_aux, *loans.inside]
+            self.outside = self.level.recording and leads_outside(
+                [end_of(y) for y in inside], self.level
+            )
+            seen = self.released(inside, self.outside)
         finally:
             close_level(self.level)
+        results = len(self.flat) + len(flat_aux)
+        loans.settle(seen[results:])
+        seen = [loans.returned(t, y) for t, y in zip(inside[:results], seen, strict=False)]
         self.output = tree_unflatten(seen[: len(self.flat)], self.spec)
         self.aux = tree_unflatten(seen[len(self.flat) :], aux_spec)
 
@@ -174,12 +183,21 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 def gradient_of(
     func: Function, argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Trace]:
-    def call(given: Any) -> Any:
+    given = chosen(args, argnums)
+    call = with_arguments(func, argnums)
+    others = (unchosen(args, argnums), kwargs)
+    trace = Trace(call, given, check_scalar, has_aux, "grad_and_value(f)(*args)", others)
+    return trace.pull([one_like(trace.flat[0])], trace.outside, trace.outside), trace
+
+
+def with_arguments(func: Function, argnums: Any) -> Callable[[Any, Any], Any]:
+    """`func` of those of its arguments that are differentiated, and of the others and keywords."""
+
+    def call(given: Any, others: Any) -> Any:
+        args, kwargs = others
         return func(*replaced(args, argnums, given), **kwargs)
 
-    given = chosen(args, argnums)
-    trace = Trace(call, given, check_scalar, has_aux, "grad_and_value(f)(*args)")
-    return trace.pull([one_like(trace.flat[0])], trace.outside, trace.outside), trace
+    return call
 
 
 def one_like(y: Any) -> Any:
@@ -212,7 +230,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> vjp_fn(torch.tensor([1., 2.]))
     (tensor([1., 2.]),)
     """
-    trace = Trace(lambda xs: func(*xs), primals, check_outputs, has_aux, "vjp(f, *primals)")
+    trace = Trace(lambda xs, _: func(*xs), primals, check_outputs, has_aux, "vjp(f, *primals)")
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         given, spec = tree_flatten(cotangents)
@@ -285,10 +303,10 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     for x in flat:
         if isinstance(x, TensorBase) and not differentiable(x):
             raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")  # type: ignore[attr-defined]
-    trace = Trace(lambda xs: func(*xs), primals, check_outputs, False, "linearize")
+    trace = Trace(lambda xs, _: func(*xs), primals, check_outputs, False, "linearize")
     # g -> J'g is linear, so its own derivative is J: taken once, at a g of zeros
     zeros = [functions["zeros_like"](plain(y)) for y in trace.flat]
-    back = Trace(lambda gs: trace.pull(gs, True, True), zeros, check_outputs, False, "linearize")
+    back = Trace(lambda gs, _: trace.pull(gs, True, True), zeros, check_outputs, False, "linearize")
 
     def jvp_fn(*tangents: Any) -> Any:
         given, given_spec = tree_flatten(tangents)
@@ -331,12 +349,11 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        def call(given: Any) -> Any:
-            return func(*replaced(args, argnums, given), **kwargs)
-
         given = chosen(args, argnums)
         check_real(given, "jacrev", "inputs")
-        trace = Trace(call, given, check_outputs, has_aux, "vjp(f, *primals)")
+        call = with_arguments(func, argnums)
+        others = (unchosen(args, argnums), kwargs)
+        trace = Trace(call, given, check_outputs, has_aux, "vjp(f, *primals)", others)
         check_real(trace.output, "jacrev", "outputs")
         found, spec = tree_flatten(rows_of(trace, chunk_size))
         parts: list[Any] = []  # of each output, a tree like the inputs

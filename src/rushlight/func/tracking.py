@@ -5,20 +5,26 @@ Note [One tape]
     that has a node: the level's own derivatives end there, and those of the levels around go on
     through it to what the input was made from. So an outer derivative takes up where the inner one
     ended; and what depends on nothing outside leaves without a history.
+
+Note [Lent tensors]
+    A transform may write into arguments that it does not differentiate, such as the buffers of a
+    module. Each stands inside as a tensor of its own in the same memory: what it meets there must
+    not become the history of the one outside, except where that history leads outside.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.batches import seen_at
-from rushlight.core.graph import Node, TensorBase, asks, begin_node, wrap_as
+from rushlight.core.batches import interesting, seen_at
+from rushlight.core.graph import Node, TensorBase, asks, begin_node, factory, wrap_as
 from rushlight.core.levels import Entrance, Level, kept_outside
 from rushlight.core.record import edge, slots
 from rushlight.core.tangents import Tangent
 from rushlight.ops.view_select import ALIAS
+from rushlight.trees import tree_map
 
-__all__ = ["Source", "at_level", "end_of", "plain", "released", "track"]
+__all__ = ["Loans", "Source", "at_level", "end_of", "plain", "released", "track"]
 
 
 class Source:
@@ -56,6 +62,48 @@ def track(x: Any, level: Level) -> Source:
     level.give(given, leaf)
     level.leaves[id(x.memory)] = leaf
     return Source(given, leaf, node)
+
+
+class Loans:
+    """The tensors among the other arguments of a transform; see Note [Lent tensors]. Those with a
+    history or a tangent stay as they are: the transform may not write into them."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+        self.given: list[Any] = []
+        self.inside: list[Any] = []
+
+    def lend(self, tree: Any) -> Any:
+        return tree_map(self.lent, tree)
+
+    def lent(self, x: Any) -> Any:
+        if type(x) is not factory.cls or interesting(x):
+            return x
+        for given, inside in zip(self.given, self.inside, strict=True):
+            if given is x:
+                return inside
+        inside = wrap_as(x.array, x.memory)
+        self.level.give(x, inside)
+        self.given.append(x)
+        self.inside.append(inside)
+        return inside
+
+    def returned(self, t: Any, otherwise: Any) -> Any:
+        """What was lent, if `t` stood for it inside."""
+        for given, inside in zip(self.given, self.inside, strict=True):
+            if t is inside:
+                return given
+        return otherwise
+
+    def settle(self, results: list[Any]) -> None:
+        """After the level: hand on what became of those inside, as the code around sees it."""
+        for x, result in zip(self.given, results, strict=True):
+            if interesting(result):
+                version = x.memory.version
+                x.copy_(result)
+                x.memory.version = version  # no value changed: what was saved of it stands
+                if x.as_view is not None:
+                    x.as_view.version = version
 
 
 def at_level(x: Any, level: Level) -> Any:

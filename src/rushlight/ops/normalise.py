@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import numbers
 from rushlight.arrays.vocabulary import cast, low_precision, reshape, sqrt, total
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -396,6 +397,7 @@ def _batch_norm(
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """Move a running statistic towards a new value, in place and unrecorded."""
+    value = numbers(value)  # in a batch it may have a history inside
     v.overwrite(running.array, running.array * (1 - momentum) + value * momentum)
     running.memory.written()
 
