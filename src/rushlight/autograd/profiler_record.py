@@ -353,6 +353,22 @@ def around(op: Any, raws: tuple[Any, ...], action: Callable[..., Any] | None = N
     return y
 
 
+def around_operator(name: str, values: tuple[Any, ...], action: Callable[[], Any]) -> Any:
+    """`action()` as one event, like that of an op: for operators of the user's own."""
+    recorder = current()
+    if recorder is None or recorder.paused:
+        return action()
+    entry = recorder.enter(name, FORWARD, place_now()[0])
+    if recorder.stack:
+        entry.stack = stack_now()
+    if recorder.shapes:
+        recorder.describe(entry, tuple([getattr(x, "array", x) for x in values]))
+    try:
+        return action()
+    finally:
+        recorder.leave(entry)
+
+
 def plain(op: Any, raws: tuple[Any, ...], action: Callable[..., Any] | None) -> Any:
     """What `around` stands around."""
     if action is not None:

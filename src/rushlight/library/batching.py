@@ -6,11 +6,11 @@ level down, on what stands inside the batch, where it is recorded like any other
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from rushlight.arrays.batched import Batched
 from rushlight.autograd.batched_function import VmapInfo, rewrapped
+from rushlight.autograd.warned import warn_caller
 from rushlight.core.batches import BatchLevel, plain_inside
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import slots
@@ -70,11 +70,9 @@ def one_by_one(
                 f"vmap: {op.name()} writes into `{a.name}`, which is not being vmapped over but "
                 "has to hold the results of all members"
             )
-    warnings.warn(
+    warn_caller(
         "There is a performance drop because we have not yet implemented the batching rule for "
-        f"{op.name()}. Use register_vmap to give it one.",
-        UserWarning,
-        stacklevel=2,
+        f"{op.name()}. Use register_vmap to give it one."
     )
     results = [
         op.run(tuple([member(x, d, i) for x, d in zip(inside, dims, strict=True)]), kwargs)

@@ -18,7 +18,7 @@ from rushlight.autograd.function import Function
 from rushlight.core.graph import TensorBase
 from rushlight.core.modes import grad_enabled, leave
 from rushlight.core.tangents import mute
-from rushlight.library.operator import OpOverload
+from rushlight.library.operator import OpOverload, refuse_tangents
 from rushlight.library.values import tensors_in, trimmed
 
 __all__ = ["Formula"]
@@ -37,7 +37,8 @@ class Formula:
         kinds = [a.type for a in schema.arguments] + [r.type for r in schema.returns]
         self.lists = any(kind.list_of_tensors() for kind in kinds)
         name = f"GeneratedBackwardFor_{op.namespace}_{op._opname}_{op._overloadname}"
-        self.function: Any = type(name, (Function,), {"backward": staticmethod(_backward)})
+        rules = {"backward": staticmethod(_backward), "jvp": staticmethod(_jvp)}
+        self.function: Any = type(name, (Function,), rules)
 
     def __call__(
         self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], compute: Any = None
@@ -47,7 +48,7 @@ class Formula:
         if compute is None:
             compute = partial(op.unrecorded, args, kwargs)
         if not grad_enabled() or not any(t.requires_grad for t in tensors_in(args)):
-            return compute()
+            return refuse_tangents(op, args, kwargs, compute())
         if any(a.is_write for a in op.schema.keyword_only):
             raise RuntimeError(
                 f"{op._opname}(): functions with out=... arguments don't support automatic "
@@ -58,7 +59,7 @@ class Formula:
         flat, layout = spread(given) if self.lists else (given, [])
         ctx = begin(self.function, flat)
         ctx._formula, ctx._arguments = self, layout
-        result = compute()
+        result = refuse_tangents(op, args, kwargs, compute())
         self.save(ctx, args, kwargs, result)
         several = isinstance(result, tuple)
         outputs, ctx._results = spread(result if several else (result,))
@@ -78,6 +79,11 @@ class Formula:
             self.setup_context(**given)
         finally:
             leave(mode)
+
+
+def _jvp(ctx: Any, *tangents: Any) -> Any:
+    """Only called where no result can have a tangent: `refuse_tangents` was before."""
+    return (None,) * sum(1 if n is None else n for n in ctx._results)
 
 
 def _backward(ctx: Any, *grads: Any) -> Any:

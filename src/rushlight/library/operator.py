@@ -25,7 +25,7 @@ from rushlight.core.inplace import set_history
 from rushlight.core.modes import grad_enabled, inference_enabled, leave, next_number
 from rushlight.core.node import GraphNode
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.tangents import mute
+from rushlight.core.tangents import mute, tangent_of
 from rushlight.core.views import edge_of_view
 from rushlight.library.schema import FunctionSchema
 from rushlight.library.values import bind, returned, tensors_in, trimmed
@@ -33,7 +33,7 @@ from rushlight.ops import overloads
 
 __all__ = [
     "KEYS", "Namespace", "OpOverload", "OpOverloadPacket", "find", "forget", "lookup",
-    "namespace_of", "split_name",
+    "namespace_of", "refuse_tangents", "split_name",
 ]  # fmt: skip
 
 KEYS = (
@@ -96,7 +96,18 @@ class OpOverload(overloads.OpOverload):
         return self.run(found, named)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """`__call__` with all arguments, each converted."""
+        """`__call__` with all arguments, each converted; a profiler shows it as one event."""
+        if slots.timed is None:
+            return self.chosen(args, kwargs)
+        from rushlight.autograd.profiler_record import around_operator
+
+        name = f"{self.namespace}::{self._opname}"
+        return around_operator(
+            name, (*args, *kwargs.values()), partial(self.chosen, args, kwargs)
+        )
+
+    def chosen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the kernel gives that Note [Which kernel] says."""
         tensors = tensors_in(args)
         if slots.batches != 0:
             batch = batch_of(tuple(tensors))
@@ -115,20 +126,21 @@ class OpOverload(overloads.OpOverload):
         if self.derivative is not None:
             return self.derivative(self, args, kwargs)
         if user is not None:
-            return self.unrecorded(args, kwargs)
+            return refuse_tangents(self, args, kwargs, self.unrecorded(args, kwargs))
         key = self.key_of(tensors, args)
         if key == RECORDED:
             return self.computed(args, kwargs, key)
-        return unregistered(self, self.computed(args, kwargs, key), tensors)
+        result = refuse_tangents(self, args, kwargs, self.computed(args, kwargs, key))
+        return unregistered(self, result, tensors)
 
     def run_batched(self, args: tuple[Any, ...], kwargs: dict[str, Any], batch: Any) -> Any:
         """`run` inside `vmap`: computed one level down, recorded there and here."""
         from rushlight.library.batching import members
 
         compute = partial(members, self, args, kwargs, batch)
-        return (
-            compute() if self.derivative is None else self.derivative(self, args, kwargs, compute)
-        )
+        if self.derivative is not None:
+            return self.derivative(self, args, kwargs, compute)
+        return refuse_tangents(self, args, kwargs, compute())
 
     def unrecorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the kernel of the device, leaving no history."""
@@ -176,6 +188,26 @@ def written_of(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, 
     """The arguments that the schema says are written."""
     found = [x for a, x in zip(schema.positional, args, strict=True) if a.is_write]
     return found + [kwargs[a.name] for a in schema.keyword_only if a.is_write]
+
+
+def refuse_tangents(
+    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+) -> Any:
+    """`result`, unless forward mode would take it for a constant that it is not: an argument has a
+    tangent, and what the kernel made of it has none."""
+    if slots.levels == 0 or not any(tangent_of(t) is not None for t in tensors_in(args)):
+        return result
+    made = tensors_in(result if isinstance(result, tuple) else (result,))
+    unmade = [t for t in made if t.array.dtype.kind in DIFFERENTIABLE and tangent_of(t) is None]
+    if op.derivative is not None:  # nothing inside is seen, so a tangent there is that from before
+        written = tensors_in(written_of(op.schema, args, kwargs))
+        unmade += [t for t in written if t.array.dtype.kind in DIFFERENTIABLE]
+    if unmade:
+        raise NotImplementedError(
+            f"{op.name()} has no forward-mode derivative: operators know `register_autograd` only. "
+            "Use jacrev, or wrap the operator in an autograd.Function with a jvp."
+        )
+    return result
 
 
 class OpOverloadPacket(overloads.OpOverloadPacket):

@@ -270,6 +270,15 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or with `set_to_none=False` set them to zero."""
+        if slots.profile is None:
+            self._zero_grad(set_to_none)
+            return
+        from rushlight.autograd.profiler import record_function
+
+        with record_function(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+            self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param.grad

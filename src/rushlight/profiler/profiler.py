@@ -299,10 +299,9 @@ class _Told:
 def _warn_cleared() -> None:
     if not _Told.cleared:
         _Told.cleared = True
-        warnings.warn(
+        warn_caller(
             "Warning: Profiler clears events at the end of each cycle. Only events from the "
-            "current cycle will be reported. To keep events across cycles, set acc_events=True.",
-            stacklevel=2,
+            "current cycle will be reported. To keep events across cycles, set acc_events=True."
         )
 
 

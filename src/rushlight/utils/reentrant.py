@@ -5,13 +5,13 @@ Users find these in `utils.checkpoint`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from rushlight.autograd.api import backward as run_backward
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import enable_grad, no_grad
+from rushlight.autograd.warned import warn_caller
 from rushlight.core.graph import TensorBase
 from rushlight.core.running import running
 from rushlight.utils.surroundings import Surroundings
@@ -46,9 +46,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no input of a reentrant checkpoint requires grad."""
     tensors: list[Any] = [x for x in inputs if isinstance(x, TensorBase)]
     if not any(t.requires_grad for t in tensors):
-        warnings.warn(
-            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
-        )
+        warn_caller("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 class CheckpointFunction(Function):
