@@ -205,3 +205,4 @@ def test_derivatives_through_the_backward_of_custom_functions_in_a_batch() -> No
     leaf = x.clone().requires_grad_()
     inner(leaf).sum().backward()
     assert torch.equal(leaf.grad, 6 * x)
+    assert not jacrev(lambda y: Cube.apply(y, 3)[0])(x).requires_grad

@@ -502,8 +502,8 @@ def swap(x: Array, a: int, b: int) -> Array:
 
 def matrices(a: Array, b: Array) -> Array:
     """`matmul`, of two matrices or batches of them. For two of NumPy's matrices `dot` is half a
-    microsecond quicker, and for batches of columns times rows a product of elements takes a third of
-    the time; any other kind of array answers to `matmul`."""
+    microsecond quicker, and for batches of columns times rows a product of elements takes a third
+    of the time; any other kind of array answers to `matmul`."""
     if type(a) is np.ndarray and type(b) is np.ndarray:
         if a.ndim == 2 and b.ndim == 2:
             return a.dot(b)

@@ -240,6 +240,24 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
+def records_beneath() -> bool:
+    """Whether a backward pass is going on that records what stands inside batched arrays, and not
+    what it does itself (`engine.backward`)."""
+    if slots.batches == 0:
+        return False
+    current = now.get()
+    return current is not None and current.record and not current.tensors
+
+
+def bare(t: Any) -> Any:
+    """A saved tensor without the history it has outside its array."""
+    if t is None:
+        return None
+    made = wrap_as(t.array, t.memory)
+    made.tangent = t.tangent
+    return made
+
+
 class Rules(FunctionCtx):
     """What a `Function` consists of, each part refusing until you write it."""
 
@@ -313,7 +331,7 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         self.check_kept()
         found = tuple([None if r is None else r.unpack(self) for r in self.records])
         self.maybe_clear_saved_tensors()
-        return found
+        return tuple(map(bare, found)) if records_beneath() else found
 
     saved_variables = saved_tensors
 
@@ -387,11 +405,7 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         return self._forward_cls.jvp(self, *tangents)
 
     def run(self, g: Any, tensors: bool) -> Any:
-        record = tensors
-        if slots.batches != 0 and not tensors:  # what stands inside a batch may be recorded
-            pass_ = now.get()
-            record = pass_ is not None and pass_.record
-        mode = enter(record and grad_enabled(), False)
+        mode = enter((tensors or records_beneath()) and grad_enabled(), False)
         try:
             outs = self.apply(*self.materialised(g))
         finally:
