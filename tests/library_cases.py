@@ -620,12 +620,12 @@ def checked_gradients(lib: Any) -> Any:
 
 @cases
 def forward_mode(lib: Any) -> Any:
+    """Of a leaf: without `requires_grad` PyTorch loses the tangent, and rushlight refuses."""
     fw = lib.autograd.forward_ad
     op = squared(lib)
     with fw.dual_level():
-        d = fw.make_dual(lib.ones(2), lib.ones(2))
         e = fw.make_dual(leaf(lib, 2), lib.ones(2))
-        return [fw.unpack_dual(op(d)).tangent, tried(lambda: op(e))]
+        return tried(lambda: op(e))
 
 
 @cases

@@ -11,6 +11,7 @@ import json
 import logging
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,80 @@ def test_transforms_go_through(ruled: bool) -> None:
     y = x.clone().requires_grad_()
     (g,) = torch.autograd.grad(torch.vmap(sine)(y).sum(), y)
     assert torch.allclose(g, x.cos())
+
+
+def test_the_warning_of_a_missing_rule_points_here() -> None:
+    sine._opoverload.batched = None
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        torch.vmap(sine)(torch.ones(2))
+    line = sys._getframe().f_lineno - 1
+    assert [(w.filename, w.lineno) for w in said] == [(__file__, line)]
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("ruled", [False, True])
+def test_forward_mode_is_refused(ruled: bool) -> None:
+    op = sine._opoverload
+    op.batched = (lambda info, dims, x: (sine(x), dims[0])) if ruled else None
+    func, x = torch.func, torch.arange(3.0)
+    asking = x.clone().requires_grad_()
+    for derive in (
+        lambda: func.jvp(sine, (x,), (x,)),
+        lambda: func.jvp(sine, (asking,), (x,)),
+        lambda: func.jvp(torch.vmap(sine), (x,), (x,)),
+        lambda: torch.vmap(lambda a: func.jvp(sine, (a,), (a,)))(x),
+        lambda: func.jacfwd(sine)(x),
+        lambda: func.hessian(lambda a: sine(a).sum())(x),
+        lambda: func.jvp(func.grad(lambda a: sine(a).sum()), (x,), (x,)),
+    ):
+        with pytest.raises(NotImplementedError, match="tests::sine has no forward-mode deriv"):
+            derive()
+    # where no tangent arrives, there is nothing to refuse
+    _, t = func.jvp(lambda a: a * sine(a.detach()), (x,), (x,))
+    assert torch.allclose(t, x * x.sin())
+    assert torch.allclose(func.jacrev(func.jacrev(lambda a: sine(a).sum()))(x), -x.sin().diag())
+
+
+def test_forward_mode_of_other_operators() -> None:
+    @torch.library.custom_op("tests::order", mutates_args=())
+    def order(x: T) -> T:
+        return x.argsort()
+
+    @torch.library.custom_op("tests::grow", mutates_args=("x",))
+    def grow(x: T) -> None:
+        x.mul_(2)
+
+    func, x = torch.func, torch.tensor([2.0, 1.0])
+    for a in (x, x.clone().requires_grad_()):  # whole numbers have no tangent
+        _, t = func.jvp(lambda a: a * order(a), (a,), (torch.ones(2),))
+        assert t.tolist() == [1, 0]
+    with pytest.raises(NotImplementedError, match="^tests::grow has no forward-mode"):
+        func.jvp(lambda a: grow(a * 1), (x,), (x,))
+    lib = torch.library.Library("tests_forward", "DEF")
+    lib.define("parts(Tensor x) -> Tensor")
+    lib.impl("parts", lambda x: x * x, "CPU")
+    lib.define("wall(Tensor x) -> Tensor")
+    lib.impl("wall", lambda x: torch.from_numpy(np.sin(x.numpy(force=True))), "CPU")
+    _, t = func.jvp(torch.ops.tests_forward.parts, (x,), (torch.ones(2),))
+    assert t.tolist() == [4, 2]
+    with pytest.raises(NotImplementedError, match="^tests_forward::wall has no forward-mode"):
+        func.jvp(torch.ops.tests_forward.wall, (x,), (x,))
+
+
+def test_a_profile_shows_an_operator_as_one_event() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with torch.autograd.profiler.profile(record_shapes=True) as prof:
+        weigh([x], x)
+        y = sine(x)
+        y.sum().backward()
+    first = prof.function_events[0]
+    assert (first.name, first.is_user_annotation) == ("tests::weigh", False)
+    assert str(first.where).endswith("weigh([x], x)")
+    names = {e.name: e for e in prof.function_events}
+    assert names["tests::sine"].input_shapes == [[3]] and names["tests::sine"].count == 1
+    assert prof.function_events[1].name == "aten::mul"
+    assert prof.function_events[1].cpu_parent is first
 
 
 def test_a_rule_sees_lists_and_dimensions() -> None:

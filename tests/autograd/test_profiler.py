@@ -221,6 +221,29 @@ def test_hooks_and_functions_have_lines_of_their_own() -> None:
     assert parents["aten::neg"] == "autograd::engine::evaluate_function: CubeBackward"
 
 
+@pytest.mark.parametrize("to_none", [False, True])
+def test_zero_grad_is_an_event(to_none: bool) -> None:
+    x = torch.ones(3, requires_grad=True)
+    x.grad = torch.ones(3)
+    with profile() as prof:
+        torch.optim.SGD([x], lr=0.1).zero_grad(set_to_none=to_none)
+    names = [(event.name, event.is_user_annotation) for event in prof.function_events]
+    inside = [] if to_none else [("aten::zero_", False)]
+    assert names == [("Optimizer.zero_grad#SGD.zero_grad", True), *inside]
+
+
+def test_the_warning_of_cleared_events_points_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rushlight.profiler.profiler._Told.cleared", False)
+    cycles = torch.profiler.schedule(wait=0, warmup=1, active=1, repeat=2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with torch.profiler.profile(schedule=cycles) as prof:
+            for _ in range(5):
+                prof.step()
+    found = [w.filename for w in said if "clears events" in str(w.message)]
+    assert found == [__file__]
+
+
 def test_a_graph_from_before_the_profile_is_explained_too() -> None:
     x = torch.ones(3, requires_grad=True)
     y = (x * x).sum()

@@ -25,6 +25,12 @@ __all__ = ["Formula"]
 
 Layout = list[int | None]  # of each value: None, or how many tensors its list has
 
+# what PyTorch says where a call is recorded; where it is not, it takes the result for a constant
+_AS_PYTORCH = (
+    "You must implement the jvp function for custom autograd.Function to use it with forward mode "
+    "AD. "
+)
+
 
 class Formula:
     """The derivative of an operator: its `backward`, and the `setup_context` that saves for it."""
@@ -59,7 +65,7 @@ class Formula:
         flat, layout = spread(given) if self.lists else (given, [])
         ctx = begin(self.function, flat)
         ctx._formula, ctx._arguments = self, layout
-        result = refuse_tangents(op, args, kwargs, compute())
+        result = refuse_tangents(op, args, kwargs, compute(), _AS_PYTORCH)
         self.save(ctx, args, kwargs, result)
         several = isinstance(result, tuple)
         outputs, ctx._results = spread(result if several else (result,))

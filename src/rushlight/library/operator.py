@@ -102,9 +102,7 @@ class OpOverload(overloads.OpOverload):
         from rushlight.autograd.profiler_record import around_operator
 
         name = f"{self.namespace}::{self._opname}"
-        return around_operator(
-            name, (*args, *kwargs.values()), partial(self.chosen, args, kwargs)
-        )
+        return around_operator(name, (*args, *kwargs.values()), partial(self.chosen, args, kwargs))
 
     def chosen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the kernel gives that Note [Which kernel] says."""
@@ -191,20 +189,21 @@ def written_of(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def refuse_tangents(
-    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, first: str = ""
 ) -> Any:
     """`result`, unless forward mode would take it for a constant that it is not: an argument has a
-    tangent, and what the kernel made of it has none."""
+    tangent, and what the kernel made of it has none. `first` are the error's first words."""
     if slots.levels == 0 or not any(tangent_of(t) is not None for t in tensors_in(args)):
         return result
     made = tensors_in(result if isinstance(result, tuple) else (result,))
-    unmade = [t for t in made if t.array.dtype.kind in DIFFERENTIABLE and tangent_of(t) is None]
-    if op.derivative is not None:  # nothing inside is seen, so a tangent there is that from before
-        written = tensors_in(written_of(op.schema, args, kwargs))
-        unmade += [t for t in written if t.array.dtype.kind in DIFFERENTIABLE]
-    if unmade:
+    if any(tangent_of(t) is not None for t in made):
+        return result  # the kernel is made of tensors
+    if op.derivative is not None:  # nothing inside is seen: a tangent there is that from before
+        made += tensors_in(written_of(op.schema, args, kwargs))
+    if any(t.array.dtype.kind in DIFFERENTIABLE for t in made):
         raise NotImplementedError(
-            f"{op.name()} has no forward-mode derivative: operators know `register_autograd` only. "
+            f"{first}{op.name()} has no forward-mode derivative: operators know "
+            "`register_autograd` only. "
             "Use jacrev, or wrap the operator in an autograd.Function with a jvp."
         )
     return result
