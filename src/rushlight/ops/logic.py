@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.core.families import Elementwise
+from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import unary
 from rushlight.ops.operands import attach_operator, check_tensors, integral, invalid, is_number
@@ -23,6 +23,11 @@ __all__ = ["BITWISE_NOT"]
 
 
 # --- logic ----------------------------------------------------------------------------------------
+def truth(x: Any) -> Any:
+    """Complex numbers as whether they are other than zero: CuPy's logic does not take them."""
+    return x != 0 if is_complex(x) else x
+
+
 class Logic(Elementwise):
     """Logic on whether elements are zero."""
 
@@ -37,7 +42,7 @@ class LogicalAnd(Logic):
     name = "logical_and"
 
     def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_and(a, b)
+        return v.logical_and(truth(a), truth(b))
 
 
 @op
@@ -47,7 +52,7 @@ class LogicalOr(Logic):
     name = "logical_or"
 
     def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_or(a, b)
+        return v.logical_or(truth(a), truth(b))
 
 
 @op
@@ -57,7 +62,7 @@ class LogicalXor(Logic):
     name = "logical_xor"
 
     def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_xor(a, b)
+        return v.logical_xor(truth(a), truth(b))
 
 
 @op
@@ -68,7 +73,7 @@ class LogicalNot(Test):
     complex_too = True
 
     def forward(self, x: Any) -> Any:
-        return v.logical_not(x)
+        return v.logical_not(truth(x))
 
 
 _SAMPLE: Final = "torch.tensor([0, 1, 2]), torch.tensor([0, 0, 1])"
