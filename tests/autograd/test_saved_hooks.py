@@ -14,6 +14,7 @@ import warnings
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -385,7 +386,6 @@ def test_rushlight_collects_a_hook_that_keeps_its_output() -> None:
 
 
 def test_rushlight_is_quiet_and_leaves_the_hook_its_warnings() -> None:
-    np = pytest.importorskip("numpy")
     calls: list[int] = []
 
     def unpack(t: Any) -> Any:

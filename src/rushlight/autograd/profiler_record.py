@@ -25,12 +25,12 @@ from typing import Any, Final
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.engine import watch
-from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op
 from rushlight.core.modes import _lock, enter, leave, next_number
-from rushlight.core.record import compute, slots
+from rushlight.core.record import slots
 from rushlight.core.where import Where
 from rushlight.errors import sentence
+from rushlight.ops.run import undisturbed
 
 __all__ = ["Entry", "Recorder", "current"]
 
@@ -318,11 +318,11 @@ def stack_now() -> list[Place]:
 
 
 # --- ops ------------------------------------------------------------------------------------------
-def around(op: Any, raws: tuple[Any, ...], action: Callable[..., Any] | None = None) -> Any:
+def around(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
     """`core.record.slots.profile`: an op's forward, or `action(*raws)` in its place, timed."""
     recorder = current()
     if recorder is None or recorder.paused:
-        return plain(op, raws, action)
+        return undisturbed(op, raws, *action)
     place, written = place_now()
     name = title_of(type(op))
     if written and not name.endswith("_"):
@@ -339,7 +339,7 @@ def around(op: Any, raws: tuple[Any, ...], action: Callable[..., Any] | None = N
         recorder.clock(entry, raws)
     entry.start = perf_counter_ns()
     try:
-        y = plain(op, raws, action)
+        y = undisturbed(op, raws, *action)
     finally:
         if recorder.device is not None:
             recorder.unclock(entry)
@@ -367,15 +367,6 @@ def around_operator(name: str, values: tuple[Any, ...], action: Callable[[], Any
         return action()
     finally:
         recorder.leave(entry)
-
-
-def plain(op: Any, raws: tuple[Any, ...], action: Callable[..., Any] | None) -> Any:
-    """What `around` stands around."""
-    if action is not None:
-        return action(*raws)
-    if isinstance(op, ViewOp):
-        return op.forward(*raws)  # who calls it explains its errors
-    return compute(op, raws)
 
 
 def flops_of(name: str, raws: tuple[Any, ...], y: Any) -> int:

@@ -29,11 +29,11 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.contract import into, shared
-from rushlight.ops.matmul import broadcast_shapes
 from rushlight.ops.members import in_front
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op
+from rushlight.ops.view_expand import broadcast_shape
 
 __all__ = ["Glu", "LogSoftmax", "Softmax", "along", "log_softmax", "softmax"]
 
@@ -344,7 +344,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         )
     x1, x2 = (x if x.array.dtype == common.numpy else x.to(common) for x in (x1, x2))
     if x1.array.shape != x2.array.shape:
-        shape = broadcast_shapes(x1.array.shape, x2.array.shape)
+        shape = broadcast_shape((x1.array.shape, x2.array.shape))
         x1, x2 = x1.expand(shape), x2.expand(shape)
     return (x1 / _length(x1, dim, eps) * (x2 / _length(x2, dim, eps))).sum(dim)
 

@@ -24,8 +24,8 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
-from rushlight.ops.matmul import broadcast_shapes
 from rushlight.ops.reducing import filled, not_implemented
+from rushlight.ops.view_expand import broadcast_shape
 
 __all__ = [
     "LinAlgError", "check_info", "check_sides", "check_square", "columns", "diag", "diagonal_of",
@@ -214,7 +214,7 @@ def check_sides(a: Any, b: Any, left: bool, function: str) -> None:
             f"{function}: Incompatible shapes of A and B for the equation "
             f"{'AX = B' if left else 'XA = B'} ({m}x{n} and {p}x{q})"
         )
-    broadcast_shapes(b.shape[:-2], a.shape[:-2])
+    broadcast_shape((b.shape[:-2], a.shape[:-2]))
 
 
 _REASONS: Final = {

@@ -27,9 +27,9 @@ from rushlight.ops.linalg_parts import (
     square,
     tensor_at,
 )
-from rushlight.ops.matmul import broadcast_shapes
 from rushlight.ops.members import in_front
 from rushlight.ops.table import function, op, word_for
+from rushlight.ops.view_expand import broadcast_shape
 
 __all__ = [
     "Inv", "Solve", "SolveTriangular", "TriangularSolve", "check_right_side", "inv", "inv_ex",
@@ -337,7 +337,7 @@ def check_right_side(B: Any, A: Any, function: str) -> None:
             "instead."
         )
     lapack_only(a, function + "_cpu")
-    broadcast_shapes(b.shape[:-2], a.shape[:-2])
+    broadcast_shape((b.shape[:-2], a.shape[:-2]))
 
 
 @op
@@ -412,7 +412,7 @@ def triangular_solve(
     check_right_side(input, A, "triangular_solve")
     what = TriangularSolve(bool(upper), bool(transpose), bool(unitriangular))
     if a.shape[:-2] != b.shape[:-2]:
-        batch = broadcast_shapes(b.shape[:-2], a.shape[:-2])
+        batch = broadcast_shape((b.shape[:-2], a.shape[:-2]))
         A = A.expand((*batch, *a.shape[-2:]))
     results = apply(what, input, A)
     return named("triangular_solve", return_types.triangular_solve, results, out)

@@ -14,11 +14,11 @@ from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.loss_parts import MEAN, NONE, SUM, TwoSided, way
-from rushlight.ops.matmul import broadcast_shapes
 from rushlight.ops.pointwise import not_implemented
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
+from rushlight.ops.view_expand import broadcast_shape
 from rushlight.size import Size
 
 __all__ = ["BinaryCrossEntropy", "BinaryCrossEntropyWithLogits"]
@@ -34,7 +34,7 @@ def _beside(weight: Any, input: Any) -> Any:
     """A weight in the shape of the input."""
     if weight is None or weight.array.shape == input.array.shape:
         return weight
-    return weight.expand(broadcast_shapes(weight.array.shape, input.array.shape))
+    return weight.expand(broadcast_shape((weight.array.shape, input.array.shape)))
 
 
 @op

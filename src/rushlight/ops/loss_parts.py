@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, reshape, total
 from rushlight.core.graph import Node, Op
-from rushlight.ops.matmul import broadcast_shapes
 from rushlight.ops.members import lined_up
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
+from rushlight.ops.view_expand import broadcast_shape
 
 __all__ = [
     "MEAN", "NONE", "SUM", "WAYS", "DifferenceLoss", "Loss", "TwoSided", "pair", "pairs",
@@ -151,7 +151,7 @@ def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
     """Input and target in one shape and dtype."""
     a, b = input.array, target.array
     if a.shape != b.shape:
-        shape = broadcast_shapes(a.shape, b.shape)
+        shape = broadcast_shape((a.shape, b.shape))
         input, target = input.expand(shape), target.expand(shape)
     if a.dtype != b.dtype:
         common = result_dtype((input, target))

@@ -16,9 +16,10 @@ from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import DOT, MM, bmm_of, dot_of, into, mm_of, mv_of
 from rushlight.ops.run import operand
 from rushlight.ops.table import function, word_for
+from rushlight.ops.view_expand import broadcast_shape
 from rushlight.ops.view_shape import UnsafeView
 
-__all__ = ["broadcast_shapes", "matmul", "product"]
+__all__ = ["matmul", "product"]
 
 
 @function()
@@ -114,7 +115,7 @@ def batched(a: Any, b: Any) -> Any:
     xa, xb = a.array, b.array
     rows, k = (xa.shape[-2] if xa.ndim > 1 else 1), xa.shape[-1]
     m, columns = (xb.shape[-2], xb.shape[-1]) if xb.ndim > 1 else (xb.shape[-1], 1)
-    lead = broadcast_shapes(xa.shape[:-2], xb.shape[:-2])
+    lead = broadcast_shape((xa.shape[:-2], xb.shape[:-2]))
     if xb.ndim == 1:
         b = b.unsqueeze(1)
     count = 1
@@ -128,20 +129,6 @@ def batched(a: Any, b: Any) -> Any:
     if xb.ndim > 1:
         shape.append(columns)
     return reshaped(bmm_of(wide_a, wide_b), tuple(shape))
-
-
-def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape two shapes broadcast to, or PyTorch's error."""
-    rank = max(len(a), len(b))
-    wide_a = (1,) * (rank - len(a)) + tuple(a)
-    wide_b = (1,) * (rank - len(b)) + tuple(b)
-    for d, (m, n) in enumerate(zip(wide_a, wide_b)):
-        if m != n and m != 1 and n != 1:
-            raise RuntimeError(
-                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at "
-                f"non-singleton dimension {d}"
-            )
-    return tuple(n if m == 1 else m for m, n in zip(wide_a, wide_b))
 
 
 operators.mm = MM

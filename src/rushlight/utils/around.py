@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any, Final, Self
 
 from rushlight.arrays.batched import deepest
-from rushlight.core.families import ViewOp
 from rushlight.core.modes import (
     Mode,
     _lock,
@@ -26,7 +25,8 @@ from rushlight.core.modes import (
     inference_enabled,
     leave,
 )
-from rushlight.core.record import compute, slots
+from rushlight.core.record import slots
+from rushlight.ops.run import undisturbed
 
 __all__ = ["Around"]
 
@@ -111,10 +111,4 @@ def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[A
 def plain(op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:
     """The op itself, or what is to be done in its place."""
     timed = slots.timed  # once: the profiler may end meanwhile
-    if timed is not None:
-        return timed(op, raws, *action)
-    if action:
-        return action[0](*raws)
-    if isinstance(op, ViewOp):
-        return op.forward(*raws)  # who calls it explains its errors
-    return compute(op, raws)
+    return (undisturbed if timed is None else timed)(op, raws, *action)
