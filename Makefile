@@ -14,7 +14,7 @@ JOBS ?= 2
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-pure build pure bench lint format types references stubs wheel clean
+.PHONY: help demo test test-pure build pure bench attack lint format types references stubs wheel clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ pure: $(VENV)/.dev ## remove the compiled modules: the sources are what runs
 
 bench: $(VENV)/.torch $(VENV)/.jax $(BUILT) ## time rushlight against PyTorch, JAX and NumPy
 	$(BIN)/python -m bench
+
+attack: $(VENV)/.torch $(BUILT) ## ten minutes of hostile use beside PyTorch, counted
+	$(BIN)/python -m attack $(ATTACK)
 
 lint: $(VENV)/.dev ## ruff: rules and format
 	$(BIN)/ruff check .
