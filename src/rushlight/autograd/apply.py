@@ -142,8 +142,8 @@ def begin(cls: Any, args: tuple[Any, ...]) -> Any:
         else:
             needs.append(False)
     ctx.needs_input_grad = tuple(needs)
-    ctx.arguments = len(args)
-    ctx.positions = tuple(positions)
+    ctx._argument_count = len(args)
+    ctx._tensor_positions = tuple(positions)
     if True in needs and grad_enabled():
         connect(ctx, [args[i] for i in positions])
     return ctx
@@ -162,7 +162,7 @@ def connect(ctx: Any, tensors: list[Any]) -> None:
             nrs.append(0)
     ctx.nexts = tuple(nexts)
     ctx.nrs = tuple(nrs) if any(nrs) else None
-    ctx.wanted = tuple([(t.array.shape, t.array.dtype) for t in tensors])
+    ctx._wanted_metas = tuple([(t.array.shape, t.array.dtype) for t in tensors])
     ctx.plain = True  # it fits its gradients itself
     ctx.number = next_number()
     frame = caller()
@@ -257,7 +257,7 @@ def settle(
 
     `as_they_are` holds the ids of tensors that must not be replaced, because they were saved.
     """
-    inputs = ids([args[i] for i in ctx.positions])
+    inputs = ids([args[i] for i in ctx._tensor_positions])
     written, constant = ids(dirty), ids(fixed)
     records = recorded(ctx)
     if records:
@@ -302,7 +302,7 @@ def describe(ctx: Any, outputs: tuple[Any, ...]) -> None:
         for o in outputs
     ]
     if len(metas) == 1:
-        ctx.only = metas[0]
+        ctx._only_meta = metas[0]
     else:
         ctx.outs = metas
 
@@ -389,11 +389,11 @@ def rewrite(
 def put_first(ctx: Any, args: tuple[Any, ...], o: Any) -> None:
     """Let the edge of the argument `o` be the node's first: that of the region written, to which a
     `CopySlices` adds the rest of the base."""
-    at = next(k for k, i in enumerate(ctx.positions) if args[i] is o)
+    at = next(k for k, i in enumerate(ctx._tensor_positions) if args[i] is o)
     if at > 0:
-        order = [at, *[k for k in range(len(ctx.positions)) if k != at]]
-        ctx.positions = tuple([ctx.positions[k] for k in order])
-        ctx.wanted = tuple([ctx.wanted[k] for k in order])
+        order = [at, *[k for k in range(len(ctx._tensor_positions)) if k != at]]
+        ctx._tensor_positions = tuple([ctx._tensor_positions[k] for k in order])
+        ctx._wanted_metas = tuple([ctx._wanted_metas[k] for k in order])
         ctx.nexts = tuple([ctx.nexts[k] for k in order])
         if ctx.nrs is not None:
             ctx.nrs = tuple([ctx.nrs[k] for k in order])
@@ -414,4 +414,4 @@ def keep(ctx: Any) -> None:
     kept = ctx.to_save
     ctx.to_save = None
     if kept and recorded(ctx):
-        ctx.records = tuple([None if t is None else Saved(t, ctx) for t in kept])
+        ctx._records = tuple([None if t is None else Saved(t, ctx) for t in kept])

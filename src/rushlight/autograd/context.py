@@ -6,6 +6,11 @@ Note [The context is the node]
     As in PyTorch, the `ctx` that `forward` and `backward` receive is the node itself: `y.grad_fn`
     is that object. It keeps saved tensors as arrays and edges (`Saved`), never the tensors the
     function made, so no cycle arises.
+
+Note [Names on the context]
+    Users put attributes of their own on `ctx`. What it has itself is therefore either one of
+    PyTorch's names or begins with an underscore, and its work is done by functions, not methods.
+    `where`, which PyTorch does not have, gives way to an attribute of that name.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from rushlight.core.record import DIFFERENTIABLE, normal, slots
 from rushlight.core.running import now
 from rushlight.core.tangents import shown
 from rushlight.core.views import edge_of_view
-from rushlight.core.where import Where
+from rushlight.core.where import Where, WhereMade
 from rushlight.dtypes import type_name
 from rushlight.errors import sentence
 
@@ -308,16 +313,18 @@ class Rules(FunctionCtx):
 class BackwardCFunction(FunctionCtx, GraphNode):
     """The node of a custom function; see Note [The context is the node]."""
 
+    where = WhereMade()
+
     _forward_cls: Any = None
     _autograd_function_id: int = -1
 
     def __init__(self) -> None:
-        self.records: Any = ()
-        self.cleared = False  # the records were read and let go
-        self.only: Any = None  # (shape, dtype, like) of the output, where there is one
-        self.wanted: tuple[Any, ...] = ()  # (shape, dtype) of the tensors among the arguments
-        self.positions: tuple[int, ...] = ()  # of the tensors among the arguments
-        self.arguments: int = 0
+        self._records: Any = ()
+        self._records_cleared = False  # the records were read and let go
+        self._only_meta: Any = None  # (shape, dtype, like) of the output, where there is one
+        self._wanted_metas: tuple[Any, ...] = ()  # (shape, dtype) of the tensor arguments
+        self._tensor_positions: tuple[int, ...] = ()  # of the tensor arguments
+        self._argument_count: int = 0
 
     def name(self) -> str:
         return type(self).__name__
@@ -328,55 +335,44 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         """What `save_for_backward` kept; in `jvp`, what `save_for_forward` did."""
         if self.saved_for_forward is not None:
             return tuple(self.saved_for_forward)
-        self.check_kept()
-        found = tuple([None if r is None else r.unpack(self) for r in self.records])
+        check_not_freed(self)
+        found = tuple([None if r is None else r.unpack(self) for r in self._records])
         self.maybe_clear_saved_tensors()
         return tuple(map(bare, found)) if records_beneath() else found
 
     saved_variables = saved_tensors
 
-    def check_kept(self) -> None:
-        """Raise if what was saved is gone."""
-        if self.cleared:
-            raise RuntimeError(
-                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
-                "is set on the autograd.Function. Either access saved_tensors only once, or set "
-                "clear_saved_tensors_on_access=False."
-            )
-        if self.freed is not None:
-            raise RuntimeError(describe_freed(self))
-
     def maybe_clear_saved_tensors(self) -> None:
         """Let go of the saved tensors if the function says that they are read once."""
-        if self._forward_cls.clear_saved_tensors_on_access and self.records:
-            self.records = ()
-            self.cleared = True
+        if self._forward_cls.clear_saved_tensors_on_access and self._records:
+            self._records = ()
+            self._records_cleared = True
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        self.check_kept()
-        return tuple([self._raw(i) for i in range(len(self.records))])
+        check_not_freed(self)
+        return tuple([self._raw(i) for i in range(len(self._records))])
 
     def _value_saved(self, position: int) -> Any:
-        self.check_kept()
-        record = self.records[position]
+        check_not_freed(self)
+        record = self._records[position]
         return None if record is None else record.unpack(self)
 
     def _kept_value(self, position: int) -> Any:
-        record = self.records[position] if position < len(self.records) else None
+        record = self._records[position] if position < len(self._records) else None
         if record is None or record.packed is not None:
             return None if record is None else record.packed
         return wrap_as(record.array, record.memory)
 
     def _only_output(self) -> Any:
-        return self.only
+        return self._only_meta
 
     def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
-        record = self.records[position]
+        record = self._records[position]
         record.pack(hook, unpack_hook, wrap_as(record.array, record.memory))
 
-    def release(self, where: Where) -> None:
-        self.records = ()
+    def _release(self, where: Where) -> None:
+        self._records = ()
         self.freed = where
 
     # --- its rules ----------------------------------------------------------------------------
@@ -404,83 +400,99 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         """Call the user's `jvp`."""
         return self._forward_cls.jvp(self, *tangents)
 
-    def run(self, g: Any, tensors: bool) -> Any:
+    def _run(self, g: Any, tensors: bool) -> Any:
         mode = enter((tensors or records_beneath()) and grad_enabled(), False)
         try:
-            outs = self.apply(*self.materialised(g))
+            outs = self.apply(*materialize_gradients(self, g))
         finally:
             leave(mode)
-        return self.sorted_out(outs, tensors)
-
-    def materialised(self, g: Any) -> list[Any]:
-        """The gradients of all outputs as tensors, with zeros for those that nothing reached."""
-        gs = list(g) if self.outs is not None else [g]
-        metas = self.outs if self.outs is not None else [self.only]
-        for i, x in enumerate(gs):
-            if x is None:
-                if self.materialize_grads and metas[i] is not None:
-                    shape, dtype, like = metas[i]
-                    gs[i] = wrap(v.full(like, shape, 0, dtype))
-            elif not isinstance(x, TensorBase):
-                gs[i] = wrap(normal(x))
-        return gs
-
-    def sorted_out(self, outs: Any, tensors: bool) -> list[Any]:
-        """What `backward` returned, checked, for the tensors among the arguments."""
-        given = outs if isinstance(outs, tuple) else (outs,)
-        expected = self.arguments
-        if len(given) > expected and all(x is None for x in given[expected:]):
-            given = given[:expected]
-        if len(given) != expected:
-            raise RuntimeError(
-                f"function {type(self).__name__} returned an incorrect number of gradients "
-                f"(expected {expected}, got {len(given)})"
-            )
-        found = self.of_tensors(given)
-        for k, x in enumerate(found):
-            if x is not None:
-                found[k] = None if self.nexts[k] is None else self.checked(x, k, tensors)
-        return found
-
-    def of_tensors(self, given: tuple[Any, ...]) -> list[Any]:
-        """The gradients at the positions of tensors; elsewhere there must be none."""
-        places = frozenset(self.positions)
-        for i, x in enumerate(given):
-            if x is None:
-                continue
-            if i not in places:
-                raise RuntimeError(
-                    f"function {type(self).__name__} returned a gradient different than None at "
-                    f"position {i + 1}, but the corresponding forward input was not a Variable"
-                )
-            if not isinstance(x, TensorBase):
-                raise RuntimeError(
-                    f"expected Variable or None (got {type_name(x)}), in what "
-                    f"{type(self).__name__} returned as gradient of argument {i + 1}"
-                )
-        return [given[i] for i in self.positions]
-
-    def checked(self, x: Any, k: int, tensors: bool) -> Any:
-        """A gradient for tensor number `k`, in its shape and dtype."""
-        shape, dtype = self.wanted[k]
-        have: tuple[int, ...] = x.array.shape
-        if have != shape and not sums_to(have, shape):
-            raise RuntimeError(
-                f"Function {type(self).__name__} returned an invalid gradient at index {k} - got "
-                f"{list(have)} but expected shape compatible with {list(shape)}"
-            )
-        kind = x.array.dtype.kind
-        if (kind == "c") != (dtype.kind == "c") and (kind == "c" or kind not in DIFFERENTIABLE):
-            raise RuntimeError(
-                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == "
-                f"grad_is_complex) to be true, but got false: {type(self).__name__} returned a "
-                f"gradient of {x.dtype} at index {k}, for an input of another kind"
-            )
-        t = fit(x, shape, dtype)
-        return t if tensors else t.array
+        return check_gradients(self, outs, tensors)
 
     def __getstate__(self) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+
+def check_not_freed(ctx: BackwardCFunction) -> None:
+    """Raise if what was saved is gone."""
+    if ctx._records_cleared:
+        raise RuntimeError(
+            "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
+            "is set on the autograd.Function. Either access saved_tensors only once, or set "
+            "clear_saved_tensors_on_access=False."
+        )
+    if ctx.freed is not None:
+        raise RuntimeError(describe_freed(ctx))
+
+
+def materialize_gradients(ctx: BackwardCFunction, g: Any) -> list[Any]:
+    """The gradients of all outputs as tensors, with zeros for those that nothing reached."""
+    gs = list(g) if ctx.outs is not None else [g]
+    metas = ctx.outs if ctx.outs is not None else [ctx._only_meta]
+    for i, x in enumerate(gs):
+        if x is None:
+            if ctx.materialize_grads and metas[i] is not None:
+                shape, dtype, like = metas[i]
+                gs[i] = wrap(v.full(like, shape, 0, dtype))
+        elif not isinstance(x, TensorBase):
+            gs[i] = wrap(normal(x))
+    return gs
+
+
+def check_gradients(ctx: BackwardCFunction, outs: Any, tensors: bool) -> list[Any]:
+    """What `backward` returned, checked, for the tensors among the arguments."""
+    given = outs if isinstance(outs, tuple) else (outs,)
+    expected = ctx._argument_count
+    if len(given) > expected and all(x is None for x in given[expected:]):
+        given = given[:expected]
+    if len(given) != expected:
+        raise RuntimeError(
+            f"function {type(ctx).__name__} returned an incorrect number of gradients "
+            f"(expected {expected}, got {len(given)})"
+        )
+    found = gradients_of_tensors(ctx, given)
+    for k, x in enumerate(found):
+        if x is not None:
+            found[k] = None if ctx.nexts[k] is None else check_gradient(ctx, x, k, tensors)
+    return found
+
+
+def gradients_of_tensors(ctx: BackwardCFunction, given: tuple[Any, ...]) -> list[Any]:
+    """The gradients at the positions of tensors; elsewhere there must be none."""
+    places = frozenset(ctx._tensor_positions)
+    for i, x in enumerate(given):
+        if x is None:
+            continue
+        if i not in places:
+            raise RuntimeError(
+                f"function {type(ctx).__name__} returned a gradient different than None at "
+                f"position {i + 1}, but the corresponding forward input was not a Variable"
+            )
+        if not isinstance(x, TensorBase):
+            raise RuntimeError(
+                f"expected Variable or None (got {type_name(x)}), in what "
+                f"{type(ctx).__name__} returned as gradient of argument {i + 1}"
+            )
+    return [given[i] for i in ctx._tensor_positions]
+
+
+def check_gradient(ctx: BackwardCFunction, x: Any, k: int, tensors: bool) -> Any:
+    """A gradient for tensor number `k`, in its shape and dtype."""
+    shape, dtype = ctx._wanted_metas[k]
+    have: tuple[int, ...] = x.array.shape
+    if have != shape and not sums_to(have, shape):
+        raise RuntimeError(
+            f"Function {type(ctx).__name__} returned an invalid gradient at index {k} - got "
+            f"{list(have)} but expected shape compatible with {list(shape)}"
+        )
+    kind = x.array.dtype.kind
+    if (kind == "c") != (dtype.kind == "c") and (kind == "c" or kind not in DIFFERENTIABLE):
+        raise RuntimeError(
+            "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == "
+            f"grad_is_complex) to be true, but got false: {type(ctx).__name__} returned a "
+            f"gradient of {x.dtype} at index {k}, for an input of another kind"
+        )
+    t = fit(x, shape, dtype)
+    return t if tensors else t.array
 
 
 def sums_to(have: tuple[int, ...], want: tuple[int, ...]) -> bool:

@@ -123,7 +123,7 @@ class _Error(GraphNode):
     def name(self) -> str:
         return "torch::autograd::Error"
 
-    def run(self, g: Any, tensors: bool) -> Any:
+    def _run(self, g: Any, tensors: bool) -> Any:
         raise RuntimeError(self.message)
 
 

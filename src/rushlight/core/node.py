@@ -49,7 +49,7 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
     """
     op: Any = node.op
     if op is None:
-        return cast(GraphNode, node).run(g, tensors)
+        return cast(GraphNode, node)._run(g, tensors)
     outs_meta = node.outs
     if outs_meta is not None:
         g = materialise(g, outs_meta)
@@ -233,7 +233,7 @@ def free_saved(node: Node, where: Where) -> None:
     """Let go of what a node keeps; `where` is the call that no longer needs it."""
     op: Any = node.op
     if op is None:
-        cast(GraphNode, node).release(where)
+        cast(GraphNode, node)._release(where)
         return
     plan: Plan = op.plan
     if plan.saves:
@@ -280,7 +280,7 @@ class CopySlicesBase(GraphNode):
     order: tuple[int, ...] | None
     alone: Any = None
 
-    def run(self, g: Any, tensors: bool) -> Any:
+    def _run(self, g: Any, tensors: bool) -> Any:
         if self.freed is not None:
             raise RuntimeError(describe_freed(self))
         if g is None:
@@ -309,11 +309,11 @@ class CopySlicesBase(GraphNode):
             return base._only_output() if base.outs is None else base.outs[nr]
         return super()._only_output()
 
-    def calls_user(self) -> bool:
+    def _calls_user(self) -> bool:
         """Whether the write was a custom function's, or what it saved is packed by hooks."""
         return self.fn.op is None or self.fn.packed
 
-    def release(self, where: Where) -> None:
+    def _release(self, where: Where) -> None:
         self.freed = where
         free_saved(self.fn, where)
 

@@ -20,7 +20,7 @@ from rushlight.core.leaves import accumulate
 from rushlight.core.modes import _lock, grad_enabled
 from rushlight.core.packed import Packed
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.where import Where
+from rushlight.core.where import Where, WhereMade
 from rushlight.native import mypyc_attr
 
 __all__ = [
@@ -63,11 +63,6 @@ class GraphNode(Node):
             if hooks.metadata is None:
                 hooks.metadata = {}
         return hooks.metadata
-
-    @property
-    def where(self) -> Where:
-        """The line of your program that made this node."""
-        return Where(self.code, self.offset)
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_inputs, grad_outputs)` after this node ran in a backward pass."""
@@ -140,11 +135,11 @@ class GraphNode(Node):
         raise AttributeError(f"the shape of the output of {self.name()} is not known any more")
 
     # --- its work: `core.node` calls these of nodes that are not of the op table ------------------
-    def run(self, g: Any, tensors: bool) -> Any:
+    def _run(self, g: Any, tensors: bool) -> Any:
         """The rule, for nodes that are not of the op table."""
         raise NotImplementedError
 
-    def release(self, where: Where) -> None:
+    def _release(self, where: Where) -> None:
         """Let go of saved values, for nodes that are not of the op table."""
 
 
@@ -292,7 +287,7 @@ class AccumulateGradBase(GraphNode):
         x = self.variable.array
         return x.shape, x.dtype, x
 
-    def run(self, g: Any, tensors: bool) -> Any:
+    def _run(self, g: Any, tensors: bool) -> Any:
         leaf = self.variable
         if g is not None:
             given: TensorBase = g if isinstance(g, TensorBase) else wrap(g)
@@ -338,6 +333,7 @@ def _refuser() -> Any:
 
 
 node_base.members["__call__"] = _caller()
+node_base.members["where"] = WhereMade()
 node_base.members["__reduce_ex__"] = _refuser()  # nor copied: a node is part of one graph
 
 

@@ -365,7 +365,7 @@ class Run(Pass):
 
     def through_user(self, node: Node, g: Any) -> Any:
         """Run a node that may call the user's code, which may ask for the run it is part of."""
-        if node.packed or not isinstance(node, CopySlicesBase) or node.calls_user():
+        if node.packed or not isinstance(node, CopySlicesBase) or node._calls_user():
             self.catch_up(node)
         token = now.set(self)
         try:

@@ -11,9 +11,9 @@ import linecache
 import os
 import sys
 from types import CodeType, FrameType
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["Where", "caller", "here", "known", "line_of"]
+__all__ = ["Where", "WhereMade", "caller", "here", "known", "line_of"]
 
 _frame: Final = sys._getframe
 
@@ -54,6 +54,14 @@ class Where:
 
     def __repr__(self) -> str:
         return f"<{self}>"
+
+
+class WhereMade:
+    """`node.where`, the line of your program that made a node. It has no setter, so that a user's
+    attribute of that name on a custom function's context takes its place."""
+
+    def __get__(self, node: Any, owner: Any) -> Any:
+        return self if node is None else Where(node.code, node.offset)
 
 
 def line_of(code: CodeType, offset: int) -> int:

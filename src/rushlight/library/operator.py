@@ -346,7 +346,7 @@ class _WarnNotImplemented(GraphNode):
     def name(self) -> str:
         return "torch::autograd::WarnNotImplemented"
 
-    def run(self, g: Any, tensors: bool) -> Any:
+    def _run(self, g: Any, tensors: bool) -> Any:
         warn_unregistered(self.op_name)
         return [None] * len(self.nexts)
 
