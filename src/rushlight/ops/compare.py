@@ -304,6 +304,8 @@ class Where(Op):
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
     params = ("dtype",)
     align = lined_up
+    lies = "operands"
+    leads = (2, 0, 1)
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()

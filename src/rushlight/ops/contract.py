@@ -142,6 +142,7 @@ class Bmm(Mm):
 
     name = "bmm"
     align = in_front
+    lies = "rows"
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         a, b = xs

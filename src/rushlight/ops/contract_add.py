@@ -193,6 +193,7 @@ class Addr(AddProduct):
     inputs = ("self", "vec1", "vec2")
     saves = ("vec1", "vec2")
     reads: ClassVar = {1: ("vec2",), 2: ("vec1",)}
+    lies = "operands"
 
     def times(self, a: Any, b: Any) -> Any:
         return outer_of(a, b)

@@ -328,6 +328,7 @@ class IndexFill(Vector):
     inputs, saves = ("self", "index"), ("index",)
     overlap = False
     complex_too = True
+    lies = "input"
 
     def __init__(self, dim: int, value: Any) -> None:
         super().__init__(dim)
@@ -359,6 +360,7 @@ class IndexFillWith(Vector):
     name, node = "index_fill_tensor", "IndexFillBackward1"
     inputs, saves = ("self", "index", "value"), ("index",)
     overlap = False
+    lies = "input"
 
     def forward(self, x: Any, index: Any, value: Any) -> Any:
         return self.put(x, v.cast(value, raw_dtype(x)), index)

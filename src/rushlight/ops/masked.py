@@ -65,6 +65,7 @@ class MaskedFill(Masked):
     """One number where `mask` is true."""
 
     name, params = "masked_fill", ("value",)
+    lies = "rows"
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -98,6 +99,7 @@ class MaskedFillWith(Masked):
 
     name, node = "masked_fill_tensor", "MaskedFillBackward1"
     inputs = ("self", "mask", "value")
+    lies = "rows"
 
     def forward(self, x: Any, mask: Any, value: Any) -> Any:
         return v.where(mask, v.cast(value, raw_dtype(x)), x)
@@ -383,6 +385,7 @@ class Put(Op):
     name, params = "put", ("accumulate",)
     inputs, saves = ("self", "index", "source"), ("index",)
     overlap: ClassVar[bool] = True
+    lies = "input"
 
     def __init__(self, accumulate: bool) -> None:
         super().__init__()
@@ -499,7 +502,8 @@ class Nonzero(Op):
         if not x.ndim:
             found = v.nonzero(v.reshape(x, (1,)))[0]
             return v.empty(x, (found.shape[0], 0), dtypes.int64.numpy)
-        return v.concat([v.window(found, (..., None)) for found in v.nonzero(x)], -1)
+        # a row an element, but column by column in memory, as in PyTorch
+        return v.swap(v.concat([v.window(found, (None,)) for found in v.nonzero(x)], 0), 0, 1)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -576,6 +580,7 @@ class Region(Op):
     inputs = ("self", "src")
     params = ("view",)
     complex_too = True
+    lies = "twin"
 
     def __init__(self, view: Any) -> None:
         super().__init__()

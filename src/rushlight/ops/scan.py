@@ -89,6 +89,7 @@ class Scan(Op):
     """An op along the dimension `dim`, of which a 0-d tensor has one of size 1."""
 
     params = ("dim", "dtype")
+    lies = "rows"
 
     def __init__(self, dim: int, dtype: Any = None) -> None:
         super().__init__()

@@ -1,0 +1,157 @@
+"""How results lie in memory: PyTorch's order of strides, where NumPy's is another.
+
+Only `core` and `ops` import it. Arrays that hold no memory of their own (batches, recorded arrays)
+go through as they are.
+
+Note [How results lie]
+    Results of PyTorch's ops lie in memory in one of few ways, and an op says which (`Op.lies`):
+    rows       row by row, whatever the inputs are: reductions, softmax, cat
+    operands   densely, the axes in the order of the operands' strides: all that is element-wise
+    input      as `clone` lays out a copy of the first input: index_fill, sort
+    channels   channels_last if the inputs are, else row by row: cat, pad, batch_norm
+    twin       in a copy of the first input's whole memory, gaps and all: select_scatter
+    (nothing)  as `forward` leaves them: views, and ops that are made of others
+    NumPy lays out results by the operands too, but decides otherwise where these disagree or an
+    axis is expanded. Operands that lie row by row, nearly all, give rows by either rule: whoever
+    knows that of them need not ask here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from rushlight.arrays import cuda
+from rushlight.arrays.host import ByteBounds
+from rushlight.random.exact import outward_axes
+
+__all__ = ["arranged", "in_rows", "is_dense", "like_clone", "settled", "suggests_channels"]
+
+_ndarray: Final = np.ndarray
+_CHANNELS_LAST: Final = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+
+
+def settled(plan: Any, y: Any, xs: tuple[Any, ...]) -> Any:
+    """The result of an op with this plan, or its results, laid out as the op says."""
+    if type(y) is tuple:
+        return tuple([settled(plan, part, xs) for part in y])
+    lies: str = plan.lies
+    if not lies or (type(y) is not _ndarray and not cuda.is_cuda(y)):
+        return y
+    if lies == "operands":
+        return arranged(y, tuple([xs[i] for i in plan.leads]) if plan.leads else xs)
+    if lies == "rows":
+        return in_rows(y)
+    x = xs[0]
+    if lies == "input":
+        return like_clone(y, x)
+    if lies == "twin":
+        return _twin(y, x)
+    if all(suggests_channels(z) for z in xs if z is x or getattr(z, "ndim", 0) == y.ndim):
+        return _in_order(y, _CHANNELS_LAST[y.ndim])
+    return in_rows(y)
+
+
+def in_rows(y: Any) -> Any:
+    """`y` row by row."""
+    return y if y.flags.c_contiguous else y.copy("C")
+
+
+def arranged(y: Any, xs: tuple[Any, ...]) -> Any:
+    """The element-wise result of operands (arrays and numbers), the axes in their order."""
+    if (type(y) is not _ndarray and not cuda.is_cuda(y)) or y.ndim < 2 or y.size == 0:
+        return y
+    strides = y.strides
+    first = True
+    plain = y.flags.c_contiguous
+    for x in xs:
+        if not hasattr(x, "strides"):
+            continue
+        if first and x.strides == strides and x.shape == y.shape and 0 not in strides:
+            return y  # its strides decide, and are those of the result already
+        first = False
+        plain = plain and x.flags.c_contiguous
+    if plain:
+        return y
+    shape = y.shape
+    operands = [_spread(x, shape) for x in xs if hasattr(x, "strides") and x.ndim]
+    return _in_order(y, tuple(outward_axes(shape, operands)))
+
+
+def like_clone(y: Any, x: Any) -> Any:
+    """`y` laid out as a clone of `x`, an array of its shape, is: the axes in the same order."""
+    if y.shape != x.shape or y.ndim < 2:
+        return in_rows(y)
+    if x.flags.c_contiguous:
+        return in_rows(y)
+    return _in_order(y, tuple(outward_axes(x.shape, [x.strides])))
+
+
+def is_dense(x: Any) -> bool:
+    """Whether each element has memory of its own and there are no gaps, whatever the order."""
+    if x.flags.forc:
+        return True
+    expected = x.dtype.itemsize
+    for stride, n in sorted([(s, n) for s, n in zip(x.strides, x.shape, strict=True) if n != 1]):
+        if stride != expected:
+            return n == 0
+        expected *= n
+    return True
+
+
+def suggests_channels(x: Any) -> bool:
+    """Whether PyTorch takes an array for channels_last: by the order of the strides alone."""
+    order = _CHANNELS_LAST.get(x.ndim)
+    if order is None or x.strides[1] == 0:
+        return False
+    least = 0
+    for d in reversed(order):
+        stride = x.strides[d]
+        if x.shape[d] == 0 or stride < least or (d == 0 and least == x.strides[1]):
+            return False
+        least = stride * x.shape[d]
+    return True
+
+
+def _twin(y: Any, x: Any) -> Any:
+    """`y` in a copy of all the memory behind `x`, with the strides and the offset of `x`, if no two
+    elements of `x` share memory."""
+    if type(x) is not _ndarray or x.flags.c_contiguous or x.size == 0 or y.shape != x.shape:
+        return in_rows(y)
+    if 0 in [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1]:
+        return like_clone(y, x)
+    bounds = ByteBounds(x)
+    memory = np.zeros(bounds.nbytes, np.uint8)
+    out: Any = np.ndarray(x.shape, x.dtype, memory, bounds.offset, x.strides)
+    np.copyto(out, y)
+    return out
+
+
+def lies_in(x: Any, order: tuple[int, ...]) -> bool:
+    """Whether the elements lie densely in memory with the axes in this order."""
+    expected = x.dtype.itemsize
+    for d in reversed(order):
+        if x.shape[d] != 1:
+            if x.strides[d] != expected:
+                return False
+            expected *= x.shape[d]
+    return True
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an operand that is broadcast to `shape`."""
+    missing = len(shape) - x.ndim
+    found = [0] * missing
+    for d in range(x.ndim):
+        repeated = x.shape[d] == 1 and shape[missing + d] != 1
+        found.append(0 if repeated else x.strides[d])
+    return tuple(found)
+
+
+def _in_order(y: Any, order: tuple[int, ...]) -> Any:
+    """`y` densely with its axes in this order, widest stride first: itself, if it lies so."""
+    if lies_in(y, order):
+        return y
+    back = sorted(range(len(order)), key=lambda d: order[d])
+    return y.transpose(order).copy("C").transpose(back)

@@ -1,0 +1,213 @@
+"""Calls of public functions on tensors that lie in memory in other ways than row by row.
+
+The calls are those of `ops_cases`; each is made several times, with its tensors laid out anew:
+permuted, sliced with a step, expanded. `observe` says in either library how the results lie in
+memory, whose memory it is, and how the gradients lie. tests/reference/make_strides.py writes what
+PyTorch says; tests/test_strides.py reads it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import ops_cases as oc
+
+FILE = oc.REFERENCE / "strides.json.gz"
+PER_ENTRY = 6  # cases of an entry, float64 first
+UNSEEN = ("linalg.",)  # entries whose strides are LAPACK's
+
+
+# -- layouts --------------------------------------------------------------------------------------
+
+
+def turned(m: Any, x: Any, order: list[int]) -> Any:
+    """A copy whose axes lie in memory in `order`, the widest stride first."""
+    room = m.empty([x.shape[d] for d in order], dtype=x.dtype)
+    back = sorted(range(len(order)), key=lambda d: order[d])
+    return room.permute(back).copy_(x)
+
+
+def permuted(m: Any, x: Any) -> Any:
+    return turned(m, x, list(range(x.ndim))[::-1])
+
+
+def rolled(m: Any, x: Any) -> Any:
+    order = list(range(x.ndim))
+    return turned(m, x, [order[0], *order[2:], *order[1:2]] if x.ndim > 3 else order[1:] + order[:1])
+
+
+def sliced(m: Any, x: Any) -> Any:
+    if x.ndim == 0:
+        return m.empty([3], dtype=x.dtype)[1].copy_(x)
+    return m.empty([*x.shape[:-1], 2 * x.shape[-1] + 1], dtype=x.dtype)[..., 1::2].copy_(x)
+
+
+def cut(m: Any, x: Any) -> Any:
+    """Columns of a wider matrix, transposed."""
+    if x.ndim == 0:
+        return x
+    room = m.empty([2 * n for n in x.shape[::-1]], dtype=x.dtype)
+    for d, n in enumerate(x.shape[::-1]):
+        room = room.narrow(d, 0, n)
+    return room.permute(list(range(x.ndim))[::-1]).copy_(x)
+
+
+def expanded(m: Any, x: Any) -> Any:
+    """The first entry along the first axis, seen again and again."""
+    return x[:1].clone().expand(x.shape) if x.ndim and x.shape[0] else x
+
+
+def expanded_last(m: Any, x: Any) -> Any:
+    if x.ndim < 2 or not x.shape[-1]:
+        return x
+    return permuted(m, x[..., :1]).expand(x.shape)
+
+
+def plain(m: Any, x: Any) -> Any:
+    return x
+
+
+# what is done to the first tensor, and to the others
+LAYOUTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "plain": (plain, plain),
+    "permuted": (permuted, permuted),
+    "first": (permuted, plain),
+    "others": (plain, permuted),
+    "rolled": (rolled, rolled),
+    "sliced": (sliced, sliced),
+    "cut": (cut, cut),
+    "expanded": (expanded, plain),
+    "expanded last": (expanded_last, rolled),
+}
+
+
+def relaid(m: Any, x: Any, how: str, seen: list[Any], made: list[Any]) -> Any:
+    """The argument again with its tensors laid out anew; `made` gets those that want gradients."""
+    if isinstance(x, m.Tensor):
+        first, others = LAYOUTS[how]
+        with m.no_grad():
+            y = (others if seen else first)(m, x.detach())
+        y = y.detach()
+        seen.append(y)
+        if x.requires_grad:
+            y.requires_grad_()
+            made.append(y)
+        return y
+    if type(x) in (list, tuple):
+        return type(x)(relaid(m, y, how, seen, made) for y in x)
+    return x
+
+
+# -- answers --------------------------------------------------------------------------------------
+
+
+def told(m: Any, x: Any, inputs: list[Any]) -> Any:
+    """How a tensor lies in memory: strides of axes that have any length, where it begins, and the
+    number of the input whose memory it shares."""
+    if x is None or x.layout is not m.strided:
+        return None
+    if 0 in x.shape:
+        return [list(x.shape), x.is_contiguous()]
+    strides = [s if n > 1 else -1 for n, s in zip(x.shape, x.stride())]
+    where = x.untyped_storage().data_ptr()
+    shared = [i for i, y in enumerate(inputs) if y.untyped_storage().data_ptr() == where]
+    return [list(x.shape), strides, x.storage_offset(), shared[0] if shared else -1]
+
+
+def observe(m: Any, case: dict[str, Any], blob: oc.Blob, how: str) -> dict[str, Any]:
+    """The layouts of the results of a call, of its gradients, and of its in-place and `out` forms."""
+
+    def fresh() -> tuple[list[Any], dict[str, Any], list[Any], list[Any]]:
+        args = [oc.decode(m, x, blob, []) for x in case["a"]]
+        kwargs = {k: oc.decode(m, x, blob, []) for k, x in case["k"].items()}
+        seen: list[Any] = []
+        made: list[Any] = []
+        args = [relaid(m, x, how, seen, made) for x in args]
+        kwargs = {k: relaid(m, x, how, seen, made) for k, x in kwargs.items()}
+        if case.get("seed"):
+            m.manual_seed(42)
+        return args, kwargs, seen, made
+
+    def guarded(make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except oc.ERRORS:
+            return "error"
+
+    found: dict[str, Any] = {}
+    args, kwargs, seen, made = fresh()
+    outputs: list[Any] = []
+
+    def forward() -> Any:
+        outputs.extend(oc.leaves(m, oc.called(m, case["f"], args, kwargs)))
+        return [told(m, y, seen) for y in outputs]
+
+    found["forward"] = guarded(forward)
+    if found["forward"] == "error":
+        return found
+    if made and "first" in case["asks"]:
+        found["first"] = guarded(
+            lambda: [told(m, g, seen) for g in oc.pulled(m, outputs, made, 0.5, False)]
+        )
+        args, kwargs, seen, made = fresh()
+
+        def backward() -> Any:
+            ys = oc.leaves(m, oc.called(m, case["f"], args, kwargs))
+            roots = [y for y in ys if y.requires_grad]
+            m.autograd.backward(roots, [oc.weights(m, y, 0.5) for y in roots])
+            return [told(m, x.grad, seen) for x in made]
+
+        found["grad"] = guarded(backward)
+    if "inplace" in case["asks"]:
+        args, kwargs, seen, made = fresh()
+        args[0] = args[0].detach()
+
+        def inplace() -> Any:
+            member = getattr(args[0], case["f"].split(".")[-1] + "_")
+            return [told(m, member(*args[1:], **kwargs), seen)]
+
+        with m.no_grad():
+            found["inplace"] = guarded(inplace)
+    if "out" in case["asks"]:
+        args, kwargs, seen, made = fresh()
+
+        def out() -> Any:
+            room = [m.empty([0], dtype=y.dtype) for y in outputs]
+            one = len(room) == 1
+            given = oc.called(m, case["f"], args, {**kwargs, "out": room[0] if one else tuple(room)})
+            return [told(m, y, seen) for y in oc.leaves(m, given)]
+
+        with m.no_grad():
+            found["out"] = guarded(out)
+    return found
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def chosen() -> tuple[dict[str, list[dict[str, Any]]], oc.Blob]:
+    """The cases, by entry, and the bytes of their tensors."""
+    cases, _, blob = oc.load()
+    by_entry: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for case in cases:
+        if not case["f"].startswith(UNSEEN):
+            by_entry[case["n"]].append(case)
+    for entry, found in by_entry.items():
+        wide = [c for c in found if c["d"] == "float64"]
+        by_entry[entry] = (wide or found)[:PER_ENTRY]
+    return by_entry, blob
+
+
+def save(stored: dict[str, Any]) -> None:
+    text = json.dumps(stored, separators=(",", ":"))
+    with gzip.GzipFile(FILE, "wb", mtime=0) as file:
+        file.write(text.encode())
+
+
+def load() -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(gzip.decompress(FILE.read_bytes()))
+    return stored
