@@ -1,6 +1,6 @@
 """How results lie in memory: PyTorch's order of strides, where NumPy's is another.
 
-Only `core` and `ops` import it. Arrays that hold no memory of their own (batches, recorded arrays)
+`core`, `ops` and the vocabulary import it. Arrays that hold no memory of their own (batches, recorded arrays)
 go through as they are.
 
 Note [How results lie]
@@ -22,11 +22,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.arrays import cuda
-from rushlight.arrays.host import ByteBounds
+from rushlight.arrays.host import ByteBounds, has_values
 from rushlight.random.exact import outward_axes
 
-__all__ = ["arranged", "in_rows", "is_dense", "like_clone", "settled", "suggests_channels"]
+__all__ = ["arranged", "in_rows", "is_dense", "like_clone", "picked", "settled", "suggests_channels"]
 
 _ndarray: Final = np.ndarray
 _CHANNELS_LAST: Final = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
@@ -37,7 +36,7 @@ def settled(plan: Any, y: Any, xs: tuple[Any, ...]) -> Any:
     if type(y) is tuple:
         return tuple([settled(plan, part, xs) for part in y])
     lies: str = plan.lies
-    if not lies or (type(y) is not _ndarray and not cuda.is_cuda(y)):
+    if not lies or not has_values(y):
         return y
     if lies == "operands":
         return arranged(y, tuple([xs[i] for i in plan.leads]) if plan.leads else xs)
@@ -60,7 +59,7 @@ def in_rows(y: Any) -> Any:
 
 def arranged(y: Any, xs: tuple[Any, ...]) -> Any:
     """The element-wise result of operands (arrays and numbers), the axes in their order."""
-    if (type(y) is not _ndarray and not cuda.is_cuda(y)) or y.ndim < 2 or y.size == 0:
+    if not has_values(y) or y.ndim < 2 or y.size == 0:
         return y
     strides = y.strides
     first = True
@@ -86,6 +85,42 @@ def like_clone(y: Any, x: Any) -> Any:
     if x.flags.c_contiguous:
         return in_rows(y)
     return _in_order(y, tuple(outward_axes(x.shape, [x.strides])))
+
+
+def picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
+    """What was picked of `x` by an index with `arrays` in its slots, laid out by the strides of
+    what was kept of `x` and of the arrays, which stand at their own axes of the result."""
+    if not has_values(y) or y.ndim < 2:
+        return y
+    if y.flags.c_contiguous and x.flags.c_contiguous:
+        for array in arrays:
+            if not array.flags.c_contiguous:
+                break
+        else:
+            return y
+    rest = iter(arrays)
+    items: list[Any] = []  # for each axis of `x` the array it is indexed with, or None
+    before = len(items)
+    for item in index:
+        if item is Ellipsis:
+            before = len(items)
+        array = None if item is Ellipsis or isinstance(item, slice) else next(rest)
+        if array is not None and array.dtype.kind == "b":
+            items += array.nonzero()
+        elif item is not Ellipsis:
+            items.append(array)
+    missing = [None] * (x.ndim - len(items))
+    items[before:before] = missing if Ellipsis in index else []
+    items += missing if Ellipsis not in index else []
+    kept = [x.strides[d] for d, item in enumerate(items) if item is None]
+    at = [d for d, item in enumerate(items) if item is not None]
+    front = at[0] if at and at[-1] - at[0] == len(at) - 1 else 0
+    wide = y.ndim - len(kept)
+    operands = [(*kept[:front], *[0] * wide, *kept[front:])]
+    for d in at:
+        own = _spread(items[d], y.shape[front : front + wide])
+        operands.append((*[0] * front, *own, *[0] * (len(kept) - front)))
+    return _in_order(y, tuple(outward_axes(y.shape, operands)))
 
 
 def is_dense(x: Any) -> bool:

@@ -23,6 +23,7 @@ import numpy as np
 
 from rushlight.arrays.host import move
 from rushlight.arrays.kinds import word
+from rushlight.arrays.layouts import in_rows, like_clone, picked
 from rushlight.arrays.lapack import (
     cholesky,
     cofactors,
@@ -377,11 +378,16 @@ def cast(x: Array, dtype: Any) -> Array:
         x = x.real
     if kind in "iu" and x.dtype.kind == "f" and type(x) is np.ndarray:
         with np.errstate(invalid="ignore"):  # NaN and infinity become some integer, as in PyTorch
-            return x.astype(dtype)
+            return _densely(x.astype(dtype), x)
     if kind in "fV" and type(x) is np.ndarray:
         with np.errstate(over="ignore"):  # too large for a narrow float: infinity
-            return x.astype(dtype)
-    return x.astype(dtype)
+            return _densely(x.astype(dtype), x)
+    return _densely(x.astype(dtype), x)
+
+
+def _densely(y: Array, x: Array) -> Array:
+    """A copy in the layout of a clone of `x`: NumPy has other ideas where axes are expanded."""
+    return like_clone(y, x) if 0 in x.strides else y
 
 
 @word
@@ -682,7 +688,7 @@ def pad(x: Array, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
 @word
 def flip(x: Array, axes: tuple[int, ...]) -> Array:
     """A copy with the order along `axes` turned round (strides are never negative here)."""
-    return np.flip(x, axes).copy("K")
+    return like_clone(np.flip(x, axes).copy("K"), x)
 
 
 @word
@@ -905,12 +911,12 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
         array = arrays[0]
         if array.dtype.kind == "i":  # `take` is up to five times as fast as x[array]
             if len(index) == 1:
-                return x.take(array, 0)
+                return picked(x.take(array, 0), x, index, arrays)
             if index[0] is Ellipsis and index[1] is SLOT:
-                return x.take(array, 1 - len(index))
+                return picked(x.take(array, 1 - len(index)), x, index, arrays)
         elif len(index) == 1:
-            return x[array]
-    return x[_filled(index, arrays)]
+            return picked(x[array], x, index, arrays)
+    return picked(x[_filled(index, arrays)], x, index, arrays)
 
 
 @word
@@ -967,7 +973,7 @@ def _row_sums(value: Array, shape: tuple[int, ...], index: tuple[Any, ...]) -> A
     rows = value.transpose(moved).reshape(linear.size, width)
     sums = _sum_rows(rows, linear.reshape(-1), count)
     first = sums.reshape([shape[d] for d in (*axes, *rest)])
-    return first.transpose(sorted(range(len(shape)), key=lambda d: [*axes, *rest][d]))
+    return in_rows(first.transpose(sorted(range(len(shape)), key=lambda d: [*axes, *rest][d])))
 
 
 def _sum_rows(rows: Array, where: Array, count: int) -> Array:

@@ -190,7 +190,7 @@ class Rot90(Linear):
             return v.flip(x, (a, b))
         if k == 3:
             return v.swap(v.flip(x, (a,)), a, b)
-        return v.copy(x)
+        return v.laid_out(x, None)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return self.turned(g, -self.k % 4)
