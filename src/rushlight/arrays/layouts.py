@@ -9,6 +9,7 @@ Note [How results lie]
     operands   densely, the axes in the order of the operands' strides: all that is element-wise
     input      as `clone` lays out a copy of the first input: index_fill, sort
     channels   channels_last if the inputs are, else row by row: cat, pad, batch_norm
+    stacked    likewise, with a new axis: stack
     twin       in a copy of the first input's whole memory, gaps and all: select_scatter
     (nothing)  as `forward` leaves them: views, and ops that are made of others
     NumPy lays out results by the operands too, but decides otherwise where these disagree or an
@@ -31,15 +32,16 @@ _ndarray: Final = np.ndarray
 _CHANNELS_LAST: Final = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
-def settled(plan: Any, y: Any, xs: tuple[Any, ...]) -> Any:
-    """The result of an op with this plan, or its results, laid out as the op says."""
+def settled(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
+    """The result of an op, or its results, laid out as the op says."""
     if type(y) is tuple:
-        return tuple([settled(plan, part, xs) for part in y])
-    lies: str = plan.lies
+        return tuple([settled(op, part, xs) for part in y])
+    lies: str = op.lies
     if not lies or not has_values(y):
         return y
     if lies == "operands":
-        return arranged(y, tuple([xs[i] for i in plan.leads]) if plan.leads else xs)
+        leads: tuple[int, ...] = op.leads
+        return arranged(y, tuple([xs[i] for i in leads]) if leads else xs)
     if lies == "rows":
         return in_rows(y)
     x = xs[0]
@@ -47,9 +49,22 @@ def settled(plan: Any, y: Any, xs: tuple[Any, ...]) -> Any:
         return like_clone(y, x)
     if lies == "twin":
         return _twin(y, x)
-    if all(suggests_channels(z) for z in xs if z is x or getattr(z, "ndim", 0) == y.ndim):
-        return _in_order(y, _CHANNELS_LAST[y.ndim])
+    if all(suggests_channels(z) for z in xs if z is x or getattr(z, "ndim", 0) == x.ndim):
+        order = _CHANNELS_LAST[x.ndim]
+        if lies == "channels":
+            return _in_order(y, order)
+        new: int = y.ndim + op.dim
+        if new < x.ndim:  # PyTorch joins along the axis that is there, and splits that
+            return _in_order(y, _split_axis(order, new))
     return in_rows(y)
+
+
+def _split_axis(order: tuple[int, ...], at: int) -> tuple[int, ...]:
+    """An order of axes after axis `at` was split into two."""
+    found: list[int] = []
+    for d in order:
+        found += (at, at + 1) if d == at else (d if d < at else d + 1,)
+    return tuple(found)
 
 
 def in_rows(y: Any) -> Any:
@@ -118,9 +133,20 @@ def picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
     wide = y.ndim - len(kept)
     operands = [(*kept[:front], *[0] * wide, *kept[front:])]
     for d in at:
-        own = _spread(items[d], y.shape[front : front + wide])
-        operands.append((*[0] * front, *own, *[0] * (len(kept) - front)))
+        operands.append(_at_own_axes(items[d], y.shape, front, wide))
     return _in_order(y, tuple(outward_axes(y.shape, operands)))
+
+
+def _at_own_axes(
+    array: Any, shape: tuple[int, ...], front: int, wide: int
+) -> tuple[int, ...]:
+    """The strides of an index array as an operand: its axes are `wide` axes of `shape` from `front`
+    on. Where the result has size 1 the array does, too, and a stride that goes with it."""
+    own = _spread(array, shape[front : front + wide])
+    inner = own[-1] if own else 1
+    outer = own[0] * array.shape[0] if own and array.ndim == wide else inner
+    found = [outer if n == 1 else 0 for n in shape[:front]]
+    return (*found, *own, *[inner if n == 1 else 0 for n in shape[front + wide :]])
 
 
 def is_dense(x: Any) -> bool:

@@ -1088,7 +1088,10 @@ def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
 @word
 def nonzero(x: Array) -> tuple[Array, ...]:
     """Where `x` is not zero, one array an axis. Its length depends on the values."""
-    return tuple(x.nonzero())
+    found = x.nonzero()
+    if type(x) is np.ndarray and x.ndim > 1:  # NumPy's lie in memory element by element
+        return tuple(np.asarray(found))
+    return tuple(found)
 
 
 @word

@@ -234,8 +234,7 @@ class Plan:
         self.outputs: i64 = len(outputs)
         self.differentiable: bool = cls.differentiable
         self.direct: bool = cls.direct
-        self.lies: str = cls.lies
-        self.leads: tuple[int, ...] = cls.leads
+        self.settles: bool = cls.lies != ""
         self.spread: bool = cls.lies == "operands"
 
 

@@ -171,7 +171,7 @@ def unary(op: Any, a: TensorBase) -> Any:
         t = wrap(y)
         t.rows = y
     else:
-        y = settled(op.plan, y, (x,))
+        y = settled(op, y, (x,))
         t = wrap(y)
     if asks(a):
         plan: Plan = op.plan
@@ -388,8 +388,8 @@ def apply(op: Any, *xs: Any) -> Any:
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     y = evaluate(op, *raws)
     plan: Plan = op.plan
-    if plan.lies:
-        y = settled(plan, y, raws)
+    if plan.settles:
+        y = settled(op, y, raws)
     if state.active == 0 and not isinstance(y, tuple):
         for x in xs:
             if isinstance(x, TensorBase) and asks(x):

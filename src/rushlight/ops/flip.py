@@ -123,6 +123,10 @@ class Roll(Linear):
         self.shifts = shifts
         self.dims = dims
 
+    @property
+    def lies(self) -> str:  # type: ignore[override]  # of this instance
+        return "channels" if self.dims else "rows"
+
     def forward(self, x: Any) -> Any:
         return self.moved(v.contiguous(x) if self.dims else x, self.shifts)
 

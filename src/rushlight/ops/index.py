@@ -275,7 +275,7 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     if slots.batches != 0:
         xs = slots.lifted(xs)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
-    t = finish(wrap(settled(what.plan, normal(evaluate(what, *raws)), raws)))
+    t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
     node = node_for(what, xs, raws)
     if node is not None:
         skip = what.skips

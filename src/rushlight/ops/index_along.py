@@ -125,6 +125,7 @@ class IndexSelect(Vector):
 
     name = "index_select"
     inputs, saves = ("self", "index"), ("index",)
+    lies = "rows"
 
     def forward(self, x: Any, index: Any) -> Any:
         return self.pick(x, index)

@@ -98,7 +98,7 @@ class Stack(Join):
 
     name = "stack"
     align = in_front
-    lies = "rows"
+    lies = "stacked"
 
     def forward(self, *xs: Any) -> Any:
         key = (..., None) + (_ALL,) * (-self.dim - 1)

@@ -111,7 +111,7 @@ class BinaryCrossEntropyWithLogits(TwoSided):
     name = "binary_cross_entropy_with_logits"
     inputs = ("self", "target", "weight", "pos_weight")
     saves = ("self", "target", "weight", "pos_weight")
-    leads = (1, 0)
+    leads = (1,)
 
     def each(self, x: Any, t: Any, w: Any, p: Any) -> Any:
         yes = special(x, "log_expit")

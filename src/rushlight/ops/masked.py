@@ -331,6 +331,7 @@ class Take(Op):
 
     name = "take"
     inputs, saves = ("self", "index"), ("index",)
+    lies = "rows"
 
     def forward(self, x: Any, index: Any) -> Any:
         return v.pick(v.reshape(x, (-1,)), _FIRST, index)

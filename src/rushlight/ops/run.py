@@ -138,7 +138,7 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     y = normal(evaluate(op, *ready))
     if inside is not answer and promotion != "bool" and y.dtype == inside:
         y = y.astype(answer)
-    return settled(op.plan, y, raws), raws
+    return settled(op, y, raws), raws
 
 
 def _number(value: Any, common: dtypes.dtype) -> Any:
@@ -176,7 +176,7 @@ def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
         xs = slots.lifted(tuple([operand(x) for x in xs]))
     if len(xs) < 3 and plain(xs):  # only a mode keeps it off the fast path
         raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
-        y = settled(op.plan, normal(evaluate(op, *raws)), raws)
+        y = settled(op, normal(evaluate(op, *raws)), raws)
         return settle_elementwise(op, xs, raws, y)
     xs = tuple([operand(x) for x in xs])
     if not any(isinstance(x, TensorBase) for x in xs):
