@@ -1,6 +1,6 @@
 """Calls of public functions on tensors that lie in memory in other ways than row by row.
 
-The calls are those of `ops_cases`; each is made several times, with its tensors laid out anew:
+The calls are those of `ops_cases`, and expressions of `strides_written`; each is made several times, with its tensors laid out anew:
 permuted, sliced with a step, expanded. `observe` says in either library how the results lie in
 memory, whose memory it is, and how the gradients lie. tests/reference/make_strides.py writes what
 PyTorch says; tests/test_strides.py reads it.
@@ -10,15 +10,29 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import ops_cases as oc
+import strides_written as sw
 
 FILE = oc.REFERENCE / "strides.json.gz"
 PER_ENTRY = 6  # cases of an entry, float64 first
 UNSEEN = ("linalg.",)  # entries whose strides are LAPACK's
+
+# Differences that stand, each with its reason: `entry:aspect`, or an expression.
+_OVERLAP = "PyTorch writes into an expanded tensor, whose elements share memory"
+KNOWN: dict[str, str] = {
+    "addbmm:inplace": "PyTorch resizes the tensor that is written",
+    "addmv:inplace": _OVERLAP,
+    "tril:inplace": _OVERLAP,
+    "triu:inplace": _OVERLAP,
+    "kron:out": "PyTorch's `out` lies row by row, the result itself does not",
+    "m.complex(x, y).angle()": "the angle of complex numbers lies row by row in PyTorch",
+}
 
 
 # -- layouts --------------------------------------------------------------------------------------
@@ -118,6 +132,19 @@ def told(m: Any, x: Any, inputs: list[Any]) -> Any:
     return [list(x.shape), strides, x.storage_offset(), shared[0] if shared else -1]
 
 
+def of_gradient(m: Any, x: Any) -> Any:
+    """The same of a gradient, which may or may not be a part of another's memory."""
+    found = told(m, x, [])
+    return found if found is None else found[:2]
+
+
+def guarded(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except oc.ERRORS:
+        return "error"
+
+
 def observe(m: Any, case: dict[str, Any], blob: oc.Blob, how: str) -> dict[str, Any]:
     """The layouts of the results of a call, of its gradients, and of its in-place and `out` forms."""
 
@@ -132,12 +159,6 @@ def observe(m: Any, case: dict[str, Any], blob: oc.Blob, how: str) -> dict[str, 
             m.manual_seed(42)
         return args, kwargs, seen, made
 
-    def guarded(make: Callable[[], Any]) -> Any:
-        try:
-            return make()
-        except oc.ERRORS:
-            return "error"
-
     found: dict[str, Any] = {}
     args, kwargs, seen, made = fresh()
     outputs: list[Any] = []
@@ -151,7 +172,7 @@ def observe(m: Any, case: dict[str, Any], blob: oc.Blob, how: str) -> dict[str, 
         return found
     if made and "first" in case["asks"]:
         found["first"] = guarded(
-            lambda: [told(m, g, seen) for g in oc.pulled(m, outputs, made, 0.5, False)]
+            lambda: [of_gradient(m, g) for g in oc.pulled(m, outputs, made, 0.5, False)]
         )
         args, kwargs, seen, made = fresh()
 
@@ -159,7 +180,7 @@ def observe(m: Any, case: dict[str, Any], blob: oc.Blob, how: str) -> dict[str, 
             ys = oc.leaves(m, oc.called(m, case["f"], args, kwargs))
             roots = [y for y in ys if y.requires_grad]
             m.autograd.backward(roots, [oc.weights(m, y, 0.5) for y in roots])
-            return [told(m, x.grad, seen) for x in made]
+            return [of_gradient(m, x.grad) for x in made]
 
         found["grad"] = guarded(backward)
     if "inplace" in case["asks"]:
@@ -178,12 +199,62 @@ def observe(m: Any, case: dict[str, Any], blob: oc.Blob, how: str) -> dict[str, 
         def out() -> Any:
             room = [m.empty([0], dtype=y.dtype) for y in outputs]
             one = len(room) == 1
-            given = oc.called(m, case["f"], args, {**kwargs, "out": room[0] if one else tuple(room)})
-            return [told(m, y, seen) for y in oc.leaves(m, given)]
+            given = {**kwargs, "out": room[0] if one else tuple(room)}
+            return [told(m, y, seen) for y in oc.leaves(m, oc.called(m, case["f"], args, given))]
 
         with m.no_grad():
             found["out"] = guarded(out)
     return found
+
+
+def differences(name: str, have: dict[str, Any], want: dict[str, Any]) -> list[str]:
+    """Where two observations differ, KNOWN aside. What PyTorch refuses may work here."""
+    wrong = []
+    for aspect, answer in want.items():
+        if answer == "error" or f"{name}:{aspect}" in KNOWN:
+            continue
+        if have.get(aspect) != answer:
+            wrong.append(f"{aspect}: {have.get(aspect)} instead of {answer}")
+    return wrong
+
+
+# -- written expressions --------------------------------------------------------------------------
+
+SHAPES = {"2": (3, 4), "3": (2, 3, 4), "4": (2, 2, 3, 3)}
+# the layout of x and i, and that of y and b
+PAIRS = [
+    (plain, plain), (permuted, permuted), (permuted, plain), (plain, permuted), (rolled, rolled),
+    (rolled, permuted), (sliced, sliced), (cut, plain), (cut, rolled), (expanded, plain),
+    (expanded, rolled), (expanded_last, expanded), (plain, expanded_last),
+]  # fmt: skip
+
+
+def operands(m: Any, shape: tuple[int, ...], one: Any, other: Any) -> dict[str, Any]:
+    """What an expression of `strides_written` names, each tensor laid out in its way."""
+    n = np.arange(math.prod(shape))
+    return {
+        "m": m,
+        "x": one(m, m.as_tensor(np.cos(n * 1.7).round(3).reshape(shape))),
+        "y": other(m, m.as_tensor(np.sin(n * 2.3).round(3).reshape(shape))),
+        "i": one(m, m.as_tensor((n * 7 % 5 % 2).reshape(shape))),
+        "b": other(m, m.as_tensor((n % 3 == 0).reshape(shape))),
+        "v": m.as_tensor(np.cos(np.arange(shape[-1])).round(3)),
+    }
+
+
+def evaluated(m: Any, text: str, shape: tuple[int, ...], one: Any, other: Any) -> Any:
+    """The layout of each tensor that an expression gives."""
+    names = operands(m, shape, one, other)
+    m.manual_seed(3)
+    inputs = [names[k] for k in "xyibv"]
+    return guarded(lambda: [told(m, t, inputs) for t in oc.leaves(m, eval(text, dict(names)))])
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    """Each expression with the number of axes that its operands have."""
+    for rank in SHAPES:
+        for text in sw.ANY_RANK + (sw.RANK_FOUR if rank == "4" else []):
+            yield rank, text
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -199,7 +270,20 @@ def chosen() -> tuple[dict[str, list[dict[str, Any]]], oc.Blob]:
     for entry, found in by_entry.items():
         wide = [c for c in found if c["d"] == "float64"]
         by_entry[entry] = (wide or found)[:PER_ENTRY]
-    return by_entry, blob
+    return dict(by_entry), blob
+
+
+def stored_of(m: Any) -> dict[str, Any]:
+    """What a library says of all cases and expressions."""
+    by_entry, blob = chosen()
+    calls = {
+        entry: [{how: observe(m, case, blob, how) for how in LAYOUTS} for case in cases]
+        for entry, cases in by_entry.items()
+    }
+    written: dict[str, dict[str, Any]] = defaultdict(dict)
+    for rank, text in expressions():
+        written[text][rank] = [evaluated(m, text, SHAPES[rank], a, b) for a, b in PAIRS]
+    return {"calls": calls, "written": written}
 
 
 def save(stored: dict[str, Any]) -> None:

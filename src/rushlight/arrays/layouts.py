@@ -26,7 +26,10 @@ import numpy as np
 from rushlight.arrays.host import ByteBounds, has_values
 from rushlight.random.exact import outward_axes
 
-__all__ = ["arranged", "in_rows", "is_dense", "like_clone", "picked", "settled", "suggests_channels"]
+__all__ = [
+    "arranged", "in_rows", "is_dense", "like_clone", "picked", "settled", "shown",
+    "suggests_channels",
+]  # fmt: skip
 
 _ndarray: Final = np.ndarray
 _CHANNELS_LAST: Final = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
@@ -76,21 +79,30 @@ def arranged(y: Any, xs: tuple[Any, ...]) -> Any:
     """The element-wise result of operands (arrays and numbers), the axes in their order."""
     if not has_values(y) or y.ndim < 2 or y.size == 0:
         return y
-    strides = y.strides
-    first = True
-    plain = y.flags.c_contiguous
-    for x in xs:
-        if not hasattr(x, "strides"):
-            continue
-        if first and x.strides == strides and x.shape == y.shape and 0 not in strides:
-            return y  # its strides decide, and are those of the result already
-        first = False
-        plain = plain and x.flags.c_contiguous
-    if plain:
-        return y
-    shape = y.shape
-    operands = [_spread(x, shape) for x in xs if hasattr(x, "strides") and x.ndim]
-    return _in_order(y, tuple(outward_axes(shape, operands)))
+    shape, strides = y.shape, y.strides
+    arrays = [x for x in xs if hasattr(x, "strides") and x.ndim]
+    if not arrays:
+        return in_rows(y)
+    first = arrays[0]
+    if first.strides == strides and first.shape == shape and 0 not in strides and 1 not in shape:
+        return y  # its strides decide, and are those of the result already
+    for x in arrays:
+        if not x.flags.c_contiguous:
+            break
+    else:
+        return in_rows(y)
+    if _all_alike(arrays, shape):
+        return _in_order(y, tuple(sorted(range(y.ndim), key=lambda d: -first.strides[d])))
+    return _in_order(y, tuple(outward_axes(shape, [_spread(x, shape) for x in arrays])))
+
+
+def _all_alike(arrays: list[Any], shape: tuple[int, ...]) -> bool:
+    """Whether arrays are dense and have one shape and the same strides."""
+    strides = shown(arrays[0])
+    for x in arrays:
+        if x.shape != shape or shown(x) != strides or not is_dense(x):
+            return False
+    return len(set(strides)) == len(strides)
 
 
 def like_clone(y: Any, x: Any) -> Any:
@@ -99,7 +111,7 @@ def like_clone(y: Any, x: Any) -> Any:
         return in_rows(y)
     if x.flags.c_contiguous:
         return in_rows(y)
-    return _in_order(y, tuple(outward_axes(x.shape, [x.strides])))
+    return _in_order(y, tuple(outward_axes(x.shape, [shown(x)])))
 
 
 def picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
@@ -127,7 +139,8 @@ def picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
     missing = [None] * (x.ndim - len(items))
     items[before:before] = missing if Ellipsis in index else []
     items += missing if Ellipsis not in index else []
-    kept = [x.strides[d] for d, item in enumerate(items) if item is None]
+    strides = shown(x)
+    kept = [strides[d] for d, item in enumerate(items) if item is None]
     at = [d for d, item in enumerate(items) if item is not None]
     front = at[0] if at and at[-1] - at[0] == len(at) - 1 else 0
     wide = y.ndim - len(kept)
@@ -164,12 +177,13 @@ def is_dense(x: Any) -> bool:
 def suggests_channels(x: Any) -> bool:
     """Whether PyTorch takes an array for channels_last: by the order of the strides alone."""
     order = _CHANNELS_LAST.get(x.ndim)
-    if order is None or x.strides[1] == 0:
+    strides = shown(x)
+    if order is None or strides[1] == 0:
         return False
     least = 0
     for d in reversed(order):
-        stride = x.strides[d]
-        if x.shape[d] == 0 or stride < least or (d == 0 and least == x.strides[1]):
+        stride = strides[d]
+        if x.shape[d] == 0 or stride < least or (d == 0 and least == strides[1]):
             return False
         least = stride * x.shape[d]
     return True
@@ -189,6 +203,20 @@ def _twin(y: Any, x: Any) -> Any:
     return out
 
 
+def shown(x: Any) -> tuple[int, ...]:
+    """The strides of an array, in bytes, as PyTorch shows them: NumPy writes 0 for new axes of size
+    1, PyTorch what would be contiguous with what follows."""
+    strides: tuple[int, ...] = x.strides
+    if 0 not in strides:
+        return strides
+    found = list(strides)
+    for d in range(len(found) - 1, -1, -1):
+        if found[d] == 0 and x.shape[d] == 1:
+            last = d == len(found) - 1
+            found[d] = x.dtype.itemsize if last else max(x.shape[d + 1], 1) * found[d + 1]
+    return tuple(found)
+
+
 def lies_in(x: Any, order: tuple[int, ...]) -> bool:
     """Whether the elements lie densely in memory with the axes in this order."""
     expected = x.dtype.itemsize
@@ -204,15 +232,21 @@ def _spread(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of an operand that is broadcast to `shape`."""
     missing = len(shape) - x.ndim
     found = [0] * missing
+    strides = shown(x)
     for d in range(x.ndim):
         repeated = x.shape[d] == 1 and shape[missing + d] != 1
-        found.append(0 if repeated else x.strides[d])
+        found.append(0 if repeated else strides[d])
     return tuple(found)
 
 
 def _in_order(y: Any, order: tuple[int, ...]) -> Any:
     """`y` densely with its axes in this order, widest stride first: itself, if it lies so."""
-    if lies_in(y, order):
+    dense = lies_in(y, order)
+    if dense and 1 not in y.shape:
         return y
     back = sorted(range(len(order)), key=lambda d: order[d])
-    return y.transpose(order).copy("C").transpose(back)
+    turned = y.transpose(order)
+    if not dense:
+        return turned.copy("C").transpose(back)
+    # strides of axes of size 1 as they would be: later results go by them
+    return turned.reshape(-1).reshape(turned.shape).transpose(back)

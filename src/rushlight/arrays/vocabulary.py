@@ -23,7 +23,7 @@ import numpy as np
 
 from rushlight.arrays.host import move
 from rushlight.arrays.kinds import word
-from rushlight.arrays.layouts import in_rows, like_clone, picked
+from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
 from rushlight.arrays.lapack import (
     cholesky,
     cofactors,
@@ -537,6 +537,11 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
         # NumPy's own broadcast_to costs ten times as much
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
     out = np.broadcast_to(x, shape)
+    if 1 in shape and 1 in x.shape and 0 not in shape:
+        # NumPy drops the strides of axes of size 1 that stay so
+        own = (0,) * (len(shape) - x.ndim) + shown(x)
+        steps = [s if n == 1 else t for s, t, n in zip(own, out.strides, shape, strict=True)]
+        return _through(x, out.shape, tuple(steps), 0)
     if x.flags.writeable:
         out.flags.writeable = True  # a view like any other; internal overlap is checked on writing
     return out

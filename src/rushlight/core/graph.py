@@ -235,6 +235,7 @@ class Plan:
         self.differentiable: bool = cls.differentiable
         self.direct: bool = cls.direct
         self.settles: bool = cls.lies != ""
+        self.in_rows: bool = cls.lies == "rows"
         self.spread: bool = cls.lies == "operands"
 
 

@@ -388,7 +388,10 @@ def apply(op: Any, *xs: Any) -> Any:
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     y = evaluate(op, *raws)
     plan: Plan = op.plan
-    if plan.settles:
+    if plan.settles and not (
+        isinstance(y, _generic)
+        or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
+    ):
         y = settled(op, y, raws)
     if state.active == 0 and not isinstance(y, tuple):
         for x in xs:
