@@ -1,8 +1,8 @@
 """Random chains of ops on tensors that lie in memory in random ways, beside PyTorch.
 
 After each step the two must agree on values, shape, strides (of axes that have any length), on
-whether `view(-1)` works, and on what a write through `reshape(-1)` changes. Without PyTorch a chain is
-compared with itself on inputs that lie row by row: values must not depend on layout.
+whether `view(-1)` works, and on what a write through `reshape(-1)` changes. Without PyTorch a chain
+is compared with itself on inputs that lie row by row: values must not depend on layout.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Expressions whose results are laid out in memory: what the samples of `ops_cases` do not reach.
 
-`m` is the library; `x` and `y` have one shape, `v` is a vector as long as their last axis, `i` holds
-indices and `b` is a mask, both of that shape. `strides_cases` evaluates each for several layouts of
-`x` and `y`.
+`m` is the library; `x` and `y` have one shape, `v` is a vector as long as their last axis, `i`
+holds indices and `b` is a mask, both of that shape. `strides_cases` evaluates each for several
+layouts of `x` and `y`.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ x.round(decimals=2)
 x.cumsum(0).softmax(0) + y
 (x + y).sum(0).exp()
 m.softmax(x @ y.mT, -1) @ y
-""".strip().splitlines()  # noqa: E501
+""".strip().splitlines()
 
 RANK_FOUR = """
 x.contiguous(memory_format=m.channels_last)

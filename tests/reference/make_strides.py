@@ -1,4 +1,4 @@
-"""Write strides.json.gz: how PyTorch's results lie in memory in the cases of tests/strides_cases.py.
+"""Write strides.json.gz: how PyTorch's results lie in memory (tests/strides_cases.py).
 
 Run after make_ops.py, whose cases these are.
 """

@@ -26,8 +26,8 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.layouts import like_clone, picked
 from rushlight.arrays.kinds import Kind, register, words
+from rushlight.arrays.layouts import like_clone, picked
 
 __all__ = ["bytes_of", "is_cuda", "memory_of", "over", "prepare"]
 

@@ -1,7 +1,7 @@
 """How results lie in memory: PyTorch's order of strides, where NumPy's is another.
 
-`core`, `ops` and the vocabulary import it. Arrays that hold no memory of their own (batches, recorded arrays)
-go through as they are.
+`core`, `ops` and the vocabulary import it. Arrays that hold no memory of their own (batches,
+recorded arrays) go through as they are.
 
 Note [How results lie]
     Results of PyTorch's ops lie in memory in one of few ways, and an op says which (`Op.lies`):
@@ -52,8 +52,10 @@ def settled(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
         return like_clone(y, x)
     if lies == "twin":
         return _twin(y, x)
+    order = _CHANNELS_LAST.get(x.ndim)
+    if order is None:
+        return in_rows(y)
     if all(suggests_channels(z) for z in xs if z is x or getattr(z, "ndim", 0) == x.ndim):
-        order = _CHANNELS_LAST[x.ndim]
         if lies == "channels":
             return _in_order(y, order)
         new: int = y.ndim + op.dim
@@ -150,9 +152,7 @@ def picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
     return _in_order(y, tuple(outward_axes(y.shape, operands)))
 
 
-def _at_own_axes(
-    array: Any, shape: tuple[int, ...], front: int, wide: int
-) -> tuple[int, ...]:
+def _at_own_axes(array: Any, shape: tuple[int, ...], front: int, wide: int) -> tuple[int, ...]:
     """The strides of an index array as an operand: its axes are `wide` axes of `shape` from `front`
     on. Where the result has size 1 the array does, too, and a stride that goes with it."""
     own = _spread(array, shape[front : front + wide])
@@ -169,7 +169,7 @@ def is_dense(x: Any) -> bool:
     expected = x.dtype.itemsize
     for stride, n in sorted([(s, n) for s, n in zip(x.strides, x.shape, strict=True) if n != 1]):
         if stride != expected:
-            return n == 0
+            return bool(n == 0)
         expected *= n
     return True
 

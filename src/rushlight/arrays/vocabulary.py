@@ -23,7 +23,6 @@ import numpy as np
 
 from rushlight.arrays.host import move
 from rushlight.arrays.kinds import word
-from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
 from rushlight.arrays.lapack import (
     cholesky,
     cofactors,
@@ -43,6 +42,7 @@ from rushlight.arrays.lapack import (
     solve_triangular,
     svd,
 )
+from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
 from rushlight.random.exact import dense_like
 
 __all__ = [

@@ -32,6 +32,7 @@ __all__ = [
     "DIFFERENTIABLE",
     "apply",
     "binary",
+    "columns_of",
     "evaluate",
     "normal",
     "pair",
@@ -156,6 +157,18 @@ def in_rows(t: TensorBase, array: Any) -> bool:
         t.rows = array
         return True
     return False
+
+
+def columns_of(a: TensorBase, b: TensorBase) -> int:
+    """Which of two matrices lie in memory column by column: bit 0 the first, bit 1 the second."""
+    found = 0
+    x = a.array
+    if not in_rows(a, x) and type(x) is _ndarray and x.flags.f_contiguous:
+        found = 1
+    x = b.array
+    if not in_rows(b, x) and type(x) is _ndarray and x.flags.f_contiguous:
+        found |= 2
+    return found
 
 
 def unary(op: Any, a: TensorBase) -> Any:
@@ -389,8 +402,7 @@ def apply(op: Any, *xs: Any) -> Any:
     y = evaluate(op, *raws)
     plan: Plan = op.plan
     if plan.settles and not (
-        isinstance(y, _generic)
-        or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
+        isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
     ):
         y = settled(op, y, raws)
     if state.active == 0 and not isinstance(y, tuple):

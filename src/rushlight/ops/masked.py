@@ -580,7 +580,7 @@ class Region(Op):
     """`self` with the region that a view op shows replaced by `src`."""
 
     inputs = ("self", "src")
-    params = ("view",)
+    params: ClassVar[tuple[str, ...]] = ("view",)
     complex_too = True
     lies = "twin"
 

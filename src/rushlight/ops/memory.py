@@ -14,8 +14,8 @@ from weakref import ref
 
 from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
-from rushlight.arrays.layouts import shown
 from rushlight.arrays.host import ByteBounds, address, root_of
+from rushlight.arrays.layouts import shown
 from rushlight.ops.arguments import expect_tensor, one_dim, varies
 from rushlight.ops.table import function, methods
 from rushlight.size import unchecked
