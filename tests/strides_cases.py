@@ -32,12 +32,13 @@ KNOWN: dict[str, str] = {
     "addmv:inplace": _OVERLAP,
     "tril:inplace": _OVERLAP,
     "triu:inplace": _OVERLAP,
+    "as_strided_scatter:forward": "PyTorch copies all the memory that a contiguous part is of",
     "kron:out": "PyTorch's `out` lies row by row, the result itself does not",
     "m.complex(x, y).angle()": "the angle of complex numbers lies row by row in PyTorch",
     **{
         f"{entry}:first": _STEPS
         for entry in """
-        angle as_strided as_strided.partial_views as_strided_scatter cdist cdouble clamp clamp_max
+        angle as_strided as_strided.partial_views cdist cdouble clamp clamp_max
         clamp_min dist erf erfinv index_reduce.amax index_reduce.amin index_reduce.prod istft
         masked_select max.binary max.reduction_no_dim maximum min.binary min.reduction_no_dim
         minimum nextafter nn.functional.batch_norm nn.functional.binary_cross_entropy
