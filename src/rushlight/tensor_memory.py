@@ -62,7 +62,7 @@ def set_data(t: Any, value: Any) -> None:
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
     t.array = value.array
-    t.sized = None  # let go of the old array
+    t.sized = t.rows = None  # let go of the old array
 
 
 # --- NumPy ----------------------------------------------------------------------------------------

@@ -157,7 +157,10 @@ def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_form
     order = _ORDERS.get(memory_format.name)
     if order is not None and len(order) != len(shape):
         raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
-    return _resized(input, shape, making.row_strides(shape) if order is None else _in(shape, order))
+    if order is not None:
+        return _resized(input, shape, _in(shape, order))
+    same = input.array.shape == shape  # then it stays as it is, however it lies in memory
+    return _resized(input, shape, strides_of(input.array) if same else making.row_strides(shape))
 
 
 def _in(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.kinds import Kind, register, words
+from rushlight.arrays.layouts import like_clone, picked
 
 __all__ = ["bytes_of", "is_cuda", "memory_of", "over", "prepare"]
 
@@ -210,7 +211,7 @@ def pad(cupy: Any, x: Any, widths: tuple[tuple[int, int], ...], value: Any) -> A
 def flip(cupy: Any, x: Any, axes: tuple[int, ...]) -> Any:
     turned = {a % x.ndim for a in axes} if x.ndim else set()
     steps = tuple(slice(None, None, -1 if d in turned else None) for d in range(x.ndim))
-    return x[steps].copy("C")
+    return like_clone(x[steps].copy("C"), x)
 
 
 @_on_cuda
@@ -358,7 +359,7 @@ def _width(item: Any) -> int:
 
 @_on_cuda
 def pick(cupy: Any, x: Any, index: Any, *arrays: Any) -> Any:
-    return x[_index(index, arrays, x.shape)]
+    return picked(x[_index(index, arrays, x.shape)], x, index, arrays)
 
 
 def _add_at(cupy: Any, target: Any, index: Any, value: Any) -> None:

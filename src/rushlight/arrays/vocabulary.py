@@ -42,6 +42,7 @@ from rushlight.arrays.lapack import (
     solve_triangular,
     svd,
 )
+from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
 from rushlight.random.exact import dense_like
 
 __all__ = [
@@ -377,11 +378,16 @@ def cast(x: Array, dtype: Any) -> Array:
         x = x.real
     if kind in "iu" and x.dtype.kind == "f" and type(x) is np.ndarray:
         with np.errstate(invalid="ignore"):  # NaN and infinity become some integer, as in PyTorch
-            return x.astype(dtype)
+            return _densely(x.astype(dtype), x)
     if kind in "fV" and type(x) is np.ndarray:
         with np.errstate(over="ignore"):  # too large for a narrow float: infinity
-            return x.astype(dtype)
-    return x.astype(dtype)
+            return _densely(x.astype(dtype), x)
+    return _densely(x.astype(dtype), x)
+
+
+def _densely(y: Array, x: Array) -> Array:
+    """A copy in the layout of a clone of `x`: NumPy has other ideas where axes are expanded."""
+    return like_clone(y, x) if 0 in x.strides else y
 
 
 @word
@@ -531,6 +537,11 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
         # NumPy's own broadcast_to costs ten times as much
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
     out = np.broadcast_to(x, shape)
+    if 1 in shape and 1 in x.shape and 0 not in shape:
+        # NumPy drops the strides of axes of size 1 that stay so
+        own = (0,) * (len(shape) - x.ndim) + shown(x)
+        steps = [s if n == 1 else t for s, t, n in zip(own, out.strides, shape, strict=True)]
+        return _through(x, out.shape, tuple(steps), 0)
     if x.flags.writeable:
         out.flags.writeable = True  # a view like any other; internal overlap is checked on writing
     return out
@@ -682,7 +693,7 @@ def pad(x: Array, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
 @word
 def flip(x: Array, axes: tuple[int, ...]) -> Array:
     """A copy with the order along `axes` turned round (strides are never negative here)."""
-    return np.flip(x, axes).copy("K")
+    return like_clone(np.flip(x, axes).copy("K"), x)
 
 
 @word
@@ -905,12 +916,12 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
         array = arrays[0]
         if array.dtype.kind == "i":  # `take` is up to five times as fast as x[array]
             if len(index) == 1:
-                return x.take(array, 0)
+                return picked(x.take(array, 0), x, index, arrays)
             if index[0] is Ellipsis and index[1] is SLOT:
-                return x.take(array, 1 - len(index))
+                return picked(x.take(array, 1 - len(index)), x, index, arrays)
         elif len(index) == 1:
-            return x[array]
-    return x[_filled(index, arrays)]
+            return picked(x[array], x, index, arrays)
+    return picked(x[_filled(index, arrays)], x, index, arrays)
 
 
 @word
@@ -967,7 +978,7 @@ def _row_sums(value: Array, shape: tuple[int, ...], index: tuple[Any, ...]) -> A
     rows = value.transpose(moved).reshape(linear.size, width)
     sums = _sum_rows(rows, linear.reshape(-1), count)
     first = sums.reshape([shape[d] for d in (*axes, *rest)])
-    return first.transpose(sorted(range(len(shape)), key=lambda d: [*axes, *rest][d]))
+    return in_rows(first.transpose(sorted(range(len(shape)), key=lambda d: [*axes, *rest][d])))
 
 
 def _sum_rows(rows: Array, where: Array, count: int) -> Array:
@@ -1082,7 +1093,10 @@ def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
 @word
 def nonzero(x: Array) -> tuple[Array, ...]:
     """Where `x` is not zero, one array an axis. Its length depends on the values."""
-    return tuple(x.nonzero())
+    found = x.nonzero()
+    if type(x) is np.ndarray and x.ndim > 1:  # NumPy's lie in memory element by element
+        return tuple(np.asarray(found))
+    return tuple(found)
 
 
 @word

@@ -61,6 +61,7 @@ class Elementwise(Op):
     scalar: ClassVar[str] = ""  # the expression of one element, for kernels: "tanh({0})"
     domain: ClassVar[str] = "real"  # where samples are drawn: a method of `ops.samples.Draw`
     complex_too: ClassVar[bool] = False  # takes complex inputs
+    lies = "operands"
 
     def check(self, common: Any) -> None:
         """Refuse a dtype the op does not take (`common` is the operands' promoted dtype)."""
@@ -155,6 +156,7 @@ class Reduce(Op):
     """An op over the axes `dims` (negative ints, None: all), kept as size 1 if `keepdim`."""
 
     params: ClassVar[tuple[str, ...]] = ("dims", "keepdim")
+    lies = "rows"
 
     def __init__(self, dims: tuple[int, ...] | None, keepdim: bool) -> None:
         super().__init__()

@@ -99,6 +99,7 @@ class TensorBase:
     tangent: Any = None  # the derivative of forward mode, and its level: see `core.tangents`
     dims: Any = None  # the shape of `sized`: NumPy makes a new tuple each time it is asked
     sized: Any = None  # the array `dims` is true of; whoever replaces `array` makes it outdated
+    rows: Any = None  # the array, if it was seen to lie in memory row by row; outdated likewise
 
     def __new__(cls) -> Self:
         # stated so that compiled code can call it directly: half the cost of a call through type
@@ -116,6 +117,7 @@ class Op:
         saves     which of those a rule reads; they are kept for the backward pass
         reads     {input position: names its gradient reads}, where that is not all of `saves`
         node      name of its node (`MulBackward0`)
+        lies      how its results lie in memory; see Note [How results lie] in `arrays.layouts`
 
     Rules, written once as plain maths over arrays, tensors or recorded arrays
         forward(*xs) -> y
@@ -134,6 +136,8 @@ class Op:
     params: ClassVar[tuple[str, ...]] = ()
     differentiable: ClassVar[bool] = True
     variadic: ClassVar[bool] = False  # any number of tensors, all standing in `inputs[0]`
+    lies: ClassVar[str] = ""
+    leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
     direct: ClassVar[bool] = False  # has compiled `both` and `pull`: see `families.Arithmetic`
 
     def __init__(self) -> None:
@@ -230,6 +234,9 @@ class Plan:
         self.outputs: i64 = len(outputs)
         self.differentiable: bool = cls.differentiable
         self.direct: bool = cls.direct
+        self.settles: bool = cls.lies != ""
+        self.in_rows: bool = cls.lies == "rows"
+        self.spread: bool = cls.lies == "operands"
 
 
 class View:

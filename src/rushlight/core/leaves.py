@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.layouts import is_dense
 from rushlight.core.graph import TensorBase, asks, wrap
 from rushlight.core.modes import enter, leave
 from rushlight.core.record import normal
@@ -107,7 +108,7 @@ def own_copy(g: Any, like: Any) -> Any:
     """A copy of a gradient in the layout of the leaf it belongs to."""
     if type(g) is _ndarray and like.flags.c_contiguous:
         return g.copy()
-    if _overlaps(like):
+    if not is_dense(like):
         return v.laid_out(g, None)
     out = v.empty_as(like, g.dtype)
     if out.shape != g.shape:
@@ -118,7 +119,7 @@ def own_copy(g: Any, like: Any) -> Any:
 
 def recorded_copy(g: Any, leaf: TensorBase) -> Any:
     """`own_copy` of a gradient that is part of a graph."""
-    if _overlaps(leaf.array) or g.array.shape != leaf.array.shape:
+    if not is_dense(leaf.array) or g.array.shape != leaf.array.shape:
         return g.clone(memory_format=contiguous_format)
     copy: Any = wrap(v.empty_as(leaf.array, g.array.dtype))
     return copy.copy_(g)

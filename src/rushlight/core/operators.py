@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.core.graph import Op, TensorBase
-from rushlight.core.record import pair, plain_pair, slots, unary, with_number
+from rushlight.core.record import columns_of, pair, plain_pair, slots, unary, with_number
 from rushlight.native import mypyc_attr
 
 __all__ = ["OperatorTable", "Operators", "table"]
@@ -25,7 +25,7 @@ class OperatorTable:
         self.neg: Op = self.add
         self.rsub: Op = self.add  # other - self
         self.reciprocal: Op = self.add
-        self.mm: Op = self.add
+        self.mm: tuple[Op, ...] = (self.add,)  # by which factors lie column by column
         self.matmul: Any = None  # of tensors that are not two plain matrices
         self.accepts: Any = None  # accepts(x): may x stand beside a tensor?
 
@@ -78,7 +78,7 @@ class Operators(TensorBase):
             return NotImplemented
         b: TensorBase = other
         if self.array.ndim == 2 and b.array.ndim == 2 and plain_pair(self, b):
-            return pair(table.mm, self, b)
+            return pair(table.mm[columns_of(self, b)], self, b)
         return table.matmul(self, b)
 
     def __neg__(self) -> Any:

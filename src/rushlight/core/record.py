@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays.host import check_same_device
+from rushlight.arrays.layouts import arranged, settled
 from rushlight.core.graph import (
     Node,
     Op,
@@ -31,6 +32,7 @@ __all__ = [
     "DIFFERENTIABLE",
     "apply",
     "binary",
+    "columns_of",
     "evaluate",
     "normal",
     "pair",
@@ -146,6 +148,29 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
         del error
 
 
+def in_rows(t: TensorBase, array: Any) -> bool:
+    """Whether `array`, the one of `t`, lies in memory row by row: looked up once for each array,
+    since NumPy makes an object of flags each time it is asked."""
+    if t.rows is array:
+        return True
+    if type(array) is _ndarray and array.flags.c_contiguous:
+        t.rows = array
+        return True
+    return False
+
+
+def columns_of(a: TensorBase, b: TensorBase) -> int:
+    """Which of two matrices lie in memory column by column: bit 0 the first, bit 1 the second."""
+    found = 0
+    x = a.array
+    if not in_rows(a, x) and type(x) is _ndarray and x.flags.f_contiguous:
+        found = 1
+    x = b.array
+    if not in_rows(b, x) and type(x) is _ndarray and x.flags.f_contiguous:
+        found |= 2
+    return found
+
+
 def unary(op: Any, a: TensorBase) -> Any:
     """`op` of one tensor, element by element."""
     x = a.array
@@ -155,7 +180,12 @@ def unary(op: Any, a: TensorBase) -> Any:
     y = compute(op, (x,))
     if type(y) is not _ndarray:
         y = normal(y)
-    t = wrap(y)
+    if in_rows(a, x):
+        t = wrap(y)
+        t.rows = y
+    else:
+        y = settled(op, y, (x,))
+        t = wrap(y)
     if asks(a):
         plan: Plan = op.plan
         if plan.differentiable:
@@ -217,7 +247,13 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
+    plan = op.plan
+    rows = in_rows(a, xa) and in_rows(b, xb)
+    if not rows and plan.spread:
+        y = arranged(y, (xa, xb))
     t = wrap(y)
+    if rows:
+        t.rows = y
     wants: i64 = 0
     if asks(a):
         wants = 1
@@ -225,7 +261,6 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         wants += 2
     if wants == 0:
         return t
-    plan = op.plan
     if not plan.differentiable:
         return t
     direct = plan.direct
@@ -301,7 +336,12 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
-    t = wrap(y)
+    if in_rows(a, x):
+        t = wrap(y)
+        t.rows = y
+    else:
+        y = arranged(y, (x,))
+        t = wrap(y)
     plan = op.plan
     if not asks(a) or not plan.differentiable:
         return t
@@ -360,6 +400,11 @@ def apply(op: Any, *xs: Any) -> Any:
         xs = slots.lifted(xs)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     y = evaluate(op, *raws)
+    plan: Plan = op.plan
+    if plan.settles and not (
+        isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
+    ):
+        y = settled(op, y, raws)
     if state.active == 0 and not isinstance(y, tuple):
         for x in xs:
             if isinstance(x, TensorBase) and asks(x):

@@ -300,6 +300,7 @@ class LogSigmoid(Activation):
     name = "log_sigmoid"
     kernel = "log_sigmoid_cpu"
     saves = ("self",)
+    lies = "rows"
 
     def forward(self, x: Any) -> Any:
         return special(x, "log_expit")

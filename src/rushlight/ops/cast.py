@@ -11,6 +11,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import cupy, device_of
+from rushlight.arrays.layouts import suggests_channels
 from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_as
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
@@ -80,8 +81,8 @@ def convert(
     order: Any = None
     if memory_format is not None and memory_format is not dtypes.preserve_format:
         order = order_for(memory_format, raw.shape) or ()
-        if not copy and place is None and want is None and _lies(raw, order):
-            return x
+        if not copy and place is None and want is None and bool(order) is suggests_channels(raw):
+            return x  # PyTorch asks for no more than the order of the strides
     elif place is None and want is None and not copy:
         return x
     if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":
@@ -89,12 +90,6 @@ def convert(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
         )
     return apply(ToCopy(want, place, order, source), x)
-
-
-def _lies(raw: Any, order: tuple[int, ...]) -> bool:
-    """Whether an array already lies in memory in the given order of axes (empty: rows)."""
-    turned = v.permute(raw, order) if order else raw
-    return bool(turned.flags.c_contiguous)
 
 
 _TO: Final = """

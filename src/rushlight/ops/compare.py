@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
+from rushlight.arrays.layouts import arranged
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply, binary, normal, slots
@@ -175,7 +176,7 @@ def isclose(
     tensor([ True, False])
     """
     check_tensors("isclose", input=input, other=other)
-    a, b = input.array, other.array
+    a, b = both = input.array, other.array
     if a.dtype != b.dtype:
         mine, theirs = dtypes.of(a.dtype).scalar_type, dtypes.of(b.dtype).scalar_type
         raise RuntimeError(f"{mine} did not match {theirs}")
@@ -189,13 +190,14 @@ def isclose(
     if equal_nan and not integral(a):
         close = v.logical_or(close, v.logical_and(v.isnan(a), v.isnan(b)))
     if rtol == 0 and atol == 0:
-        return wrap(normal(close))
+        return wrap(arranged(normal(close), both))
     if integral(b):
         b = v.cast(b, dtypes.default.numpy)
         a = v.cast(a, dtypes.default.numpy)
     apart = v.absolute(a - b)
     allowed = atol + v.absolute(rtol * b)
-    return wrap(normal(v.logical_or(close, v.logical_and(v.isfinite(apart), apart <= allowed))))
+    close = v.logical_or(close, v.logical_and(v.isfinite(apart), apart <= allowed))
+    return wrap(arranged(normal(close), both))
 
 
 @function()
@@ -304,6 +306,8 @@ class Where(Op):
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
     params = ("dtype",)
     align = lined_up
+    lies = "operands"
+    leads = (2, 0, 1)
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()

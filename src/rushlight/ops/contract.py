@@ -15,7 +15,7 @@ from rushlight.arrays.vocabulary import matrices, narrow_matmul, reshape, swap, 
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.modes import state
-from rushlight.core.record import apply, binary, recording, slots
+from rushlight.core.record import apply, binary, columns_of, recording, slots
 from rushlight.core.tangents import refuse_out
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.members import in_front
@@ -24,9 +24,9 @@ from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
 
 __all__ = [
-    "BMM", "DOT", "MM", "MV", "Bmm", "Dot", "Mm", "Mv", "Vdot", "bmm_of", "c_name", "dot_of",
-    "into", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "refuse_grad", "shared",
-    "times",
+    "BMM", "DOT", "MM", "MMS", "MV", "Bmm", "Dot", "Mm", "Mv", "Vdot", "bmm_of", "c_name", "dot_of",
+    "into", "left_of", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "refuse_grad",
+    "right_of", "shared", "times",
 ]  # fmt: skip
 
 _C_NAMES: Final = {
@@ -96,15 +96,35 @@ def scaled(g: Any, x: Any) -> Any:
     return reshape(g, (*g.shape, 1)) * x
 
 
+def left_of(g: Any, b: Any, columns: int) -> Any:
+    """The gradient of the left factor of a product; see Note [Products of turned matrices]."""
+    return swap(times(b, swap(g, -1, -2)), -1, -2) if columns & 1 else times(g, turned(b))
+
+
+def right_of(g: Any, a: Any, columns: int) -> Any:
+    """The gradient of the right factor, likewise."""
+    return swap(times(swap(g, -1, -2), a), -1, -2) if columns & 2 else times(swap(a, -1, -2), g)
+
+
 @op
 class Mm(Bilinear):
-    """Matrix times matrix."""
+    """Matrix times matrix. `columns` has bit 0 set if the first lies in memory column by column,
+    bit 1 if the second does.
+
+    Note [Products of turned matrices]
+        The gradient of a factor lies as the factor does, as in PyTorch: that of `w.t()` column by
+        column, so that what arrives at `w` lies in rows and need not be turned for `w.grad`.
+    """
 
     name = "mm"
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
     align = in_front
+
+    def __init__(self, columns: int = 0) -> None:
+        super().__init__()
+        self.columns = columns  # no parameter: the result does not depend on it
 
     def forward(self, a: Any, b: Any) -> Any:
         return matrices(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
@@ -114,8 +134,8 @@ class Mm(Bilinear):
         if is_complex(g):
             a, b = conj(a), conj(b)
         return (
-            times(g, turned(b)) if left is not None else None,
-            times(swap(a, -1, -2), g) if right is not None else None,
+            left_of(g, b, self.columns) if left is not None else None,
+            right_of(g, a, self.columns) if right is not None else None,
         )
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -142,6 +162,7 @@ class Bmm(Mm):
 
     name = "bmm"
     align = in_front
+    lies = "rows"
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         a, b = xs
@@ -236,6 +257,7 @@ class Vdot(Bilinear):
 
 
 MM, BMM, MV, DOT, VDOT = Mm(), Bmm(), Mv(), Dot(), Vdot()
+MMS: Final = (MM, Mm(1), Mm(2), Mm(3))  # by `columns`
 
 
 # --- checked, on tensors --------------------------------------------------------------------------
@@ -248,7 +270,7 @@ def mm_of(a: Any, b: Any) -> Any:
         and state.active == 0
         and type(xa) is type(xb)
     ):
-        return binary(MM, a, b)  # the quick way: one dtype, nothing to promote
+        return binary(MMS[columns_of(a, b)], a, b)  # the quick way: one dtype, nothing to promote
     if raw is not xb.dtype and raw != xb.dtype:
         raise RuntimeError(
             "expected m1 and m2 to have the same dtype, but got: "
@@ -256,7 +278,7 @@ def mm_of(a: Any, b: Any) -> Any:
         )
     if raw.kind != "f":
         refuse(raw, "addmm_impl_cpu_")
-    return apply(MM, a, b)
+    return apply(MMS[columns_of(a, b)], a, b)
 
 
 def bmm_of(a: Any, b: Any) -> Any:

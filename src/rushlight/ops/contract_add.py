@@ -10,16 +10,25 @@ from rushlight.arrays.vocabulary import cast, low_precision, reshape, swap, tota
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.inplace import write
-from rushlight.core.record import apply
+from rushlight.core.record import apply, columns_of
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.contract import c_name, into, mat_vec, outer_of, refuse, times
+from rushlight.ops.contract import (
+    c_name,
+    into,
+    left_of,
+    mat_vec,
+    outer_of,
+    refuse,
+    right_of,
+    times,
+)
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
 from rushlight.ops.write import number_for
 
 __all__ = [
-    "ADDMM",
+    "ADDMMS",
     "Addbmm",
     "Addmm",
     "Addmv",
@@ -96,14 +105,18 @@ class Addmm(AddProduct):
     saves = ("mat1", "mat2")
     reads: ClassVar = {1: ("mat2",), 2: ("mat1",)}
 
+    def __init__(self, beta: Any = 1, alpha: Any = 1, columns: int = 0) -> None:
+        super().__init__(beta, alpha)
+        self.columns = columns  # as in `Mm`
+
     def times(self, a: Any, b: Any) -> Any:
         return times(a, b)
 
     def left(self, g: Any, b: Any, a: Any) -> Any:
-        return times(g, swap(b, -1, -2))
+        return left_of(g, b, self.columns)
 
     def right(self, g: Any, a: Any, b: Any) -> Any:
-        return times(swap(a, -1, -2), g)
+        return right_of(g, a, self.columns)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -193,6 +206,7 @@ class Addr(AddProduct):
     inputs = ("self", "vec1", "vec2")
     saves = ("vec1", "vec2")
     reads: ClassVar = {1: ("vec2",), 2: ("vec1",)}
+    lies = "operands"
 
     def times(self, a: Any, b: Any) -> Any:
         return outer_of(a, b)
@@ -210,7 +224,7 @@ class Addr(AddProduct):
         yield Addr(), draw.real(0, 3), draw.real(0), draw.real(3)
 
 
-ADDMM = Addmm()
+ADDMMS: Final = tuple([Addmm(1, 1, columns) for columns in range(4)])
 
 
 # --- checks ---------------------------------------------------------------------------------------
@@ -288,7 +302,11 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
     if not x.array.dtype == a.array.dtype == b.array.dtype:
         _same_dtype(self=x, mat1=a, mat2=b)
     refuse(a.array.dtype, "addmm_impl_cpu_")
-    what = ADDMM if beta == 1 and alpha == 1 else Addmm(*_weights(a, beta, alpha))
+    columns = columns_of(a, b)
+    if beta == 1 and alpha == 1:
+        what = ADDMMS[columns]
+    else:
+        what = Addmm(*_weights(a, beta, alpha), columns)
     return _go("addmm", what, (x, a, b), (n, p), out, place)
 
 

@@ -151,15 +151,15 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
 
 
 class UnsafePieces(Parts):
-    """Pieces that count as tensors of their own."""
+    """Pieces that count as tensors of their own, though they share the memory."""
 
     def forward(self, x: Any) -> Any:
-        return tuple([v.laid_out(piece.forward(x), None) for piece in self.pieces(x.shape)])
+        return tuple([piece.forward(x) for piece in self.pieces(x.shape)])
 
 
 @op
 class UnsafeSplit(UnsafePieces, Split):
-    """`split` into copies."""
+    """`split` into tensors that are no views."""
 
     name = "unsafe_split"
 
@@ -170,7 +170,7 @@ class UnsafeSplit(UnsafePieces, Split):
 
 @op
 class UnsafeSplitWithSizes(UnsafePieces, SplitWithSizes):
-    """`split_with_sizes` into copies."""
+    """`split_with_sizes` into tensors that are no views."""
 
     name = "unsafe_split_with_sizes"
 

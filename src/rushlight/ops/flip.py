@@ -123,6 +123,10 @@ class Roll(Linear):
         self.shifts = shifts
         self.dims = dims
 
+    @property
+    def lies(self) -> str:  # type: ignore[override]  # of this instance
+        return "channels" if self.dims else "rows"
+
     def forward(self, x: Any) -> Any:
         return self.moved(v.contiguous(x) if self.dims else x, self.shifts)
 
@@ -190,7 +194,7 @@ class Rot90(Linear):
             return v.flip(x, (a, b))
         if k == 3:
             return v.swap(v.flip(x, (a,)), a, b)
-        return v.copy(x)
+        return v.laid_out(x, None)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return self.turned(g, -self.k % 4)

@@ -66,6 +66,7 @@ class Softmax(Along):
     name = "softmax"
     saves = ("result",)
     align = in_front
+    lies = "rows"
 
     def compute(self, x: Any) -> Any:
         e = exp(x - largest(x, self.dims, True))
@@ -97,6 +98,7 @@ class LogSoftmax(Along):
     name = "log_softmax"
     saves = ("result",)
     align = in_front
+    lies = "rows"
 
     def compute(self, x: Any) -> Any:
         z = x - largest(x, self.dims, True)

@@ -41,6 +41,7 @@ class BlockDiag(Join):
     """Matrices along the diagonal of a larger one; vectors count as rows."""
 
     name, params = "block_diag", ("dtype",)
+    lies = "rows"
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__(-1, dtype)
@@ -313,6 +314,7 @@ class Cross(Bilinear):
     """The vector product along an axis of size 3."""
 
     name, params, node = "linalg_cross", ("dim",), "LinalgCrossBackward0"
+    lies = "rows"
 
     def __init__(self, dim: int) -> None:
         super().__init__()

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
+from rushlight.arrays.layouts import settled
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
@@ -145,6 +146,7 @@ class IndexPut(Indexed):
 
     name, params = "index_put", ("index", "accumulate")
     skips = 2
+    lies = "input"
 
     def __init__(self, index: tuple[Any, ...], accumulate: bool = False) -> None:
         super().__init__()
@@ -273,7 +275,7 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     if slots.batches != 0:
         xs = slots.lifted(xs)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
-    t = finish(wrap(normal(evaluate(what, *raws))))
+    t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
     node = node_for(what, xs, raws)
     if node is not None:
         skip = what.skips

@@ -125,6 +125,7 @@ class IndexSelect(Vector):
 
     name = "index_select"
     inputs, saves = ("self", "index"), ("index",)
+    lies = "rows"
 
     def forward(self, x: Any, index: Any) -> Any:
         return self.pick(x, index)
@@ -328,6 +329,7 @@ class IndexFill(Vector):
     inputs, saves = ("self", "index"), ("index",)
     overlap = False
     complex_too = True
+    lies = "input"
 
     def __init__(self, dim: int, value: Any) -> None:
         super().__init__(dim)
@@ -359,6 +361,7 @@ class IndexFillWith(Vector):
     name, node = "index_fill_tensor", "IndexFillBackward1"
     inputs, saves = ("self", "index", "value"), ("index",)
     overlap = False
+    lies = "input"
 
     def forward(self, x: Any, index: Any, value: Any) -> Any:
         return self.put(x, v.cast(value, raw_dtype(x)), index)

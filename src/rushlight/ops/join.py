@@ -58,6 +58,7 @@ class Cat(Join):
     """Tensors one after another along a dimension. Empty vectors are left out, as in PyTorch."""
 
     name = "cat"
+    lies = "channels"
 
     def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         legacy = any(x.ndim == 2 and x.shape[1] == 0 for x in xs)  # an empty vector is left out
@@ -97,6 +98,7 @@ class Stack(Join):
 
     name = "stack"
     align = in_front
+    lies = "stacked"
 
     def forward(self, *xs: Any) -> Any:
         key = (..., None) + (_ALL,) * (-self.dim - 1)

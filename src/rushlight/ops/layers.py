@@ -46,6 +46,7 @@ class Embedding(Op):
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq")
     complex_too = True
+    lies = "rows"
 
     def __init__(self, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> None:
         super().__init__()
@@ -205,4 +206,4 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     elif num_classes <= top:
         raise RuntimeError("Class values must be smaller than num_classes.")
     column = reshape(i, (*i.shape, 1))
-    return wrap(cast(column == iota(i, num_classes, i.dtype), i.dtype))
+    return wrap(v.contiguous(cast(column == iota(i, num_classes, i.dtype), i.dtype)))

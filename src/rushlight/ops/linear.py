@@ -9,10 +9,10 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reshape, swap, total
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
-from rushlight.core.record import apply
+from rushlight.core.record import apply, columns_of
 from rushlight.ops.arguments import expect_tensor, raw_dtype
 from rushlight.ops.contract import times
-from rushlight.ops.contract_add import ADDMM, addmm_of, batch_of_one
+from rushlight.ops.contract_add import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul import product
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
@@ -51,7 +51,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
                 and x.shape[1] == w.shape[1]
                 and b.shape == w.shape[:1]
             ):
-                return apply(ADDMM, bias, input, turned)  # the usual case: nothing to check
+                # the usual case: nothing to check
+                return apply(ADDMMS[columns_of(input, turned)], bias, input, turned)
             return addmm_of(bias, input, turned, 1, 1, None, False)
         if bias.array.ndim < 2 and input.array.flags.c_contiguous:
             *lead, k = input.array.shape

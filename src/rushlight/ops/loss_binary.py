@@ -44,6 +44,7 @@ class BinaryCrossEntropy(TwoSided):
     name = "binary_cross_entropy"
     inputs = ("self", "target", "weight")
     saves = ("self", "target", "weight")
+    lies = "input"
 
     def each(self, x: Any, t: Any, w: Any) -> Any:
         yes, no = maximum(log(x), -100), maximum(log1p(-x), -100)
@@ -110,6 +111,7 @@ class BinaryCrossEntropyWithLogits(TwoSided):
     name = "binary_cross_entropy_with_logits"
     inputs = ("self", "target", "weight", "pos_weight")
     saves = ("self", "target", "weight", "pos_weight")
+    leads = (1,)
 
     def each(self, x: Any, t: Any, w: Any, p: Any) -> Any:
         yes = special(x, "log_expit")

@@ -27,6 +27,7 @@ class SoftMarginLoss(TwoSided):
     """log(1 + exp(-target * x))."""
 
     name = "soft_margin_loss"
+    lies = "input"
 
     def each(self, x: Any, t: Any) -> Any:
         return -special(x * t, "log_expit")

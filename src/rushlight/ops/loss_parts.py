@@ -35,6 +35,7 @@ class Loss(Op):
     inputs: ClassVar[tuple[str, ...]] = ("self", "target")
     saves: ClassVar[tuple[str, ...]] = ("self", "target")
     params: ClassVar[tuple[str, ...]] = ("reduction", "rank")
+    lies = "operands"
 
     def __init__(self, reduction: int, rank: int) -> None:
         super().__init__()

@@ -165,6 +165,7 @@ class HuberLoss(DifferenceLoss):
 
     name = "huber_loss"
     params = ("reduction", "rank", "delta")
+    lies = "input"
 
     def __init__(self, reduction: int, rank: int, delta: float) -> None:
         super().__init__(reduction, rank)

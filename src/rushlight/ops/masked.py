@@ -14,12 +14,13 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values, is_scalar
+from rushlight.arrays.layouts import is_dense
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.core.views import look, look_at
+from rushlight.core.views import look, look_at, order_of
 from rushlight.core.views import put as put_region
-from rushlight.ops.arguments import expect_tensor, is_batched, one_dim
+from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, varies
 from rushlight.ops.gather import gather
 from rushlight.ops.index import joint_shape
 from rushlight.ops.members import one_by_one
@@ -65,6 +66,7 @@ class MaskedFill(Masked):
     """One number where `mask` is true."""
 
     name, params = "masked_fill", ("value",)
+    lies = "rows"
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -98,6 +100,7 @@ class MaskedFillWith(Masked):
 
     name, node = "masked_fill_tensor", "MaskedFillBackward1"
     inputs = ("self", "mask", "value")
+    lies = "rows"
 
     def forward(self, x: Any, mask: Any, value: Any) -> Any:
         return v.where(mask, v.cast(value, raw_dtype(x)), x)
@@ -328,6 +331,7 @@ class Take(Op):
 
     name = "take"
     inputs, saves = ("self", "index"), ("index",)
+    lies = "rows"
 
     def forward(self, x: Any, index: Any) -> Any:
         return v.pick(v.reshape(x, (-1,)), _FIRST, index)
@@ -383,6 +387,7 @@ class Put(Op):
     name, params = "put", ("accumulate",)
     inputs, saves = ("self", "index", "source"), ("index",)
     overlap: ClassVar[bool] = True
+    lies = "input"
 
     def __init__(self, accumulate: bool) -> None:
         super().__init__()
@@ -499,7 +504,8 @@ class Nonzero(Op):
         if not x.ndim:
             found = v.nonzero(v.reshape(x, (1,)))[0]
             return v.empty(x, (found.shape[0], 0), dtypes.int64.numpy)
-        return v.concat([v.window(found, (..., None)) for found in v.nonzero(x)], -1)
+        # a row an element, but column by column in memory, as in PyTorch
+        return v.swap(v.concat([v.window(found, (None,)) for found in v.nonzero(x)], 0), 0, 1)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -574,19 +580,21 @@ class Region(Op):
     """`self` with the region that a view op shows replaced by `src`."""
 
     inputs = ("self", "src")
-    params = ("view",)
+    params: ClassVar[tuple[str, ...]] = ("view",)
     complex_too = True
+    lies = "twin"
 
     def __init__(self, view: Any) -> None:
         super().__init__()
         self.view = view
+        self.order: Any = None  # of the axes of the copy, where the view goes by its memory
 
     def forward(self, x: Any, src: Any) -> Any:
-        return put_region(x, (self.view,), None, src)
+        return put_region(x, (self.view,), self.order, src)
 
     def vjp(self, node: Node, g: Any) -> Any:
         part = look(g, (self.view,))
-        hole = put_region(g, (self.view,), None, zeros(part)) if node.needs(0) else None
+        hole = put_region(g, (self.view,), self.order, zeros(part)) if node.needs(0) else None
         return hole, (part if node.needs(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -633,6 +641,11 @@ class AsStridedScatter(Region):
     """`AsStrided`, written."""
 
     name = "as_strided_scatter"
+    params = ("view", "order")
+
+    def __init__(self, view: Any, order: tuple[int, ...] | None = None) -> None:
+        super().__init__(view)
+        self.order = order
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -641,9 +654,14 @@ class AsStridedScatter(Region):
             draw.real(2, 3),
             draw.real(2, 2),
         )
+        yield (
+            AsStridedScatter(AsStrided((2,), (3,), 0, 0, (1, 2)), (1, 0)),
+            draw.real(2, 3),
+            draw.real(2),
+        )
 
 
-def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any) -> Any:
+def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any, *more: Any) -> Any:
     expect_tensor(x, name)
     expect_tensor(src, name, "src", 2)
     want = view.forward(x.array).shape
@@ -652,7 +670,7 @@ def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any) -> Any:
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src.array.shape)}, slice size = {list(want)}"
         )
-    return apply(cls(view), x, src)
+    return apply(cls(view, *more), x, src)
 
 
 @function()
@@ -730,12 +748,14 @@ def as_strided_scatter(
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """
-    # a copy in row order has a memory of its own, so places count from its start
-    inside = []
+    # the copy has a memory of its own, in the order of the input's, so places count from its start
+    raw = input.array
+    order = order_of(raw) if not varies(raw) and is_dense(raw) else None
+    inside = [1] * raw.ndim
     width = 1
-    for n in reversed(input.array.shape):
-        inside.append(width)
-        width *= max(n, 1)
+    for d in reversed(range(raw.ndim) if order is None else order):
+        inside[d] = width
+        width *= max(raw.shape[d], 1)
     offset = storage_offset or 0
     last = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if 0 not in size and last > input.array.size:
@@ -745,5 +765,5 @@ def as_strided_scatter(
             f"itemsize {width} requiring a storage size of {last * width} are out of bounds for "
             f"storage of size {input.array.size * width}"
         )
-    view = AsStrided(tuple(size), tuple(stride), offset, offset, tuple(reversed(inside)))
-    return _into_region("as_strided_scatter", AsStridedScatter, view, input, src)
+    view = AsStrided(tuple(size), tuple(stride), offset, offset, tuple(inside))
+    return _into_region("as_strided_scatter", AsStridedScatter, view, input, src, order)

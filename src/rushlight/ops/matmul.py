@@ -13,7 +13,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.contract import DOT, MM, bmm_of, dot_of, into, mm_of, mv_of
+from rushlight.ops.contract import DOT, MMS, bmm_of, dot_of, into, mm_of, mv_of
 from rushlight.ops.run import operand
 from rushlight.ops.table import function, word_for
 from rushlight.ops.view_expand import broadcast_shape
@@ -131,7 +131,7 @@ def batched(a: Any, b: Any) -> Any:
     return reshaped(bmm_of(wide_a, wide_b), tuple(shape))
 
 
-operators.mm = MM
+operators.mm = MMS
 operators.matmul = product  # `a @ b` that is not two plain matrices
 
 

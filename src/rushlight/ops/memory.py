@@ -15,6 +15,7 @@ from weakref import ref
 from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, root_of
+from rushlight.arrays.layouts import shown
 from rushlight.ops.arguments import expect_tensor, one_dim, varies
 from rushlight.ops.table import function, methods
 from rushlight.size import unchecked
@@ -31,16 +32,11 @@ def attribute(name: str, read: Any) -> None:
 def strides_of(array: Any) -> tuple[int, ...]:
     """The strides of a raw array in elements; see Note [Strides of size-1 axes]."""
     width = array.dtype.itemsize
-    found = [s // width for s in array.strides]
-    if 0 in found:
+    if 0 in array.strides:
         if array.size == 0:
             return _row_strides(array.shape)
-        shape = array.shape
-        for d in range(len(found) - 1, -1, -1):
-            if found[d] == 0 and shape[d] == 1:
-                last = d == len(found) - 1
-                found[d] = 1 if last else max(shape[d + 1], 1) * found[d + 1]
-    return tuple(found)
+        return tuple([s // width for s in shown(array)])
+    return tuple([s // width for s in array.strides])
 
 
 # --- what can be asked ----------------------------------------------------------------------------

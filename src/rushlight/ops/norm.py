@@ -273,6 +273,7 @@ class CDist(Op):
     name, node = "cdist", "CdistBackward0"
     inputs, saves = ("x1", "x2"), ("x1", "x2", "result")
     params = ("p",)
+    lies = "rows"
 
     def __init__(self, p: float) -> None:
         super().__init__()

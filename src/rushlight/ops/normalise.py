@@ -109,6 +109,7 @@ class LayerNorm(Normalise):
 
     name = "native_layer_norm"
     params = ("width", "rank", "eps")
+    lies = "rows"
 
     def __init__(self, width: int, rank: int, eps: float) -> None:
         super().__init__()
@@ -146,6 +147,7 @@ class BatchNorm(Normalise):
 
     name = "native_batch_norm"
     params = ("rank", "eps")
+    lies = "channels"
 
     def __init__(self, rank: int, eps: float) -> None:
         super().__init__()
@@ -183,6 +185,7 @@ class BatchNormEval(Op):
         4: ("input", "weight", "running_mean", "running_var"),
     }
     params = ("rank", "eps")
+    lies = "channels"
 
     def __init__(self, rank: int, eps: float) -> None:
         super().__init__()

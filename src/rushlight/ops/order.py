@@ -95,6 +95,7 @@ class Sort(Ranked):
 
     name = "sort"
     align = in_front
+    lies = "input"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -110,6 +111,7 @@ class SortStable(Ranked):
 
     name, node = "sort_stable", "SortBackward1"
     align = in_front
+    lies = "input"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -149,6 +151,7 @@ class ArgSort(Op):
 
     name, params, differentiable = "argsort", ("dim", "descending"), False
     align = in_front
+    lies = "input"
 
     def __init__(self, dim: int, descending: bool) -> None:
         super().__init__()

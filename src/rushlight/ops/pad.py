@@ -50,6 +50,7 @@ class ConstantPadNd(Op):
 
     name, params = "constant_pad_nd", ("pad", "value")
     align = in_front
+    lies = "channels"
 
     def __init__(self, pad: tuple[int, ...], value: Any = 0) -> None:
         super().__init__()
@@ -83,6 +84,7 @@ class Border(Linear):
 
     params = ("padding",)
     cuts_first: ClassVar[bool] = False  # whether negative padding cuts before the rest looks
+    lies = "channels"
 
     def __init__(self, padding: tuple[int, ...]) -> None:
         super().__init__()
@@ -180,6 +182,7 @@ class PadCircular(Border):
     """A border that goes on at the other end."""
 
     name, cuts_first = "pad_circular", True
+    lies = "rows"
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
         return cut(x, dim, n - k, n)

@@ -370,6 +370,7 @@ class Ldexp(Elementwise):
     name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("result",)}
     promotion, complex_too = "float", True
+    leads = (0,)  # 2 ** other lies in rows
 
     def forward(self, a: Any, b: Any) -> Any:
         return a * self.factor(b)

@@ -196,6 +196,7 @@ class PowOfNumber(Numbered):
 
     name, node, params = "pow_of_number", "PowBackward2", ("base",)
     inputs, saves = ("exponent",), ("exponent", "result")
+    lies = "rows"
 
     def __init__(self, base: Any) -> None:
         super().__init__()

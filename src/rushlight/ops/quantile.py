@@ -58,6 +58,7 @@ class Quantile(Fold):
     name, node = "quantile", "SqueezeBackward4"
     inputs, saves = ("self", "q"), ("self", "q")
     params = ("dims", "keepdim", "interpolation", "skip")
+    lies = ""  # the axis of `q` is moved to the front
 
     def __init__(
         self, dims: tuple[int, ...] | None, keepdim: bool, interpolation: str, skip: bool

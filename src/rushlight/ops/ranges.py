@@ -234,6 +234,7 @@ class Complex(Op):
 
     name = "complex"
     inputs = ("real", "imag")
+    lies = "operands"
 
     def forward(self, re: Any, im: Any) -> Any:
         return v.complex_of(*_both(re, im))
@@ -262,6 +263,7 @@ class Polar(Op):
     name = "polar"
     inputs = ("abs", "angle")
     saves = ("abs", "angle")
+    lies = "operands"
 
     def forward(self, r: Any, angle: Any) -> Any:
         return v.complex_of(*_both(r * v.cos(angle), r * v.sin(angle)))

@@ -12,6 +12,8 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import (
     broadcast,
     cast,
+    contiguous,
+    copy,
     cumprod,
     diagonal,
     equal,
@@ -29,7 +31,7 @@ from rushlight.arrays.vocabulary import (
     where,
 )
 from rushlight.core.families import Linear, conj, is_complex
-from rushlight.core.graph import Node
+from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.reducing import (
     Fold,
@@ -179,7 +181,10 @@ class Mean(Sum):
         assert shapes is not None
         shape = shapes[0]
         n = count(shape, self.dims)
-        return (broadcast(self.back(g / n if n else g, shape), shape),)
+        spread = broadcast(self.back(g / n if n else g, shape), shape)
+        # PyTorch gives a dense one; a leaf would copy an expanded one anyway
+        ends = isinstance(node.nexts[0], TensorBase) and not isinstance(g, TensorBase)
+        return (copy(spread) if ends else spread,)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -353,7 +358,7 @@ class Prod(Fold):
         return unfold(x, self.dims, shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        return (self.back(g, x.shape) * conj(self.others(x)),)
+        return (self.back(g, x.shape) * conj(contiguous(self.others(x))),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return total(ts[0] * self.others(xs[0]), self.dims, self.keepdim)

@@ -23,6 +23,7 @@ class Renorm(Op):
 
     name, params = "renorm", ("p", "dims", "maxnorm")
     saves = ("self",)
+    lies = "rows"
 
     def __init__(self, p: float, dims: tuple[int, ...], maxnorm: float) -> None:
         super().__init__()

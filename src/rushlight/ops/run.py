@@ -19,6 +19,7 @@ from rushlight.arrays.host import (
     is_array,
     is_scalar,
 )
+from rushlight.arrays.layouts import settled
 from rushlight.core.families import Elementwise, ViewOp
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.inplace import (
@@ -137,7 +138,7 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     y = normal(evaluate(op, *ready))
     if inside is not answer and promotion != "bool" and y.dtype == inside:
         y = y.astype(answer)
-    return y, raws
+    return settled(op, y, raws), raws
 
 
 def _number(value: Any, common: dtypes.dtype) -> Any:
@@ -175,7 +176,8 @@ def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
         xs = slots.lifted(tuple([operand(x) for x in xs]))
     if len(xs) < 3 and plain(xs):  # only a mode keeps it off the fast path
         raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
-        return settle_elementwise(op, xs, raws, normal(evaluate(op, *raws)))
+        y = settled(op, normal(evaluate(op, *raws)), raws)
+        return settle_elementwise(op, xs, raws, y)
     xs = tuple([operand(x) for x in xs])
     if not any(isinstance(x, TensorBase) for x in xs):
         xs = (wrap(asarray(xs[0], dtypes.of_scalar(xs[0]).numpy)), *xs[1:])
@@ -297,7 +299,7 @@ def put(out: Any, array: Any) -> Any:
         )
     before_write(out)
     if out.array.shape != array.shape:
-        out.array = v.empty(out.array, array.shape, out.array.dtype)
+        out.array = v.empty_as(array, out.array.dtype)
     v.overwrite(out.array, array)
     out.memory.written()
     return out

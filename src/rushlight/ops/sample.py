@@ -563,7 +563,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
         drawn = make_array(raw.shape, raw.dtype, CPU)
         random.bernoulli_(drawn, raw, gen)
     else:
-        drawn = random.dense_like(raw)
+        drawn = make_array(raw.shape, raw.dtype, CPU)
         chance = to_host(p.array) if isinstance(p, TensorBase) else float(p)
         random.bernoulli_(drawn, chance, gen)
     return _recorded("bernoulli", _BERNOULLI, [input], drawn, out)

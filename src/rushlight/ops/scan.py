@@ -15,6 +15,7 @@ from rushlight import dtypes, return_types
 from rushlight.arrays.vocabulary import (
     cast,
     concat,
+    contiguous,
     copy,
     equal,
     exp,
@@ -89,6 +90,7 @@ class Scan(Op):
     """An op along the dimension `dim`, of which a 0-d tensor has one of size 1."""
 
     params = ("dim", "dtype")
+    lies = "rows"
 
     def __init__(self, dim: int, dtype: Any = None) -> None:
         super().__init__()
@@ -150,7 +152,7 @@ class CumProd(Scan):
             return (g,)
         before = shifted(self.line(y), 1, 1)
         after = back_recurrence(sooner(conj(self.line(x)), 0), self.line(g))
-        return (self.unline(conj(before) * after, x.shape),)
+        return (contiguous(self.unline(conj(before) * after, x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
@@ -201,7 +203,7 @@ class LogCumSumExp(Scan):
             return (g,)
         x, y = self.line(x), self.line(y)
         later = back_recurrence(conj(self.ratios(y)), self.line(g))
-        return (self.unline(conj(exp(x - y)) * later, g.shape),)
+        return (contiguous(self.unline(conj(exp(x - y)) * later, g.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:

@@ -183,6 +183,7 @@ class Mvlgamma(Special):
     """The logarithm of the gamma function of `p` dimensions."""
 
     name, params, kernel = "mvlgamma", ("p",), "mvlgamma"
+    lies = "rows"
 
     def __init__(self, p: int) -> None:
         super().__init__()

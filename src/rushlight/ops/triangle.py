@@ -29,6 +29,7 @@ class Triangle(Linear):
 
     params = ("diagonal",)
     lower = True
+    lies = "rows"
 
     def __init__(self, diagonal: int) -> None:
         super().__init__()

@@ -28,24 +28,46 @@ def dense_like(a: Raw, dtype: np.dtype[Any] | None = None) -> Raw:
     NumPy's `empty_like` but for axes along which memory repeats: those of stride 0 stay where they
     are among the others, and of equal strides the shorter axis is the inner one.
     """
-    strides = a.strides
-    if 0 not in strides:
+    if 0 not in a.strides:
         return np.empty_like(a, dtype=dtype, subok=False)
-    order = list(range(a.ndim - 1, -1, -1))  # from the innermost axis outward
-    for last in range(1, a.ndim):
-        at = last
-        for before in range(last - 1, -1, -1):
-            one, two = order[before], order[at]
-            if strides[one] == 0 or strides[two] == 0:
-                continue
-            if strides[one] < strides[two]:
-                break
-            if strides[one] > strides[two] or a.shape[one] > a.shape[two]:
-                order[before], order[at] = two, one
-                at = before
-    outward = order[::-1]
+    outward = outward_axes(a.shape, [a.strides])
     rows = np.empty([a.shape[d] for d in outward], a.dtype if dtype is None else dtype)
     return rows.transpose(np.argsort(outward))
+
+
+def outward_axes(shape: tuple[int, ...], operands: list[tuple[int, ...]]) -> list[int]:
+    """In which order PyTorch lays out the axes of what it makes element by element, the widest
+    stride first, from the operands' strides (0 where memory repeats).
+
+    Of two axes, the first operand that has both decides: the wider stride is the outer one, and of
+    equal strides the longer axis. Axes that no operand tells apart stay in their order.
+    """
+    order = list(range(len(shape) - 1, -1, -1))  # from the innermost axis outward
+    for last in range(1, len(shape)):
+        at = last
+        for before in range(last - 1, -1, -1):
+            swap = _inner_first(shape, operands, order[before], order[at])
+            if swap < 0:
+                break
+            if swap > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+    return order[::-1]
+
+
+def _inner_first(
+    shape: tuple[int, ...], operands: list[tuple[int, ...]], one: int, two: int
+) -> int:
+    """Whether axis `one` belongs inside `two` (-1), outside (1), or nobody can tell (0)."""
+    for strides in operands:
+        a, b = strides[one], strides[two]
+        if a == 0 or b == 0:
+            continue
+        if a != b:
+            return -1 if a < b else 1
+        if shape[one] > shape[two]:
+            return 1
+    return 0
 
 
 def fma32(x: Raw, y: float, z: float, exact: bool = False) -> F32:
