@@ -48,6 +48,7 @@ from rushlight.arrays.sums import (
     add_by_place,
     multiply_over,
     running_in_wide,
+    squared_deviations,
     sum_by_place,
     sum_over,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "cumsum",
     "deg2rad",
     "det",
+    "deviations",
     "diagonal",
     "divide",
     "eig",
@@ -733,6 +735,13 @@ def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     if kind == "b":
         return add.reduce(x, axis=axes, keepdims=keep)
     return sum_over(_wide(x), axes, keep).astype(dtype)
+
+
+@word
+def deviations(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
+    """The sum of the squared distances from the mean, in float64: n times the variance. Squares of
+    what float32 holds are beyond its range, and the mean of far numbers needs more digits."""
+    return squared_deviations(_wide(x), axes, keep)
 
 
 @word
