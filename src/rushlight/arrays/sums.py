@@ -16,7 +16,7 @@ Note [Long sums]
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -31,8 +31,9 @@ Array = Any
 FEW: Final = 64  # as many are added one after the other: what that loses is a few units
 _SET: Final = 32  # of so many rows one is made
 _NEAR: Final = 1 << 13  # bytes of sums that stay in the first cache
-_BATCH: Final = 16 * FEW
-_PIECE: Final = 1 << 15  # elements that stay in the second cache, in float64
+_NARROW: Final = 8
+_LITTLE: Final = 4096  # elements of which the cost of a call counts more than theirs
+_TINY: Final = 1e-30  # squares below are about to leave the range of float32
 _add: Final[Any] = np.add
 _multiply: Final[Any] = np.multiply
 # what numbers of a type are added up in, where they cannot be cut
@@ -45,6 +46,7 @@ WIDE: Final = {
 def sum_over(x: Array, axes: Any, keep: bool) -> Array:
     """The sum of floats or complex numbers over `axes` (None: all); see Note [Long sums]."""
     rank = x.ndim
+    summed: Sequence[int]
     if axes is None:
         if x.flags.forc:  # one run of memory: added in pairs
             return _add.reduce(x, axis=None, keepdims=keep)
@@ -53,20 +55,36 @@ def sum_over(x: Array, axes: Any, keep: bool) -> Array:
     elif len(axes) == 1:
         d = axes[0]
         n = x.shape[d]
-        if n <= FEW or ((d == -1 or d == rank - 1) and x.flags.c_contiguous):
+        if (d == -1 or d == rank - 1) and x.flags.c_contiguous:
+            if 1 < n <= _NARROW and x.size > _LITTLE:
+                return _sum_columns(x, keep)
             return _add.reduce(x, axis=axes, keepdims=keep)
-        if (d == 0 or d == -rank) and n <= _BATCH and n % 16 == 0 and x.flags.c_contiguous:
+        if n <= FEW:
+            return _add.reduce(x, axis=axes, keepdims=keep)
+        if (d == 0 or d == -rank) and n <= 16 * FEW and x.flags.c_contiguous:
             # the gradient of a bias, as a rule: the way below in fewer steps
-            sets = 4 if n <= 4 * FEW else 16
-            y = _add.reduce(x.reshape(n // sets, sets, *x.shape[1:]), axis=0)
+            stay = 4 if n <= 4 * FEW else 16
+            rest = n % stay
+            whole = x[: n - rest] if rest else x
+            y = _add.reduce(whole.reshape(n // stay, stay, *x.shape[1:]), axis=0)
+            if rest:
+                y[:rest] += x[n - rest :]
             return _add.reduce(y, axis=0, keepdims=keep)
         summed = range(d % rank, d % rank + 1)
     else:
         summed = [d % rank for d in axes]
         n = math.prod([x.shape[d] for d in summed])
-    if n <= FEW:
+    if n <= FEW or (x.flags.c_contiguous and min(summed) == rank - len(summed)):
         return _add.reduce(x, axis=axes, keepdims=keep)
     return _sum_cut(x, summed, keep)
+
+
+def _sum_columns(x: Array, keep: bool) -> Array:
+    """The sum over a last axis of a few: NumPy would start its loop anew for each result."""
+    y = x[..., 0] + x[..., 1]
+    for i in range(2, x.shape[-1]):
+        y += x[..., i]
+    return y[..., None] if keep else y
 
 
 def _sum_cut(x: Array, summed: Any, keep: bool) -> Array:
@@ -149,14 +167,24 @@ def multiply_over(x: Array, axes: Any, keep: bool) -> Array:
     NumPy multiplies one after the other along the axis that lies closest in memory, and rows side
     by side along the others: there a wider type would take six times as long.
     """
-    wide = WIDE.get(x.dtype) if x.size > FEW else None
-    if wide is None or (axes is not None and x.shape[-1] > FEW and not _has_last(axes, x.ndim)):
+    rank = x.ndim
+    last = axes is None or -1 in axes or rank - 1 in axes
+    wide = WIDE.get(x.dtype) if x.size > 4 * FEW and (last or x.shape[-1] <= FEW) else None
+    if wide is None:
         return _multiply.reduce(x, axis=axes, keepdims=keep)
+    if last and (axes is None or len(axes) == 1) and x.flags.c_contiguous:
+        lead = () if axes is None else x.shape[:-1]
+        n = x.size if axes is None else x.shape[-1]
+        if n >= 1024:  # a run of memory as rows, to be multiplied side by side
+            flat = x.reshape(*lead, n)
+            rest = n % 256
+            y = _multiply.reduce(
+                flat[..., : n - rest].reshape(*lead, n // 256, 256), axis=-2, dtype=wide
+            )
+            y[..., :rest] *= flat[..., n - rest :]
+            y = np.asarray(_multiply.reduce(y, axis=-1)).astype(x.dtype)
+            return y.reshape([*lead, *[1] * (rank - len(lead))]) if keep else y
     return _multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep).astype(x.dtype)
-
-
-def _has_last(axes: tuple[int, ...], rank: int) -> bool:
-    return -1 in axes or rank - 1 in axes
 
 
 def running_in_wide(ufunc: Any, x: Array, axis: int) -> Array:
@@ -195,56 +223,38 @@ def add_by_place(out: Array, values: Array, places: Array) -> None:
 
 
 def squared_deviations(x: Array, axes: Any, keep: bool) -> Array:
-    """The sum over `axes` of the squared distances from the mean, in float64.
+    """The sum over `axes` of the squared distances from the mean, as good as if in float64.
 
-    In pieces that stay in the cache, since float64 takes twice the memory. The mean may be off by a
-    rounding; what the distances themselves sum up to says by how much.
+    Much of float32 stays in it, as long as the squares do: float64 would take three times as long.
+    There the mean is off by a rounding; what the distances sum up to says by how much.
     """
-    rank = x.ndim
-    summed = tuple(range(rank)) if axes is None else tuple([d % rank for d in axes]) if rank else ()
-    n = math.prod([x.shape[d] for d in summed])
+    n = x.size if axes is None else math.prod([x.shape[d] for d in axes])
     if n == 0:
-        return _add.reduce(x.real, axis=summed, dtype=np.float64, keepdims=keep)
-    wide = WIDE.get(x.dtype, x.dtype)
-    mean = np.asarray(sum_over(x, summed, True)).astype(wide) / n
-    if wide != x.dtype and not np.isfinite(mean).all():  # their sum is too large, if not they
-        mean = sum_over(x.astype(wide), summed, True) / n
-    if x.size <= _PIECE:
-        sums, off = _squared_distances(x, mean, summed)
-    else:
-        sums, off = np.zeros(mean.shape), np.zeros(mean.shape, wide)
-        for index in _pieces(x.shape, _in_memory(x.strides)):
-            there = tuple([slice(None) if d in summed else at for d, at in enumerate(index)])
-            more = _squared_distances(x[index], mean[there], summed)
-            sums[there] += more[0]
-            off[there] += more[1]
-    sums = np.maximum(sums - (off.real * off.real + off.imag * off.imag) / n, 0)
-    return sums if keep else sums.reshape([m for d, m in enumerate(x.shape) if d not in summed])
+        return _add.reduce(x.real, axis=axes, dtype=np.float64, keepdims=keep)
+    wide = WIDE.get(x.dtype)
+    if wide is None:
+        return _squared(x - sum_over(x, axes, True) / n, axes, keep)
+    if x.size > _LITTLE:
+        d = x - sum_over(x, axes, True) / n
+        off = _magnitudes(sum_over(d, axes, keep))
+        off /= n
+        sums = np.subtract(_squared(d, axes, keep), off, off)
+        if _TINY * n < sums.max(initial=0) < np.inf and -np.inf < sums.min(initial=0):
+            return np.maximum(sums, 0, sums)
+    x = x.astype(wide)
+    return _squared(x - sum_over(x, axes, True) / n, axes, keep)
 
 
-def _squared_distances(x: Array, mean: Array, summed: tuple[int, ...]) -> tuple[Array, Array]:
-    """The sums of the squared distances from `mean`, and of the distances."""
-    d = x - mean
-    off = sum_over(d, summed, True)
-    if d.dtype.kind == "c":
-        return sum_over(d.real * d.real + d.imag * d.imag, summed, True), off
-    return sum_over(_multiply(d, d, d if d.ndim else None), summed, True), off
+def _squared(d: Array, axes: Any, keep: bool) -> Array:
+    """The sum of the squared magnitudes of what is nobody else's."""
+    return sum_over(_magnitudes(d), axes, keep)
 
 
-def _pieces(shape: tuple[int, ...], order: list[int]) -> Iterator[tuple[slice, ...]]:
-    """An array in pieces of `_PIECE` elements at most, cut along the widest strides."""
-    index = [slice(0, n) for n in shape]
-
-    def cut(at: int, size: int) -> Iterator[tuple[slice, ...]]:
-        if size <= _PIECE or at == len(order):
-            yield tuple(index)
-            return
-        d = order[at]
-        n = shape[d]
-        step = max(_PIECE * n // size, 1)
-        for start in range(0, n, step):
-            index[d] = slice(start, min(start + step, n))
-            yield from cut(at + 1, size // n * step)
-        index[d] = slice(0, n)
-
-    return cut(0, math.prod(shape))
+def _magnitudes(d: Array) -> Array:
+    """Squared magnitudes, written over what they were made of where they fit."""
+    d = np.asarray(d)
+    if d.dtype.kind != "c":
+        return _multiply(d, d, d)
+    squares = d.real * d.real
+    squares += d.imag * d.imag
+    return squares

@@ -739,8 +739,8 @@ def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
 
 @word
 def deviations(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
-    """The sum of the squared distances from the mean, in float64: n times the variance. Squares of
-    what float32 holds are beyond its range, and the mean of far numbers needs more digits."""
+    """The sum of the squared distances from the mean, in float64 where the squares of float32 would
+    leave its range: n times the variance."""
     return squared_deviations(_wide(x), axes, keep)
 
 
@@ -901,7 +901,7 @@ def _join_along(ufunc: Any, out: Array, axis: int, index: Array, source: Array) 
     places = _positions(index, axis, out.shape).reshape(-1)
     source = np.broadcast_to(np.asarray(source, out.dtype), index.shape).reshape(-1)
     flat = out.reshape(-1)
-    if ufunc is add and flat.size <= 16 * source.size and out.dtype in WIDE:
+    if ufunc is add and flat.size * FEW <= source.size and out.dtype in WIDE:
         add_by_place(flat, source, places)
     else:
         ufunc.at(flat, places, source)
@@ -1044,7 +1044,7 @@ def _sum_rows(rows: Array, where: Array, count: int) -> Array:
         sparse = importlib.import_module("scipy.sparse")
         ones = np.ones(n, rows.dtype)
         turns = math.isqrt(n // max(count, 1))  # see Note [Long sums]: as many sums for each place
-        if turns >= 8:
+        if turns >= 16:
             where = where + np.repeat(np.arange(turns) * count, -(-n // turns))[:n]
         else:
             turns = 1

@@ -57,7 +57,7 @@ class Spread(Fold):
         return count(x.shape, self.dims) - self.correction
 
     def variance(self, x: Any, root: bool) -> Any:
-        """The variance or its root, computed in float64."""
+        """The variance or its root; a root may be in range where its square is not."""
         n = self.freedom(x)
         y = deviations(x, self.dims, self.keepdim)
         if n > 0:
