@@ -5,10 +5,10 @@ For `vocabulary` alone.
 Note [Long sums]
     Adding n numbers one after the other loses up to n units in the last place, and a sum of ones in
     float32 stops at 2**24. NumPy adds in pairs along the axis that lies closest in memory, but one
-    after the other along every other. So such an axis is cut here: n rows are seen as sets of 32
-    that are added up, and their sums as rows again, until 64 are left; the error then grows as
-    log n. A cut is a view, and the numbers that one step of NumPy's loop adds are those of many
-    rows side by side: narrow arrays are summed fifty times as fast.
+    after the other along every other. So such an axis is cut here: its n rows are seen as sets of
+    16 or 32 that are added up, and their sums as rows again, until so few are left. The error then
+    grows as log n. A cut is a view, and one step of NumPy's loop adds many rows side by side: narrow
+    arrays are summed fifty times as fast.
     Where an axis has stride 0 (a gradient that was broadcast) n equal rows are one, times n.
     Running sums and products cannot be cut: they are kept in the next wider type.
 """
@@ -22,14 +22,14 @@ from typing import Any, Final
 import numpy as np
 
 __all__ = [
-    "FEW", "WIDE", "add_by_place", "multiply_over", "running_in_wide", "squared_deviations",
-    "sum_by_place", "sum_over",
+    "FEW", "WIDE", "add_by_place", "in_turns", "multiply_over", "running_in_wide",
+    "squared_deviations", "sum_by_place", "sum_over",
 ]  # fmt: skip
 
 Array = Any
 
 FEW: Final = 64  # as many are added one after the other: what that loses is a few units
-_SET: Final = 32  # of so many rows one is made
+_SET: Final = 16  # of so many rows one is made
 _NEAR: Final = 1 << 13  # bytes of sums that stay in the first cache
 _NARROW: Final = 8
 _LITTLE: Final = 4096  # elements of which the cost of a call counts more than theirs
@@ -61,12 +61,15 @@ def sum_over(x: Array, axes: Any, keep: bool) -> Array:
             return _add.reduce(x, axis=axes, keepdims=keep)
         if n <= FEW:
             return _add.reduce(x, axis=axes, keepdims=keep)
-        if (d == 0 or d == -rank) and n <= 16 * FEW and x.flags.c_contiguous:
-            # the gradient of a bias, as a rule: the way below in fewer steps
-            stay = 4 if n <= 4 * FEW else 16
-            rest = n % stay
+        if (
+            (d == 0 or d == -rank)
+            and n <= 2 * _SET * _SET
+            and x.nbytes * _SET <= 8 * _NEAR * n
+            and x.flags.c_contiguous
+        ):  # the gradient of a bias, as a rule: the way below in fewer steps
+            rest = n % _SET
             whole = x[: n - rest] if rest else x
-            y = _add.reduce(whole.reshape(n // stay, stay, *x.shape[1:]), axis=0)
+            y = _add.reduce(whole.reshape(n // _SET, _SET, *x.shape[1:]), axis=0)
             if rest:
                 y[:rest] += x[n - rest :]
             return _add.reduce(y, axis=0, keepdims=keep)
@@ -145,8 +148,9 @@ def _sum_rows(x: Array, d: int) -> Array:
     n, width = x.shape[d], math.prod(after)
     near = max(_NEAR // (width * x.itemsize), 1)  # rows
     lead = (slice(None),) * d
-    while n > FEW:
-        side = -(-n // _SET)  # how many rows stay
+    many = _SET if near > 8 else 2 * _SET  # sums of wide rows take room
+    while n > many:
+        side = -(-n // many)  # how many rows stay
         sets = 1
         if side > 2 * near:
             sets, side = side // near, near
@@ -191,7 +195,7 @@ def running_in_wide(ufunc: Any, x: Array, axis: int) -> Array:
     """Running sums or products along an axis, kept in the next wider type and rounded at the
     end; a few are as good as they are."""
     wide = WIDE.get(x.dtype)
-    if wide is None or x.shape[axis] <= 16:
+    if wide is None or x.shape[axis] <= _SET:
         return ufunc.accumulate(x, axis, x.dtype)
     sums = x.astype(wide)
     ufunc.accumulate(sums, axis, wide, sums)
@@ -199,18 +203,35 @@ def running_in_wide(ufunc: Any, x: Array, axis: int) -> Array:
 
 
 def sum_by_place(values: Array, places: Array, count: int) -> Array:
-    """`count` sums, out[places[i]] += values[i]; floats are added up in float64."""
-    dtype = values.dtype
-    if dtype.kind == "f":
-        return np.bincount(places, values, count).astype(dtype, copy=False)
-    if dtype.kind == "c":
-        out = np.empty(count, dtype)
-        out.real = np.bincount(places, values.real, count)
-        out.imag = np.bincount(places, values.imag, count)
+    """`count` sums, out[places[i]] += values[i]. Floats are added up in float64, and where many go
+    to one place as several sums."""
+    kind = values.dtype.kind
+    if kind not in "fc":
+        out = np.zeros(count, values.dtype)
+        _add.at(out, places, values)
         return out
-    out = np.zeros(count, dtype)
-    _add.at(out, places, values)
-    return out
+    places, turns = in_turns(places, count)
+    if kind == "c":
+        out = np.empty(turns * count, np.complex128)
+        out.real = np.bincount(places, values.real, turns * count)
+        out.imag = np.bincount(places, values.imag, turns * count)
+    else:
+        out = np.bincount(places, values, turns * count)
+    if turns > 1:
+        out = sum_over(out.reshape(turns, count), (0,), False)
+    return out.astype(values.dtype, copy=False)
+
+
+def in_turns(places: Array, count: int) -> tuple[Array, int]:
+    """Places for several sums in place of one, and how many: each adds up some 32 numbers.
+
+    They come one after the other, sum number t of place p at t * count + p.
+    """
+    n = len(places)
+    turns = n // max(32 * count, 1)
+    if turns < 8:
+        return places, 1
+    return places + np.repeat(np.arange(turns) * count, -(-n // turns))[:n], turns
 
 
 def add_by_place(out: Array, values: Array, places: Array) -> None:
@@ -240,7 +261,7 @@ def squared_deviations(x: Array, axes: Any, keep: bool) -> Array:
         off /= n
         sums = np.subtract(_squared(d, axes, keep), off, off)
         if _TINY * n < sums.max(initial=0) < np.inf and -np.inf < sums.min(initial=0):
-            return np.maximum(sums, 0, sums)
+            return np.maximum(sums, 0, out=sums)
     x = x.astype(wide)
     return _squared(x - sum_over(x, axes, True) / n, axes, keep)
 
@@ -255,6 +276,6 @@ def _magnitudes(d: Array) -> Array:
     d = np.asarray(d)
     if d.dtype.kind != "c":
         return _multiply(d, d, d)
-    squares = d.real * d.real
+    squares = np.asarray(d.real * d.real)
     squares += d.imag * d.imag
     return squares

@@ -46,6 +46,7 @@ from rushlight.arrays.sums import (
     FEW,
     WIDE,
     add_by_place,
+    in_turns,
     multiply_over,
     running_in_wide,
     squared_deviations,
@@ -1043,11 +1044,7 @@ def _sum_rows(rows: Array, where: Array, count: int) -> Array:
     if width > 1 and rows.size > 20_000 and dtype.kind != "b":
         sparse = importlib.import_module("scipy.sparse")
         ones = np.ones(n, rows.dtype)
-        turns = math.isqrt(n // max(count, 1))  # see Note [Long sums]: as many sums for each place
-        if turns >= 16:
-            where = where + np.repeat(np.arange(turns) * count, -(-n // turns))[:n]
-        else:
-            turns = 1
+        where, turns = in_turns(where, count)
         shape = (turns * count, n)
         sums = sparse.csc_array((ones, where, np.arange(n + 1)), shape=shape) @ rows
         if turns > 1:
