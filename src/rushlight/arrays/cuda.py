@@ -281,7 +281,7 @@ for _name, _method, _sums in (
 
 @_on_cuda
 def deviations(cupy: Any, x: Any, axes: tuple[int, ...] | None, keep: bool) -> Any:
-    wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    wide = _wide(x).astype(np.complex128 if x.dtype.kind == "c" else np.float64)
     if axes == ():
         return cupy.zeros(x.shape)
     n = math.prod(x.shape if axes is None else [x.shape[d] for d in axes])

@@ -7,8 +7,8 @@ Note [Long sums]
     float32 stops at 2**24. NumPy adds in pairs along the axis that lies closest in memory, but one
     after the other along every other. So such an axis is cut here: its n rows are seen as sets of
     16 or 32 that are added up, and their sums as rows again, until so few are left. The error then
-    grows as log n. A cut is a view, and one step of NumPy's loop adds many rows side by side: narrow
-    arrays are summed fifty times as fast.
+    grows as log n. A cut is a view, and one step of NumPy's loop adds many rows side by side:
+    narrow arrays are summed fifty times as fast.
     Where an axis has stride 0 (a gradient that was broadcast) n equal rows are one, times n.
     Running sums and products cannot be cut: they are kept in the next wider type.
 """
