@@ -305,7 +305,7 @@ def _reduction(word: Any, level: Any, x: Any, axes: Any, keep: bool) -> Any:
     return Batched(word(inside, tuple([from_end(d, rank) for d in axes]), keep), level)
 
 
-for _name in ("total", "product", "largest", "smallest", "anything", "everything"):
+for _name in ("total", "deviations", "product", "largest", "smallest", "anything", "everything"):
     rules[_name] = _reduction
 
 

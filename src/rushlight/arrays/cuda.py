@@ -8,7 +8,8 @@ functions on memory.
 Note [What CuPy lacks]
     ufunc.reduce      add and multiply only
     ufunc.accumulate  add and multiply only
-    ufunc.at          add, of 32 and 64 bits and float16; no complex numbers, no products
+    ufunc.at          add, of 32 and 64 bits and float16; no complex numbers, no products.
+                      float16 is added up in float32 all the same: it would stop at 2048
     as_strided        does not come through NumPy's function of that name, and has no `base`
     subok=, where=    refused
     host arrays       refused beside its own; index arrays and NumPy's scalars are taken
@@ -34,7 +35,7 @@ __all__ = ["bytes_of", "is_cuda", "memory_of", "over", "prepare"]
 _words: Final[dict[str, Callable[..., Any]]] = {}
 _state: Final[dict[str, Any]] = {}
 _F32: Final = np.dtype(np.float32)
-_ADDED: Final = frozenset("ilqILQefd")  # dtypes whose elements CuPy adds up at repeated indices
+_ADDED: Final = frozenset("ilqILQfd")  # dtypes whose elements are added up as they are
 
 
 def prepare(cupy: Any) -> None:
@@ -145,7 +146,7 @@ def restrided(cupy: Any, x: Any, shape: Any, strides: Any, start: int, inside: A
 @_on_cuda
 def unstrided(cupy: Any, g: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
     own, there, lowest, length = v._shared_cells(shape, inside, g.shape, strides, start)
-    cells = cupy.zeros(length, g.dtype)
+    cells = cupy.zeros(length, g.dtype)  # `_add_at` keeps low precision in float32
     _add_at(cupy, cells, there - lowest, g)
     counts = np.bincount((own - lowest).reshape(-1), minlength=length)
     out = cells[own - lowest]
@@ -280,6 +281,20 @@ for _name, _method, _sums in (
 
 
 @_on_cuda
+def deviations(cupy: Any, x: Any, axes: tuple[int, ...] | None, keep: bool) -> Any:
+    wide = _wide(x).astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    if axes == ():
+        return cupy.zeros(x.shape)
+    n = math.prod(x.shape if axes is None else [x.shape[d] for d in axes])
+    if n:
+        wide = wide - wide.sum(axis=axes, keepdims=True) / n
+    squares = wide.real * wide.real
+    if wide.dtype.kind == "c":
+        squares += wide.imag * wide.imag
+    return squares.sum(axis=axes, keepdims=keep)
+
+
+@_on_cuda
 def argmax(cupy: Any, x: Any, axis: int | None, keep: bool) -> Any:
     return cupy.argmax(_wide(x), axis=axis, keepdims=keep).astype(np.int64, copy=False)
 
@@ -291,14 +306,18 @@ def argmin(cupy: Any, x: Any, axis: int | None, keep: bool) -> Any:
 
 @_on_cuda
 def cumsum(cupy: Any, x: Any, axis: int) -> Any:
-    wide = _wide(x)
-    return _narrow(cupy.cumsum(wide, axis, dtype=wide.dtype), x)
+    return _running(cupy.cumsum, x, axis)
 
 
 @_on_cuda
 def cumprod(cupy: Any, x: Any, axis: int) -> Any:
-    wide = _wide(x)
-    return _narrow(cupy.cumprod(wide, axis, dtype=wide.dtype), x)
+    return _running(cupy.cumprod, x, axis)
+
+
+def _running(scan: Any, x: Any, axis: int) -> Any:
+    """Low precision in float32, as PyTorch does there; CuPy adds in a tree."""
+    wide = x.astype(_F32) if v.low_precision(x.dtype) else x
+    return _narrow(scan(wide, axis, dtype=wide.dtype), x)
 
 
 @_on_cuda

@@ -43,6 +43,17 @@ from rushlight.arrays.lapack import (
     svd,
 )
 from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
+from rushlight.arrays.sums import (
+    FEW,
+    WIDE,
+    add_by_place,
+    in_turns,
+    multiply_over,
+    running_in_wide,
+    squared_deviations,
+    sum_by_place,
+    sum_over,
+)
 from rushlight.random.exact import dense_like
 
 __all__ = [
@@ -86,6 +97,7 @@ __all__ = [
     "cumsum",
     "deg2rad",
     "det",
+    "deviations",
     "diagonal",
     "divide",
     "eig",
@@ -306,6 +318,7 @@ specials: Final = (
 )  # fmt: skip
 _special: Final[dict[str, Any]] = {}
 _low: Final[dict[Any, bool]] = {}
+_HALF_COMPLEX: Final = np.dtype(ml_dtypes.complex32)
 
 
 def low_precision(dtype: Any) -> bool:
@@ -316,6 +329,13 @@ def low_precision(dtype: Any) -> bool:
         answer = is_float and dtype.itemsize < 4
         _low[dtype] = answer
     return answer
+
+
+def _wide(x: Array) -> Array:
+    """What sums and products of low precision are kept in; anything else as it is."""
+    if low_precision(x.dtype):
+        return x.astype(np.float32)
+    return x.astype(np.complex64) if x.dtype == _HALF_COMPLEX else x
 
 
 @word
@@ -664,8 +684,8 @@ def unstrided(g: Array, shape: Any, strides: Any, start: int, inside: Any) -> Ar
     """The adjoint of `restrided`, to an array of `shape` and strides `inside`: each place of the
     memory gets the sum of what looked at it, shared out where `inside` itself overlaps."""
     own, there, lowest, length = _shared_cells(shape, inside, g.shape, strides, start)
-    cells = np.zeros_like(g, shape=(length,))
-    add.at(cells, there - lowest, g)
+    cells = sum_by_place(_wide(g).reshape(-1), (there - lowest).reshape(-1), length)
+    cells = cells.astype(g.dtype, copy=False)
     counts = np.bincount((own - lowest).reshape(-1), minlength=length)
     out = cells[own - lowest]
     if counts.size and counts.max() > 1:
@@ -716,20 +736,35 @@ def triangle(x: Array, k: int, lower: bool) -> Array:
 @word
 def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     """Sum; low precision is summed in float32 and rounded once. Integers keep their dtype."""
-    if low_precision(x.dtype):
-        return add.reduce(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
-    if x.dtype.kind in "iu":
-        return add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keep)
-    return add.reduce(x, axis=axes, keepdims=keep)
+    dtype = x.dtype
+    kind = dtype.kind
+    if kind == "c" or (kind == "f" and dtype.itemsize > 2):
+        if x.size > FEW:
+            return sum_over(x, axes, keep)
+        return add.reduce(x, axis=axes, keepdims=keep)
+    if kind in "iu":
+        return add.reduce(x, axis=axes, dtype=dtype, keepdims=keep)
+    if kind == "b":
+        return add.reduce(x, axis=axes, keepdims=keep)
+    return sum_over(_wide(x), axes, keep).astype(dtype)
+
+
+@word
+def deviations(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
+    """The sum of the squared distances from the mean, in float64 where the squares of float32 would
+    leave its range: n times the variance."""
+    return squared_deviations(_wide(x), axes, keep)
 
 
 @word
 def product(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
-    if low_precision(x.dtype):
-        return multiply.reduce(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
+    """Product; low precision is multiplied in float32 and rounded once. Integers keep their
+    dtype."""
     if x.dtype.kind in "iub":
         return multiply.reduce(x, axis=axes, dtype=x.dtype, keepdims=keep)
-    return multiply.reduce(x, axis=axes, keepdims=keep)
+    wide = _wide(x)
+    y = multiply_over(wide, axes, keep)
+    return y if wide is x else y.astype(x.dtype)
 
 
 @word
@@ -764,12 +799,25 @@ def argmin(x: Array, axis: int | None, keep: bool) -> Array:
 
 @word
 def cumsum(x: Array, axis: int) -> Array:
-    return np.cumsum(x, axis, dtype=x.dtype)
+    """Running sum, kept in the next wider type and rounded at the end. Integers keep their
+    dtype."""
+    return _running(add, x, axis)
 
 
 @word
 def cumprod(x: Array, axis: int) -> Array:
-    return np.cumprod(x, axis, dtype=x.dtype)
+    """Running product, kept in the next wider type and rounded at the end. Integers keep their
+    dtype."""
+    return _running(multiply, x, axis)
+
+
+def _running(ufunc: Any, x: Array, axis: int) -> Array:
+    if x.ndim == 0:
+        x = x.reshape(1)
+    wide = _wide(x)
+    if wide is x:
+        return running_in_wide(ufunc, x, axis)
+    return ufunc.accumulate(wide, axis).astype(x.dtype)
 
 
 @word
@@ -863,8 +911,12 @@ def _join_along(ufunc: Any, out: Array, axis: int, index: Array, source: Array) 
     """`ufunc.at` along an axis of `out`, which is in row order."""
     # one flat index: NumPy's `ufunc.at` is quick in one dimension only
     places = _positions(index, axis, out.shape).reshape(-1)
-    source = np.broadcast_to(np.asarray(source, out.dtype), index.shape)
-    ufunc.at(out.reshape(-1), places, source.reshape(-1))
+    source = np.broadcast_to(np.asarray(source, out.dtype), index.shape).reshape(-1)
+    flat = out.reshape(-1)
+    if ufunc is add and flat.size * FEW <= source.size and out.dtype in WIDE:
+        add_by_place(flat, source, places)
+    else:
+        ufunc.at(flat, places, source)
 
 
 def _at(ufunc: Any, out: Array, index: Any, source: Array) -> None:
@@ -935,9 +987,14 @@ def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Arra
         fast = _row_sums(g, shape, _filled(index, arrays))
         if fast is not None:
             return fast
-    out = np.zeros_like(g, shape=shape)
-    _at(add, out, _filled(index, arrays), g)
-    return out
+    if type(g) is not np.ndarray:
+        out = np.zeros_like(g, shape=shape)
+        _at(add, out, _filled(index, arrays), g)
+        return out
+    wide = _wide(g)
+    out = np.zeros(shape, wide.dtype)
+    add.at(out, _filled(index, arrays), wide)
+    return out.astype(g.dtype, copy=False)
 
 
 @word
@@ -959,9 +1016,20 @@ def place_add(x: Array, value: Array, index: Any, *arrays: Array) -> Array:
 def _row_sums(value: Array, shape: tuple[int, ...], index: tuple[Any, ...]) -> Array | None:
     """`add.at(zeros(shape), index, value)` as sums of rows; None if `index` is not that simple.
 
-    The indexed axes are put first and taken as one, so that `value` is rows to be added up; many
-    rows are added by SciPy's sparse product, thirty times as fast as `add.at`.
+    Many rows are added by SciPy's sparse product, thirty times as fast as `add.at`.
     """
+    found = _as_rows(value, shape, index)
+    if found is None:
+        return None
+    rows, where, axes, rest = found
+    sums = _sum_rows(rows, where, math.prod(shape[d] for d in axes))
+    first = sums.reshape([shape[d] for d in (*axes, *rest)])
+    return in_rows(first.transpose(sorted(range(len(shape)), key=lambda d: [*axes, *rest][d])))
+
+
+def _as_rows(value: Array, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    """`value`, which `index` names the places of, as rows; the place of each among the indexed
+    axes, put first and taken as one; those axes, and the others. None if it is not that simple."""
     places, axes = _int_places(index, len(shape))
     if not axes:
         return None
@@ -974,28 +1042,27 @@ def _row_sums(value: Array, shape: tuple[int, ...], index: tuple[Any, ...]) -> A
     value = np.broadcast_to(value, (*sizes[:front], *picked, *sizes[front:]))
     moved = [*range(front, front + len(picked)), *range(front)]
     moved += range(front + len(picked), value.ndim)
-    count, width = math.prod(shape[d] for d in axes), math.prod(sizes)
-    rows = value.transpose(moved).reshape(linear.size, width)
-    sums = _sum_rows(rows, linear.reshape(-1), count)
-    first = sums.reshape([shape[d] for d in (*axes, *rest)])
-    return in_rows(first.transpose(sorted(range(len(shape)), key=lambda d: [*axes, *rest][d])))
+    rows = value.transpose(moved).reshape(linear.size, math.prod(sizes))
+    return rows, linear.reshape(-1), axes, rest
 
 
 def _sum_rows(rows: Array, where: Array, count: int) -> Array:
     """out[where[i]] += rows[i], for `count` rows of zeros."""
     width = rows.shape[1]
     dtype = rows.dtype
-    if low_precision(dtype):
-        rows = rows.astype(np.float32)
-    if rows.size > 20_000 and dtype.kind != "b":
+    rows = _wide(rows)
+    n = len(where)
+    if width > 1 and rows.size > 20_000 and dtype.kind != "b":
         sparse = importlib.import_module("scipy.sparse")
-        n = len(where)
         ones = np.ones(n, rows.dtype)
-        sums = sparse.csc_array((ones, where, np.arange(n + 1)), shape=(count, n)) @ rows
+        where, turns = in_turns(where, count)
+        shape = (turns * count, n)
+        sums = sparse.csc_array((ones, where, np.arange(n + 1)), shape=shape) @ rows
+        if turns > 1:
+            sums = total(sums.reshape(turns, count, width), (0,), False)
     else:
-        sums = np.zeros((count, width), rows.dtype)
         places = where if width == 1 else (where[:, None] * width + np.arange(width)).reshape(-1)
-        add.at(sums.reshape(-1), places, rows.reshape(-1))
+        sums = sum_by_place(rows.reshape(-1), places, count * width).reshape(count, width)
     return sums if sums.dtype == dtype else sums.astype(dtype)
 
 
@@ -1156,7 +1223,28 @@ def store_add(target: Array, value: Array, index: Any, *arrays: Array) -> None:
         if sums is not None:
             target += sums
             return
+        if _wide(value) is not value:
+            _add_narrow(target, value, filled)
+            return
     _at(add, target, filled, value)
+
+
+def _add_narrow(target: Array, value: Array, index: tuple[Any, ...]) -> None:
+    """add.at(target, index, value) for low precision: what goes to one place is added up in a wider
+    type and rounded once, and no other place is touched."""
+    found = _as_rows(value, target.shape, index)
+    if found is None:
+        wide = _wide(target)
+        add.at(wide, index, _wide(value))
+        target[...] = wide.astype(target.dtype)
+        return
+    rows, where, axes, rest = found
+    places, which = np.unique(where, return_inverse=True)
+    sums = _sum_rows(_wide(rows), which, places.size)
+    at = np.unravel_index(places, [target.shape[d] for d in axes])
+    seen = target.transpose(axes + rest)
+    old = seen[at]
+    seen[at] = (_wide(old) + sums.reshape(old.shape)).astype(target.dtype)
 
 
 @word

@@ -288,7 +288,7 @@ class CDist(Op):
         d = self.gaps(a, b)
         if d.shape[-1] == 0:
             return total(d, (-1,), False)
-        return norm_of(d, self.p, (-1,), False)
+        return narrow(norm_of(wide(d), self.p, (-1,), False), d)
 
     def slope(self, d: Any, y: Any) -> Any:
         y = window(y, (..., None))

@@ -352,9 +352,10 @@ class Prod(Fold):
         shape = x.shape
         x = fold(x if self.dtype is None else cast(x, self.dtype), self.dims)
         if 0 not in x.shape:
-            left = shifted(cumprod(x, -1), 1, 1)
-            right = shifted(cumprod(flip(x, (-1,)), -1), 1, 1)
-            x = left * flip(right, (-1,))
+            w = wide(x)
+            left = shifted(cumprod(w, -1), 1, 1)
+            right = shifted(cumprod(flip(w, (-1,)), -1), 1, 1)
+            x = narrow(left * flip(right, (-1,)), x)
         return unfold(x, self.dims, shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:

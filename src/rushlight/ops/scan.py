@@ -117,7 +117,7 @@ class CumSum(Scan):
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        return self.unline(narrow(running_sum(wide(z), -1), z), x.shape)
+        return self.unline(running_sum(z, -1), x.shape)
 
     def vjp(self, node: Node, g: Any) -> Any:
         z = self.line(g)
@@ -145,20 +145,22 @@ class CumProd(Scan):
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        return self.unline(narrow(running_product(wide(z), -1), z), x.shape)
+        return self.unline(running_product(z, -1), x.shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
             return (g,)
-        before = shifted(self.line(y), 1, 1)
-        after = back_recurrence(sooner(conj(self.line(x)), 0), self.line(g))
-        return (contiguous(self.unline(conj(before) * after, x.shape)),)
+        z, y, g = self.line(x), wide(self.line(y)), self.line(g)
+        before = shifted(y, 1, 1)
+        after = back_recurrence(sooner(conj(wide(z)), 0), wide(g))
+        return (contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
             return ts[0]
-        before = shifted(self.line(y), 1, 1)
-        return self.unline(recurrence(self.line(xs[0]), self.line(ts[0]) * before), y.shape)
+        before = shifted(wide(self.line(y)), 1, 1)
+        moved = recurrence(wide(self.line(xs[0])), wide(self.line(ts[0])) * before)
+        return self.unline(narrow(moved, y), y.shape)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -201,17 +203,17 @@ class LogCumSumExp(Scan):
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
             return (g,)
-        x, y = self.line(x), self.line(y)
-        later = back_recurrence(conj(self.ratios(y)), self.line(g))
-        return (contiguous(self.unline(conj(exp(x - y)) * later, g.shape)),)
+        x, y = wide(self.line(x)), wide(self.line(y))
+        later = back_recurrence(conj(self.ratios(y)), wide(self.line(g)))
+        return (contiguous(self.unline(narrow(conj(exp(x - y)) * later, g), g.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
             return ts[0]
-        shape = y.shape
-        t, x, y = self.line(ts[0]), self.line(xs[0]), self.line(y)
+        shape, like = y.shape, y
+        t, x, y = wide(self.line(ts[0])), wide(self.line(xs[0])), wide(self.line(y))
         earlier = shifted(self.ratios(y), 1, 0)
-        return self.unline(recurrence(earlier, t * exp(x - y)), shape)
+        return self.unline(narrow(recurrence(earlier, t * exp(x - y)), like), shape)
 
     @staticmethod
     def samples(draw: Any) -> Any:

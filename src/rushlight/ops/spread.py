@@ -7,27 +7,35 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, equal, real, sqrt, total, where
+from rushlight.arrays.vocabulary import cast, deviations, equal, real, sqrt, total, where
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
+from rushlight.ops.reduce import Sum
 from rushlight.ops.reducing import (
     Fold,
     count,
     dims_of,
     mismatch,
     narrow,
+    negatives,
     numpy_names,
     raw_dtype,
     tensor_of,
     wide,
 )
-from rushlight.ops.table import function, op, public
+from rushlight.ops.table import function, op, public, word_for
 
 __all__ = ["Std", "StdMean", "Var", "VarMean"]
+
+_PARTS: Final = {
+    dtypes.complex32.numpy: dtypes.float16.numpy,
+    dtypes.complex64.numpy: dtypes.float32.numpy,
+    dtypes.complex128.numpy: dtypes.float64.numpy,
+}
 
 
 class Spread(Fold):
@@ -48,14 +56,16 @@ class Spread(Fold):
     def freedom(self, x: Any) -> Any:
         return count(x.shape, self.dims) - self.correction
 
-    def variance(self, x: Any) -> Any:
+    def variance(self, x: Any, root: bool) -> Any:
+        """The variance or its root; a root may be in range where its square is not."""
         n = self.freedom(x)
-        d = x - self.average(x, True)
-        s = total(real(d * conj(d)) if is_complex(d) else d * d, self.dims, self.keepdim)
+        y = deviations(x, self.dims, self.keepdim)
         if n > 0:
-            return s / n
-        # PyTorch divides by zero then; adding what comes out of that warns of nothing
-        return s + cast(where(equal(s, 0), math.nan, math.inf), raw_dtype(s))
+            y = y / n
+        else:
+            # PyTorch divides by zero then; adding what comes out of that warns of nothing
+            y = y + cast(where(equal(y, 0), math.nan, math.inf), raw_dtype(y))
+        return cast(sqrt(y) if root else y, _PARTS.get(raw_dtype(x), raw_dtype(x)))
 
     def slope(self, x: Any) -> Any:
         """The derivative of the variance by each element."""
@@ -86,7 +96,7 @@ class Var(Spread):
     name = "var"
 
     def forward(self, x: Any) -> Any:
-        return narrow(self.variance(wide(x)), x)
+        return self.variance(x, False)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         return (self.back(g, x.shape) * self.slope(x),)
@@ -109,7 +119,7 @@ class Std(Spread):
     name, saves = "std", ("self", "result")
 
     def forward(self, x: Any) -> Any:
-        return narrow(sqrt(self.variance(wide(x))), x)
+        return self.variance(x, True)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         return (self.back(g * _root_slope(y), x.shape) * self.slope(x),)
@@ -132,8 +142,7 @@ class VarMean(Spread):
     name, outputs = "var_mean", ("result0", "result1")
 
     def forward(self, x: Any) -> Any:
-        w = wide(x)
-        return narrow(self.variance(w), x), narrow(self.average(w, self.keepdim), x)
+        return self.variance(x, False), narrow(self.average(wide(x), self.keepdim), x)
 
     def from_mean(self, g: Any, x: Any) -> Any:
         return self.back(g, x.shape) / max(count(x.shape, self.dims), 1)
@@ -158,8 +167,7 @@ class StdMean(VarMean):
     name, saves = "std_mean", ("self", "result0")
 
     def forward(self, x: Any) -> Any:
-        w = wide(x)
-        return narrow(sqrt(self.variance(w)), x), narrow(self.average(w, self.keepdim), x)
+        return self.variance(x, True), narrow(self.average(wide(x), self.keepdim), x)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:  # type: ignore[override]  # it saves more
         first = self.back(g[0] * _root_slope(y), x.shape) * self.slope(x)
@@ -173,6 +181,14 @@ class StdMean(VarMean):
         yield StdMean((-1,), False, 1), draw.real(2, 3)
         yield StdMean(None, False, 0), draw.real(2, 3)
         yield StdMean((-1,), True, 1), draw.complex(2, 3)
+
+
+@word_for("deviations")
+def _deviations(x: Any, axes: Any, keep: bool) -> Any:
+    what = Var(negatives(axes, x.array.ndim), keep, 0)
+    n = count(x.array.shape, what.dims)
+    wide = x.to(dtypes.complex128 if x.array.dtype.kind == "c" else dtypes.float64)
+    return apply(what, wide) * float(n) if n else apply(Sum(what.dims, keep), wide.real)
 
 
 def _spread(
