@@ -24,6 +24,7 @@ import numpy as np
 from rushlight.arrays.host import move
 from rushlight.arrays.kinds import word
 from rushlight.arrays.lapack import (
+    Unfit,
     cholesky,
     cofactors,
     det,
@@ -48,6 +49,7 @@ __all__ = [
     "SLOT",
     "Array",
     "Slot",
+    "Unfit",
     "absolute",
     "add",
     "anything",

@@ -64,7 +64,7 @@ class Pinv(Op):
         return mh(vh) @ (rows(inverse) * mh(u))
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.svd", xs[0]) if "SVD" in str(error) else error
+        return failed("linalg.eigh" if self.hermitian else "linalg.svd", error, xs[0])
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         return pinv_back(g, x, y), None, None
@@ -179,7 +179,7 @@ class Lstsq(Op):
 
     def forward(self, a: Any, b: Any) -> Any:
         b = self.wide(b)
-        x, rank, values = v.least_squares(a, b, self.rcond)
+        x, rank, values = v.least_squares(a, b, self.rcond, self.driver == "gelsd")
         nothing = full(values, (0,), 0, raw_dtype(values))
         residuals = nothing
         if self.tells(a):
@@ -187,6 +187,16 @@ class Lstsq(Op):
             residuals = total(gap * gap, (-2,), False)
         told = values if self.driver in ("gelsd", "gelss") else nothing
         return self.slim(x), residuals, rank, told
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        if isinstance(error, v.Unfit):
+            # as LAPACK numbers the arguments of each driver
+            at = (5 if self.driver == "gels" else 4) + 2 * error.which
+            return RuntimeError(
+                f"torch.linalg.lstsq: Argument {at} has illegal value: "
+                f"{'B' if error.which else 'A'} contains numbers that are not finite."
+            )
+        return failed("torch.linalg.lstsq", error, xs[0])
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, x: Any) -> Any:
         gx, b, x = self.wide(g[0]), self.wide(b), self.wide(x)

@@ -12,6 +12,8 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.vocabulary import (
+    contiguous,
+    copy,
     diagonal,
     equal,
     iota,
@@ -28,8 +30,8 @@ from rushlight.ops.reducing import filled, not_implemented
 from rushlight.ops.view_expand import broadcast_shape
 
 __all__ = [
-    "LinAlgError", "check_info", "check_sides", "check_square", "columns", "diag", "diagonal_of",
-    "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only", "lower",
+    "LinAlgError", "by_columns", "check_info", "check_sides", "check_square", "columns", "diag",
+    "diagonal_of", "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only", "lower",
     "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
     "quotient", "rows", "square", "tensor_at", "upper_solve",
 ]  # fmt: skip
@@ -55,6 +57,13 @@ def mt(x: Any) -> Any:
 def mh(x: Any) -> Any:
     """The transposed matrix of the conjugates."""
     return swap(conj(x), -1, -2)
+
+
+def by_columns(x: Any, fresh: bool = False) -> Any:
+    """A matrix with its columns one after another in memory, as LAPACK leaves what it computes;
+    copied only if it is not, unless a `fresh` one is wanted."""
+    turned = contiguous(mt(x))
+    return mt(copy(turned) if fresh else turned)
 
 
 def hermitian(x: Any) -> Any:
