@@ -2,11 +2,12 @@
 
 `python -m attack._linalg_worker rushlight` (or `torch`) reads pickled calls from its standard input
 and answers each on its standard output. Whoever asks may kill it: a call that never returns ends
-there and not in the process that counts.
+there and not in the process that counts. Left alone with such a call it ends itself.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import pickle
@@ -20,6 +21,7 @@ import numpy as np
 __all__ = ["receive", "send"]
 
 _LENGTH = struct.Struct("<q")
+_ALONE = 300.0  # seconds of one call after which nobody can be waiting any more
 
 
 def send(stream: IO[bytes], value: Any) -> None:
@@ -44,6 +46,12 @@ def tensors(found: Any, torch: Any) -> list[Any]:
     return [y for y in found if isinstance(y, torch.Tensor)]
 
 
+def numbers(y: Any) -> Any:
+    """The numbers of a tensor, which NumPy may not know the dtype of."""
+    y = y.detach().resolve_conj()
+    return (y.float() if str(y.dtype) == "torch.bfloat16" else y).numpy()
+
+
 def loss(ys: list[Any]) -> Any:
     """A number that every result moves, and no phase of a complex one does."""
     parts = [y.abs().sum() for y in ys if y.requires_grad]
@@ -52,29 +60,22 @@ def loss(ys: list[Any]) -> Any:
 
 def answer(torch: Any, call: dict[str, Any]) -> dict[str, Any]:
     """Make one call: its values, their strides and its gradients, or its error."""
-    dtype = getattr(torch, call["dtype"])
-    names = {
-        name: torch.tensor(value, dtype=dtype) for name, value in call["arrays"].items()
-    }
-    for name, view in call.get("views", {}).items():
-        names[name] = eval(view, {"torch": torch, "x": names[name]})
-    if call["backward"]:
-        for x in names.values():
-            x.requires_grad_()
     told: dict[str, Any] = {"error": None, "values": [], "strides": [], "grads": []}
+    dtype = getattr(torch, call["dtype"])
+    names = {}
+    for name, value in call["arrays"].items():
+        x = torch.tensor(value, dtype=dtype)
+        names[name] = eval(call["views"].get(name, "x"), {"x": x})
+        if call["backward"]:
+            names[name] = names[name].detach().requires_grad_()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ys = tensors(eval(call["code"], {"torch": torch, **names}), torch)
-            told["values"] = [y.detach().resolve_conj().float().numpy() if y.dtype is torch.bfloat16
-                              else y.detach().resolve_conj().numpy() for y in ys]
-            told["strides"] = [tuple(y.stride()) for y in ys]
-            if call["backward"]:
-                told["step"] = "backward"
-                value = loss(ys)
-                if value is not None:
-                    grads = torch.autograd.grad(value, list(names.values()), allow_unused=True)
-                    told["grads"] = [None if g is None else g.resolve_conj().numpy() for g in grads]
+        ys = tensors(eval(call["code"], {"torch": torch, **names}), torch)
+        told["values"] = [numbers(y) for y in ys]
+        told["strides"] = [tuple(y.stride()) for y in ys]
+        value = loss(ys) if call["backward"] else None
+        if value is not None:
+            grads = torch.autograd.grad(value, list(names.values()), allow_unused=True)
+            told["grads"] = [None if g is None else numbers(g) for g in grads]
     except Exception as error:
         told["error"] = (type(error).__module__ + "." + type(error).__name__, str(error))
     return told
@@ -82,19 +83,21 @@ def answer(torch: Any, call: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     torch = importlib.import_module(sys.argv[1])
-    if hasattr(torch, "set_num_threads"):
-        torch.set_num_threads(1)
-    np.seterr(all="warn")
+    warnings.simplefilter("ignore")
     # what C libraries print to the standard output must not fall between the answers
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    np.seterr(all="ignore")
     send(sink, "ready")
     while True:
         try:
             call = receive(source)
         except EOFError:
             return
-        send(sink, answer(torch, call))
+        faulthandler.dump_traceback_later(_ALONE, exit=True)
+        told = answer(torch, call)
+        faulthandler.cancel_dump_traceback_later()
+        send(sink, told)
 
 
 if __name__ == "__main__":

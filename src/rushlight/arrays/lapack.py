@@ -97,6 +97,8 @@ def _turned(x: Array) -> Array:
 
 def _columns(x: Array) -> Array:
     """See Note [Columns]; copied only if need be."""
+    if x.ndim == 2:
+        return np.asfortranarray(x)
     return _turned(np.ascontiguousarray(_turned(x)))
 
 
@@ -192,19 +194,19 @@ def cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
         return _unfit_cholesky(x, upper)
     try:
         # the other factor of the transpose is the same, in columns
-        found = _turned(np.linalg.cholesky(_turned(x), upper=not upper))
+        found, info = _turned(np.linalg.cholesky(_turned(x), upper=not upper)), _fine(x)
     except np.linalg.LinAlgError:
         potrf = _lapack("potrf", x)
-    else:
-        lost = np.isnan(np.diagonal(found, 0, -2, -1))  # not every LAPACK looks for them
-        if not lost.any():
-            return found, _fine(x)
-        return found, np.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(_INFO)
-    found, info = _room((math.prod(x.shape[:-2]),), *x.shape[-2:], x.dtype), []
-    for i, one in enumerate(_each(x)):
-        found[i], failed = potrf(one, lower=not upper, clean=1)
-        info.append(failed)
-    return _unfolded(found, x), np.asarray(info, _INFO).reshape(x.shape[:-2])
+        flat, told = _room((math.prod(x.shape[:-2]),), *x.shape[-2:], x.dtype), []
+        for i, one in enumerate(_each(x)):
+            flat[i], failed = potrf(one, lower=not upper, clean=1)
+            told.append(failed)
+        found, info = _unfolded(flat, x), np.asarray(told, _INFO).reshape(x.shape[:-2])
+    lost = np.isnan(np.diagonal(found, 0, -2, -1))  # not every LAPACK looks for them
+    if lost.any():
+        missed = (info == 0) & lost.any(-1)
+        info = np.where(missed, lost.argmax(-1) + 1, info).astype(_INFO)
+    return found, info
 
 
 def _unfit_cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
@@ -235,13 +237,12 @@ def inv(x: Array) -> tuple[Array, Array]:
             found[lost] = np.nan
             return found, info
     try:
-        # the transposed inverse of the transpose is the same, in columns
-        return _turned(np.linalg.inv(_turned(x))), _fine(x)
+        return _columns(np.linalg.inv(x)), _fine(x)
     except np.linalg.LinAlgError:
         info = lu(x)[3]
-    found = np.linalg.inv(_turned(_replaced(x, info != 0, np.eye(x.shape[-1]))))
+    found = _columns(np.linalg.inv(_replaced(x, info != 0, np.eye(x.shape[-1]))))
     found[info != 0] = np.inf
-    return _turned(found), info
+    return found, info
 
 
 @word

@@ -320,7 +320,8 @@ class Cross(Bilinear):
 
     def forward(self, a: Any, b: Any) -> Any:
         d = (self.dim,)
-        return v.roll(a, (-1,), d) * v.roll(b, (-2,), d) - v.roll(a, (-2,), d) * v.roll(b, (-1,), d)
+        first, second = v.roll(a, (-1,), d) * v.roll(b, (-2,), d), v.roll(a, (-2,), d)
+        return v.contiguous(first - second * v.roll(b, (-1,), d))
 
     def left(self, g: Any, b: Any, shape: tuple[int, ...]) -> Any:
         return Cross(self.dim).forward(b, g)

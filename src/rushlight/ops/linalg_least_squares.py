@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import full, greater, largest, maximum, real, total, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
@@ -229,6 +231,12 @@ class Lstsq(Op):
         yield Lstsq(1e-15, "gels"), draw.complex(3, 2), draw.complex(3, 1)
 
 
+def lacking(rank: Any, full: int) -> bool:
+    """Whether a matrix of a batch has less than full rank: then residuals are told of none."""
+    raw = bottom(rank.array)
+    return has_values(raw) and not bool(v.everything(raw == full, None, False))
+
+
 @function(method=False, free=False, namespace="linalg", name="lstsq")
 def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
     """lstsq(A, B, rcond=None, *, driver=None) -> (Tensor, Tensor, Tensor, Tensor)
@@ -268,4 +276,6 @@ def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None
     x, residuals, rank, values = apply(Lstsq(float(rcond), how, vector), A, B)
     if how == "gels":
         rank = rank.new_empty((0,))
+    elif how != "gelsy" and residuals.array.size and lacking(rank, a.shape[-1]):
+        residuals = residuals.new_empty((0,))
     return return_types.linalg_lstsq((x, residuals, rank, values.detach()))

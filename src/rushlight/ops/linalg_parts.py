@@ -31,8 +31,8 @@ from rushlight.ops.view_expand import broadcast_shape
 
 __all__ = [
     "LinAlgError", "by_columns", "check_info", "check_sides", "check_square", "columns", "diag",
-    "diagonal_of", "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only", "lower",
-    "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
+    "diagonal_of", "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only",
+    "lower", "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
     "quotient", "rows", "square", "tensor_at", "upper_solve",
 ]  # fmt: skip
 

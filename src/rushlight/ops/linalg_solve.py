@@ -154,7 +154,7 @@ class Solve(Op):
         x, info = self.solved(a, rows(b))
         # PyTorch lays a batch of vectors out as if it were a matrix
         x = window(x, (..., 0))
-        return by_columns(x) if self.left and b.ndim > 1 else x, info
+        return by_columns(x) if self.left and x.ndim > 1 else x, info
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         g = rows(g[0]) if self.vector else g[0]

@@ -52,6 +52,12 @@ def gaps(values: Any) -> Any:
     return where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
 
 
+def square_gaps(values: Any) -> Any:
+    """values[j]² - values[i]² at (i, j), as a product: the squares may be out of range where it is
+    harmless. Not zero on the diagonal."""
+    return gaps(values) * (columns(values) + rows(values))
+
+
 def off_diagonal(x: Any) -> Any:
     """A square matrix with zeros on its diagonal."""
     return where(eye(x, x.shape[-1]), 0, x)
@@ -60,7 +66,8 @@ def off_diagonal(x: Any) -> Any:
 def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
     """Refuse a loss that changes when vectors are turned; see Note [Phases]."""
     raw = outer(phase)
-    if has_values(raw) and not bool(v.everything(absolute(raw) <= 1e-2, None, False)):
+    # a NaN says nothing about the loss: vectors of a matrix that is not finite are NaN
+    if has_values(raw) and bool(v.anything(absolute(raw) > 1e-2, None, False)):
         raise RuntimeError(
             f"{rule}: The {whose} in the complex case are specified up to multiplication by "
             f"e^{{i phi}}. The specified loss function depends on this {which}."
@@ -341,7 +348,7 @@ class Svd(Op):
         u, w = right
         m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
         of_u, of_v = mh(u) @ gu, mh(w) @ gv
-        apart = gaps(s * s)
+        apart = square_gaps(s)
         inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * columns(s)
         inside = inside + rows(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
         if is_complex(u):
@@ -361,7 +368,7 @@ class Svd(Op):
         u, w = self.narrowed(*y)
         m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
         inside = mh(u) @ t @ w
-        apart = gaps(s * s)
+        apart = square_gaps(s)
         a, b = inside * columns(s), rows(s) * inside
         moved = diagonal_of(inside)
         of_u = quotient(off_diagonal(a + mh(a)), apart)
