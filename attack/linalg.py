@@ -137,6 +137,7 @@ ALIASES = (
     "qr", "slogdet", "svd", "triangular_solve", "chain_matmul",
 )  # fmt: skip
 _LOOSE = ("cholesky", "eigh", "eigvalsh", "svd", "lstsq", "pinv", "matrix_rank", "norm", "cond")
+_ERRORS = ("torch._C._LinAlgError", "builtins.RuntimeError", "builtins.NotImplementedError")
 _DTYPES = ("float32", "float64", "complex64", "complex128")
 _VIEWS = ("x", "x", "x.mT.contiguous().mT", "x.clone()[..., :, :]", "x[None].expand(2, *x.shape)")
 _POISON = (
@@ -228,10 +229,16 @@ def _call(code: str, kind: str, rng: np.random.Generator) -> tuple[dict[str, Any
         m, n = int(rng.integers(1, 6)), int(rng.integers(1, 6))
     if kind == "T":
         m, n = max(m, 1), max(n, 1)
-    batch = () if kind == "W" else ((), (), (2,), (2, 1), (0,))[rng.choice(5, p=[0.45, 0.2, 0.2, 0.13, 0.02])]
+    batch = (
+        ()
+        if kind == "W"
+        else ((), (), (2,), (2, 1), (0,))[rng.choice(5, p=[0.45, 0.2, 0.2, 0.13, 0.02])]
+    )
     is_complex = dtype.startswith("c")
     a = _drawn(rng, (*batch, m, n), is_complex)
-    b = rng.standard_normal((*batch, m, 2)) + (1j * rng.standard_normal((*batch, m, 2)) if is_complex else 0)
+    b = rng.standard_normal((*batch, m, 2)) + (
+        1j * rng.standard_normal((*batch, m, 2)) if is_complex else 0
+    )
     narrow = dtype in ("float32", "complex64")
     target = b if rng.random() < 0.15 and "b" in code.split("(", 1)[1] else a
     if a.size and rng.random() < 0.95:
@@ -243,7 +250,8 @@ def _call(code: str, kind: str, rng: np.random.Generator) -> tuple[dict[str, Any
         if how < 0.15:
             first[...] = value
         elif how < 0.25:
-            first *= value
+            with np.errstate(all="ignore"):
+                first *= value
         else:
             for _ in range(int(rng.integers(1, 4))):
                 first[rng.integers(first.shape[0]), rng.integers(first.shape[1])] = value
@@ -252,16 +260,105 @@ def _call(code: str, kind: str, rng: np.random.Generator) -> tuple[dict[str, Any
     if "expand" in view:
         views["b"] = view
     call = {"code": "torch." + code, "arrays": {"a": a, "b": b}, "views": views, "dtype": dtype}
-    call["backward"] = bool(rng.random() < 0.3) and not code.startswith("geqrf")
+    chance = rng.random()
+    call["backward"] = chance < 0.25
+    if chance > 0.9 and batch == (2,):
+        call["code"] = f"torch.func.vmap(lambda a, b: torch.{code})(a, b)"
     return call, batch == (2,)
 
 
-def _tame(call: dict[str, Any]) -> bool:
-    """Whether all the numbers are such that what is computed from them is finite."""
+# --- what came of them ----------------------------------------------------------------------------
+def _unlike(call: dict[str, Any]) -> bool:
+    """Whether a call may end in an error with one library and not with the other.
+
+    With numbers near the ends of the range that is a matter of the order of operations, and of
+    whether the processor takes the smallest for zero; for functions of `_LOOSE`, with any.
+    """
     narrow = call["dtype"] in ("float32", "complex64")
-    for x in call["arrays"].values():
-        with np.errstate(all="ignore"):
-            size = np.abs(x)
-        if not np.all(np.isfinite(size)) or np.any(size > (1e3 if narrow else 1e6)):
-            return False
-    return True
+    sizes = np.concatenate([np.abs(x).reshape(-1) for x in call["arrays"].values()])
+    low, high = (1e-20, 1e15) if narrow else (1e-150, 1e100)
+    ends = np.isfinite(sizes) & (sizes != 0) & ((sizes > high) | (sizes < low))
+    return bool(ends.any()) or any(name in call["code"] for name in _LOOSE)
+
+
+def _poisoned(call: dict[str, Any]) -> bool:
+    """Whether something not finite must come of it: of NaN, and of infinities where they are real;
+    complex ones may be multiplied in ways that make NaN of them, or not."""
+    arrays = list(call["arrays"].values())
+    if any(np.isnan(x).any() for x in arrays):
+        return True
+    return call["dtype"].startswith("f") and any(np.isinf(x).any() for x in arrays)
+
+
+def _steps(y: Any, strides: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides that mean something."""
+    return None if 0 in y.shape else tuple(s for n, s in zip(y.shape, strides) if n != 1)
+
+
+def _differ(call: dict[str, Any], mine: Any, theirs: Any, split: bool) -> str | None:
+    """How a result differs from PyTorch's, where it may not."""
+    function = call["code"].split("(")[0].rsplit(".", 1)[-1]
+    if mine["error"] or theirs["error"]:
+        kinds = [told["error"][0] if told["error"] else "no error" for told in (mine, theirs)]
+        if kinds[0] == kinds[1] or _unlike(call):
+            return None
+        return f"{kinds[0]}, and PyTorch {kinds[1]}"
+    if len(mine["values"]) != len(theirs["values"]):
+        return "another number of results"
+    for at, (x, y) in enumerate(zip(mine["values"], theirs["values"])):
+        if (x.shape, x.dtype) != (y.shape, y.dtype):
+            if function == "lstsq" and at == 1:
+                continue  # residuals are told where the rank is full, which is a matter of rounding
+            return f"result {at} is {x.dtype}{x.shape}, and PyTorch's {y.dtype}{y.shape}"
+        if _steps(x, mine["strides"][at]) != _steps(y, theirs["strides"][at]):
+            return f"strides {mine['strides'][at]}, and PyTorch's {theirs['strides'][at]}"
+        if x.size and np.isfinite(x).all() and not np.isfinite(y).all() and _poisoned(call):
+            return f"result {at} is all finite, and PyTorch's is not"
+        if split and x.ndim and len(x) == 2 and not _alike(x[1], y[1], function, call):
+            return f"result {at} has the numbers {x[1]}, and PyTorch's {y[1]}"
+    return None
+
+
+def _alike(x: Any, y: Any, function: str, call: dict[str, Any]) -> bool:
+    """Whether numbers agree: their sizes, for vectors may be turned."""
+    m, n = call["arrays"]["a"].shape[-2:]
+    if function in ("eig", "eigvals") or (function == "svd" and m != n):
+        return True  # in any order; and the vectors of nothing are free
+    x, y = np.abs(x).astype(float), np.abs(y).astype(float)
+    if not np.array_equal(np.isfinite(x), np.isfinite(y)):
+        return False
+    fit = np.isfinite(x)
+    scale = 1 + (y[fit].max() if y[fit].size else 0)
+    gap = 3e-2 if call["dtype"] in ("float32", "complex64") else 1e-5
+    return bool(np.all(np.abs(x[fit] - y[fit]) <= gap * scale))
+
+
+def _judged(call: dict[str, Any], mine: Any, theirs: Any, split: bool) -> str | None:
+    if mine is None:
+        return "did not return"
+    error = mine["error"]
+    if error and error[0] not in _ERRORS and (theirs is None or theirs["error"] is None):
+        return f"raised {error[0]}: {error[1]}"
+    if theirs is None or call["backward"] or "vmap" in call["code"]:
+        return None
+    return _differ(call, mine, theirs, split)
+
+
+def attempts(seed: int, torch: Any) -> Iterator[str | None]:
+    """Every call of the table again and again, each time on other numbers."""
+    calls = [(code, kind) for kind, codes in CALLS.items() for code in codes]
+    random.Random(seed).shuffle(calls)
+    workers = [Worker(name) for name in ("rushlight", "torch") if name == "rushlight" or torch]
+    for worker in workers:
+        worker.start()
+    rng = np.random.default_rng(seed)
+    try:
+        while True:
+            for code, kind in calls:
+                call, split = _call(code, kind, rng)
+                told = [worker.ask(call) for worker in workers]
+                broke = _judged(call, told[0], told[1] if torch else None, split)
+                yield None if broke is None else f"seed {seed}: {broke}\n    {call}"
+    finally:
+        for worker in workers:
+            worker.stop()

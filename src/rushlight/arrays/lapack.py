@@ -226,6 +226,20 @@ def _unfolded(flat: Array, x: Array) -> Array:
     return _turned(_turned(flat).reshape(*x.shape[:-2], flat.shape[-1], flat.shape[-2]))
 
 
+def _singular(x: Array) -> Array:
+    """`info` of a batch that is known to hold matrices without inverse. Where no pivot is zero but
+    one is so small that not every LAPACK tells it from zero, that counts as the last."""
+    info = lu(x)[3]
+    told = info.reshape(-1)
+    for i, one in enumerate(_each(x)):
+        if told[i] == 0:
+            try:
+                np.linalg.inv(one)
+            except np.linalg.LinAlgError:
+                told[i] = len(one)
+    return info
+
+
 @word
 @_on_host
 def inv(x: Array) -> tuple[Array, Array]:
@@ -239,7 +253,7 @@ def inv(x: Array) -> tuple[Array, Array]:
     try:
         return _columns(np.linalg.inv(x)), _fine(x)
     except np.linalg.LinAlgError:
-        info = lu(x)[3]
+        info = _singular(x)
     found = _columns(np.linalg.inv(_replaced(x, info != 0, np.eye(x.shape[-1]))))
     found[info != 0] = np.inf
     return found, info
@@ -259,7 +273,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     try:
         return _columns(np.linalg.solve(a, b)), np.zeros(batch, _INFO)
     except np.linalg.LinAlgError:
-        info = lu(a)[3]
+        info = _singular(a)
     found = _columns(np.linalg.solve(_replaced(a, info != 0, np.eye(a.shape[-1])), b))
     info = np.broadcast_to(info, batch).copy()
     found[info != 0] = np.inf
