@@ -173,6 +173,24 @@ def _lu_of(x: Array) -> tuple[Array, Array, int]:
     return y, pivots, info
 
 
+def _solution_of(a: Array, b: Array) -> tuple[Array, int]:
+    """The matrix x with a @ x = b, and `info`, of one `a`. A NaN spoils all of it."""
+    if np.isnan(a).any():
+        return np.full_like(b, np.nan), 0
+    both, pivots, info = _lu_of(a)
+    if info:
+        return np.full_like(b, np.inf), info
+    x = b.copy()
+    for j, k in enumerate(pivots):
+        x[[j, k]] = x[[k, j]]
+    for j in range(len(x)):
+        x[j + 1 :] -= np.outer(both[j + 1 :, j], x[j])
+    for j in reversed(range(len(x))):
+        x[j] /= both[j, j]
+        x[:j] -= np.outer(both[:j, j], x[j])
+    return x, 0
+
+
 def _diagonals(x: Array, bad: Array) -> tuple[Array, Array]:
     """Of the `bad` members of a batch: the diagonals of U, and the sign of their exchanges."""
     rows, signs = [], []
@@ -245,11 +263,7 @@ def _singular(x: Array) -> Array:
 def inv(x: Array) -> tuple[Array, Array]:
     """The inverse, and `info`: which pivot is zero. A matrix without inverse gives infinities."""
     if not _finite(x):
-        lost = _some(np.isnan(x))
-        if lost.any():
-            found, info = inv(_replaced(x, lost, np.eye(x.shape[-1])))
-            found[lost] = np.nan
-            return found, info
+        return _unfit_solve(x, np.eye(x.shape[-1], dtype=x.dtype))
     try:
         return _columns(np.linalg.inv(x)), _fine(x)
     except np.linalg.LinAlgError:
@@ -265,11 +279,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     """The matrix x with a @ x = b, and `info` as of `inv`. Batches broadcast."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not _finite(a):
-        lost = _some(np.isnan(a))
-        if lost.any():
-            found, info = solve(_replaced(a, lost, np.eye(a.shape[-1])), b)
-            found[np.broadcast_to(lost, batch)] = np.nan
-            return found, info
+        return _unfit_solve(a, b)
     try:
         return _columns(np.linalg.solve(a, b)), np.zeros(batch, _INFO)
     except np.linalg.LinAlgError:
@@ -278,6 +288,18 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     info = np.broadcast_to(info, batch).copy()
     found[info != 0] = np.inf
     return found, info
+
+
+def _unfit_solve(a: Array, b: Array) -> tuple[Array, Array]:
+    bad = _some(~np.isfinite(a))
+    found, info = solve(_replaced(a, bad, np.eye(a.shape[-1])), b)
+    batch = info.shape
+    lefts = _each(np.broadcast_to(a, (*batch, *a.shape[-2:])))
+    rights = _each(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    flat, told = _each(found), info.reshape(-1)
+    for i in np.flatnonzero(np.broadcast_to(bad, batch)):
+        flat[i], told[i] = _solution_of(lefts[i], rights[i])
+    return _unfolded(flat, found), info
 
 
 @word
@@ -321,8 +343,10 @@ def slogdet(x: Array) -> tuple[Array, Array]:
     bad = _some(~np.isfinite(x))
     sign, log = (np.asarray(y) for y in np.linalg.slogdet(_replaced(x, bad)))
     rows, signs = _diagonals(x, bad)
-    # a NaN has the sign 0, as in PyTorch
-    sign[bad] = np.where(np.isnan(rows), 0, np.sign(rows)).prod(-1) * signs
+    each = np.sign(rows)
+    if each.dtype.kind == "f":
+        each = np.where(np.isnan(rows), 0, each)  # as in PyTorch
+    sign[bad] = each.prod(-1) * signs
     log[bad] = np.log(np.abs(rows)).sum(-1)
     return sign, log
 
