@@ -258,10 +258,16 @@ def test_the_inverse_from_a_factor_that_is_singular() -> None:
         torch.cholesky_inverse(torch.stack([torch.eye(2), torch.zeros(2, 2)]))
 
 
-def test_a_pivot_too_small_for_some_lapacks() -> None:
-    x = torch.tensor([[[1e-45, 0.0], [0.0, 1.0]], [[2.0, 0.0], [0.0, 0.0]]])
+@pytest.mark.parametrize("value", [1e-40, 3e38])
+def test_singular_matrices_at_the_ends_of_the_range(value: float) -> None:
+    x = torch.stack([torch.eye(2), torch.full((2, 2), value)])
     inverse, info = torch.linalg.inv_ex(x)
-    assert info[1].item() == 2 and inverse[1].isinf().all()
+    assert info.tolist() == [0, 2]
+    same(inverse[0], np.eye(2))
+    with pytest.raises(torch.linalg.LinAlgError, match=r"^linalg.inv: \(Batch element 1\): The"):
+        torch.linalg.inv(x)
+    with pytest.raises(torch.linalg.LinAlgError, match="^torch.linalg.solve: The solver failed"):
+        torch.linalg.solve(x[1], torch.ones(2))
 
 
 # --- least squares --------------------------------------------------------------------------------

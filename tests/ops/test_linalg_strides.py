@@ -185,6 +185,12 @@ def test_broadcast_vectors() -> None:
     assert (solution.shape, solution.stride()) == ((2, 2), (4, 1))
 
 
+def test_products_of_vectors() -> None:
+    x = torch.tensor(drawn((2, 3, 3))).mT
+    assert torch.linalg.cross(x, x).stride() == (9, 3, 1)
+    assert torch.linalg.cross(x, x, dim=1).stride() == (9, 3, 1)
+
+
 def test_strides_live() -> None:
     theirs = pytest.importorskip("torch")
     for code, kind in KINDS.items():

@@ -102,9 +102,9 @@ def _columns(x: Array) -> Array:
     return _turned(np.ascontiguousarray(_turned(x)))
 
 
-def _room(batch: tuple[int, ...], m: int, n: int, dtype: Any) -> Array:
-    """Memory for matrices of `m` rows and `n` columns; see Note [Columns]."""
-    return _turned(np.empty((*batch, n, m), dtype))
+def _room(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory for matrices; see Note [Columns]."""
+    return _turned(np.empty((*shape[:-2], shape[-1], shape[-2]), dtype))
 
 
 # --- numbers that are not finite ------------------------------------------------------------------
@@ -215,7 +215,7 @@ def cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
         found, info = _turned(np.linalg.cholesky(_turned(x), upper=not upper)), _fine(x)
     except np.linalg.LinAlgError:
         potrf = _lapack("potrf", x)
-        flat, told = _room((math.prod(x.shape[:-2]),), *x.shape[-2:], x.dtype), []
+        flat, told = _room((math.prod(x.shape[:-2]), *x.shape[-2:]), x.dtype), []
         for i, one in enumerate(_each(x)):
             flat[i], failed = potrf(one, lower=not upper, clean=1)
             told.append(failed)
@@ -308,7 +308,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     """The matrix x with a @ x = b, of which one triangle of `a` is read (not its diagonal, which is
     1, if `unit`). A zero on the diagonal gives infinities. Batches broadcast."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = _room((math.prod(batch),), *b.shape[-2:], b.dtype)
+    out = _room((math.prod(batch), *b.shape[-2:]), b.dtype)
     if out.size == 0:
         return out.reshape(*batch, *b.shape[-2:])
     (trsm,) = importlib.import_module("scipy.linalg.blas").get_blas_funcs(("trsm",), (a, b))
@@ -385,7 +385,9 @@ def _unfit_eigh(x: Array, lower: bool) -> tuple[Array, Array]:
     refused = _some(np.isnan(read) | (np.isinf(read) & ~np.eye(n, dtype=bool)))
     if n > 2 and refused.any():
         raise Unfit(refused)
-    return _set_aside(read, _some(~np.isfinite(read)), lambda good: eigh(good, lower))  # type: ignore[no-any-return]
+    bad = _some(~np.isfinite(read))
+    found: tuple[Array, Array] = _set_aside(read, bad, lambda good: eigh(good, lower))
+    return found
 
 
 @word
@@ -413,7 +415,8 @@ def svd(x: Array, full: bool) -> tuple[Array, Array, Array]:
         refused = _some(np.isnan(x))
         if refused.any():
             raise Unfit(refused)
-        return _set_aside(x, _some(np.isinf(x)), lambda good: svd(good, full))  # type: ignore[no-any-return]
+        found: tuple[Array, ...] = _set_aside(x, _some(np.isinf(x)), lambda good: svd(good, full))
+        return found[0], found[1], found[2]
     u, s, vh = np.linalg.svd(x, full)
     return _columns(u), s, _columns(vh)
 
@@ -443,7 +446,7 @@ def lu(x: Array) -> tuple[Array, Array, Array, Array]:
     and `info`: which pivot is zero."""
     m, n = x.shape[-2:]
     batch = x.shape[:-2]
-    both = _room((math.prod(batch),), m, n, x.dtype)
+    both = _room((math.prod(batch), m, n), x.dtype)
     both[...] = _each(x)
     pivots = np.tile(np.arange(min(m, n), dtype=_INFO), (len(both), 1))
     info = np.zeros(len(both), _INFO)
@@ -487,27 +490,27 @@ def least_squares(a: Array, b: Array, rcond: float, strict: bool) -> tuple[Array
     """The shortest x that makes a @ x - b shortest, the rank of `a`, its singular values. Batches
     broadcast. NaN are refused, infinities of `a` too if `strict`; else they make x NaN."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    for which, x in enumerate((a, b)):
-        refused = _some(np.isnan(x) | np.isinf(x) if strict and which == 0 else np.isnan(x))
+    fit = _finite(a) and _finite(b)
+    for which, x in enumerate(() if fit else (a, b)):
+        refused = _some(~np.isfinite(x) if strict and which == 0 else np.isnan(x))
         if refused.any():
             raise Unfit(refused, which)
     lefts = _each(np.broadcast_to(a, (*batch, *a.shape[-2:])))
     rights = _each(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     # the right side and the solution share their memory in LAPACK, so that the columns are as long
     # as the longer of the two
-    room = _room((len(lefts),), max(a.shape[-2:]), b.shape[-1], b.dtype)
+    room = _room((len(lefts), max(a.shape[-2:]), b.shape[-1]), b.dtype)
     ranks = np.zeros(len(lefts), np.int64)
     values = np.zeros((len(lefts), min(a.shape[-2:])), a.real.dtype)
     for i in range(len(lefts)):
-        found = room[i, : a.shape[-1]]
-        if not np.isfinite(lefts[i]).all():
-            found[...] = values[i] = np.nan
-            continue
-        fit = np.isfinite(rights[i]).all()
-        right = rights[i] if fit else np.zeros_like(rights[i])
-        found[...], _, ranks[i], values[i] = np.linalg.lstsq(lefts[i], right, rcond)
-        if not fit:
+        left, right, found = lefts[i], rights[i], room[i, : a.shape[-1]]
+        if fit or (np.isfinite(left).all() and np.isfinite(right).all()):
+            found[...], _, ranks[i], values[i] = np.linalg.lstsq(left, right, rcond)
+        elif np.isfinite(left).all():
+            _, _, ranks[i], values[i] = np.linalg.lstsq(left, np.zeros_like(right), rcond)
             found[...] = np.nan
+        else:
+            found[...] = values[i] = np.nan
     room = _turned(_turned(room).reshape(*batch, room.shape[-1], room.shape[-2]))
     return (
         room[..., : a.shape[-1], :],

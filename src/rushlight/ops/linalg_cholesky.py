@@ -6,6 +6,8 @@ from typing import Any
 
 from rushlight import return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import triangle
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
@@ -292,8 +294,9 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
 
 
 def _sure_inverse(what: CholeskyInverse, factor: Any) -> Any:
-    missing = (factor.detach().diagonal(0, -2, -1) == 0).int()
-    if missing.array.shape[-1]:
+    raw = v.diagonal(bottom(factor.array), 0, -2, -1)
+    if has_values(raw) and bool(v.anything(raw == 0, None, False)):
         # which number of the diagonal is the first zero, from 1
+        missing = (factor.detach().diagonal(0, -2, -1) == 0).int()
         check_info("cholesky_inverse", missing.amax(-1) * (missing.argmax(-1) + 1), "inv")
     return apply(what, factor)

@@ -13,10 +13,10 @@ from rushlight import dtypes
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.vocabulary import (
     contiguous,
-    copy,
     diagonal,
     equal,
     iota,
+    laid_out,
     logical_and,
     solve_triangular,
     swap,
@@ -62,8 +62,7 @@ def mh(x: Any) -> Any:
 def by_columns(x: Any, fresh: bool = False) -> Any:
     """A matrix with its columns one after another in memory, as LAPACK leaves what it computes;
     copied only if it is not, unless a `fresh` one is wanted."""
-    turned = contiguous(mt(x))
-    return mt(copy(turned) if fresh else turned)
+    return mt(laid_out(mt(x), None) if fresh else contiguous(mt(x)))
 
 
 def hermitian(x: Any) -> Any:
