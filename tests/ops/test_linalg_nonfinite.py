@@ -328,3 +328,28 @@ def test_as_pytorch_has_it(worker: Worker, name: str) -> None:
                     assert found[0] == found[1]
                 else:
                     np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+
+
+# --- dtypes that LAPACK does not know -------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: torch.linalg.svdvals(x.half()), "\"linalg_svd_cpu\" not implemented for 'Half'"),
+        (lambda x: torch.linalg.cholesky(x.bfloat16()),
+         "\"cholesky_cpu\" not implemented for 'BFloat16'"),
+        (lambda x: torch.linalg.solve(x.half(), x.half()), "\"lu_cpu\" not implemented for 'Half'"),
+        (lambda x: torch.det(x.half()), "\"lu_cpu\" not implemented for 'Half'"),
+        (lambda x: torch.linalg.cross(x.bool(), x.bool()), "\"cross\" not implemented for 'Bool'"),
+    ],
+)  # fmt: skip
+def test_refused_dtypes(call: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(NotImplementedError) as caught:
+        call(torch.eye(3))
+    assert str(caught.value) == text
+
+
+def test_norms_of_low_precision() -> None:
+    text = "^linalg.matrix_norm: Low precision dtypes not supported. Got Half"
+    with pytest.raises(RuntimeError, match=text):
+        torch.linalg.matrix_norm(torch.eye(2).half(), 2)
+    assert torch.linalg.matrix_norm(torch.eye(2).half(), 2, dtype=torch.float32).item() == 1

@@ -106,7 +106,9 @@ def _cholesky(x: Any, upper: bool) -> Any:
 def _factor(A: Any, upper: bool, op: Any, function: str) -> Any:
     """The factor, and `info`."""
     check_square(A.array, function)
-    floating(A.array, function)
+    if op is Cholesky:
+        lapack_only(A.array, "cholesky_cpu")
+    floating(A.array, function, "cholesky_cpu")
     return apply(op(bool(upper)), A)
 
 

@@ -51,6 +51,7 @@ def _matrix_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         A = A.to(dtype)
     if ord == "nuc" or abs(ord) == 2:
+        floating(A.array, "linalg.matrix_norm")
         return _spectral(A, ord, first, second, keepdim)
     if abs(ord) == math.inf:
         first, second = second, first

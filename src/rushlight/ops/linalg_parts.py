@@ -193,8 +193,9 @@ def check_square(array: Any, function: str, name: str = "A") -> None:
         )
 
 
-def floating(array: Any, function: str) -> None:
-    """Refuse integers, and floats that LAPACK has no routines for."""
+def floating(array: Any, function: str, kernel: str = "") -> None:
+    """Refuse integers, and floats that LAPACK has no routines for: in the name of the kernel, where
+    PyTorch looks at them no earlier."""
     dtype = dtypes.of(array.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
@@ -202,6 +203,8 @@ def floating(array: Any, function: str) -> None:
             f"Got {dtype.scalar_type}"
         )
     if dtype.itemsize < (8 if dtype.is_complex else 4):
+        if kernel:
+            raise not_implemented(kernel, array.dtype)
         raise RuntimeError(
             f"{function}: Low precision dtypes not supported. Got {dtype.scalar_type}"
         )

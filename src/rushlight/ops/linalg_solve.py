@@ -195,7 +195,7 @@ def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
             "instead"
         )
     check_square(a, "linalg.solve")
-    floating(a, "linalg.solve")
+    floating(a, "linalg.solve", "lu_cpu")
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape)
     check_sides(a, window(b, (..., None)) if vector else b, left, "linalg.solve")
     return apply(Solve(bool(left), vector), A, B)

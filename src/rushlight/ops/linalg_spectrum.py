@@ -407,7 +407,7 @@ def _svd(x: Any, full: bool) -> Any:
 
 def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
     matrices(A.array, "linalg.svd")
-    floating(A.array, "linalg.svd")
+    floating(A.array, "linalg.svd", "linalg_svd_cpu")
     if driver is not None:
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
