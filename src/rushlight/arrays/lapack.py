@@ -7,6 +7,17 @@ factor, `info` says so (LAPACK's number, counting from 1; 0 is success) and ops 
 Note [On the host]
     SciPy's LAPACK takes NumPy's arrays. Arrays on other devices are brought to the host and the
     results are taken back: right, if not quick.
+
+Note [Numbers that are not finite]
+    What iterates (singular values, eigenvalues) may do so for ever on infinities, deep inside
+    LAPACK, where no signal is heard. So such matrices never get there: one of a batch is set aside
+    and its results are NaN, or the word raises `Unfit` where PyTorch does. What eliminates (LU,
+    Cholesky) ends, but LAPACK's fast kernels leave out steps when a pivot is not finite, and finite
+    numbers come out that mean nothing: such matrices are eliminated here, column by column.
+
+Note [Columns]
+    Matrices come out as LAPACK and PyTorch keep them, column after column, whatever the order of
+    the input; batches of them in row order.
 """
 
 from __future__ import annotations
@@ -23,13 +34,22 @@ from rushlight.arrays.host import from_host, to_host
 from rushlight.arrays.kinds import word
 
 __all__ = [
-    "cholesky", "cofactors", "det", "eig", "eigh", "fourier", "householder_qr", "inv",
+    "Unfit", "cholesky", "cofactors", "det", "eig", "eigh", "fourier", "householder_qr", "inv",
     "least_squares", "lu", "pinv", "qr", "row_order", "slogdet", "solve", "solve_triangular", "svd",
 ]  # fmt: skip
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
 _INFO: Final = np.int32
+
+
+class Unfit(np.linalg.LinAlgError):
+    """A matrix that is not finite, where PyTorch refuses one: which of a batch, of which input."""
+
+    def __init__(self, bad: Array, which: int = 0) -> None:
+        super().__init__("the matrix contains numbers that are not finite")
+        self.member = int(bad.reshape(-1).argmax())
+        self.which = which
 
 
 def _on_host(fn: F) -> F:
@@ -42,10 +62,17 @@ def _on_host(fn: F) -> F:
         args = tuple(to_host(a) if hasattr(a, "get") else a for a in args)
         found = fn(to_host(x), *args)
         if isinstance(found, tuple):
-            return tuple(from_host(np.asarray(y), x) for y in found)
-        return from_host(np.asarray(found), x)
+            return tuple(_sent(np.asarray(y), x) for y in found)
+        return _sent(np.asarray(found), x)
 
     return call  # type: ignore[return-value]  # the same function
+
+
+def _sent(y: Array, like: Array) -> Array:
+    """A result on the device of `like`, in the order it has: batches of columns would lose it."""
+    if y.ndim > 2 and not y.flags.c_contiguous:
+        return _turned(from_host(_turned(y), like))
+    return from_host(y, like)
 
 
 def _lapack(name: str, x: Array) -> Any:
@@ -63,37 +90,187 @@ def _each(x: Array) -> Array:
     return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
 
 
+def _turned(x: Array) -> Array:
+    """Matrices, transposed."""
+    return x.swapaxes(-1, -2)
+
+
+def _columns(x: Array) -> Array:
+    """See Note [Columns]; copied only if need be."""
+    if x.ndim == 2:
+        return np.asfortranarray(x)
+    return _turned(np.ascontiguousarray(_turned(x)))
+
+
+def _room(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory for matrices; see Note [Columns]."""
+    return _turned(np.empty((*shape[:-2], shape[-1], shape[-2]), dtype))
+
+
+# --- numbers that are not finite ------------------------------------------------------------------
+def _finite(x: Array) -> bool:
+    """Whether all numbers are finite. The sum of squares says it fastest, unless it overflows."""
+    return math.isfinite(np.vdot(x, x).real) or bool(np.isfinite(x).all())
+
+
+def _some(bad: Array) -> Array:
+    """In which matrices of a batch something is `bad`."""
+    return np.asarray(bad.any((-2, -1)))
+
+
+def _replaced(x: Array, bad: Array, value: Any = 0) -> Array:
+    """Matrices with a harmless one in place of each that is `bad`."""
+    return np.where(bad[..., None, None], value, x).astype(x.dtype, copy=False)
+
+
+def _set_aside(x: Array, bad: Array, compute: Callable[[Array], tuple[Array, ...]]) -> Any:
+    """The results of a batch, NaN for its `bad` members."""
+    found = compute(_replaced(x, bad))
+    for y in found:
+        y[bad] = np.nan
+    return found
+
+
+def _read(x: Array, lower: bool) -> Array:
+    """The triangle of a Hermitian matrix that is read; its diagonal is real."""
+    kept = np.tril(x) if lower else np.triu(x)
+    if kept.dtype.kind == "c":
+        at = np.arange(x.shape[-1])
+        kept.imag[..., at, at] = 0
+    return kept
+
+
+def _cholesky_of(x: Array) -> tuple[Array, int]:
+    """Cholesky's lower factor of one matrix, of which the lower triangle is read, and `info`."""
+    y = np.tril(x)
+    for j in range(len(y)):
+        row = y[j, :j]
+        pivot = (y[j, j] - row @ row.conj()).real
+        y[j, j] = pivot
+        if not pivot > 0:
+            return y, j + 1
+        y[j, j] = np.sqrt(pivot)
+        y[j + 1 :, j] = (y[j + 1 :, j] - y[j + 1 :, :j] @ row.conj()) / y[j, j]
+    return y, 0
+
+
+def _lu_of(x: Array) -> tuple[Array, Array, int]:
+    """Both triangles of one matrix, the exchanges of rows (from 0), and `info`. A NaN is chosen as
+    a pivot only where it stands already, as LAPACK has it."""
+    y = x.copy()
+    k = min(y.shape)
+    pivots, info = np.arange(k, dtype=_INFO), 0
+    for j in range(k):
+        size = np.abs(y[j:, j])
+        if not np.isnan(size[0]):
+            pivots[j] = j + np.where(np.isnan(size), -1, size).argmax()
+        y[[j, pivots[j]]] = y[[pivots[j], j]]
+        if y[j, j] == 0:
+            info = info or j + 1
+        else:
+            y[j + 1 :, j] /= y[j, j]
+        y[j + 1 :, j + 1 :] -= np.outer(y[j + 1 :, j], y[j, j + 1 :])
+    return y, pivots, info
+
+
+def _solution_of(a: Array, b: Array) -> tuple[Array, int]:
+    """The matrix x with a @ x = b, and `info`, of one `a`. A NaN spoils all of it."""
+    if np.isnan(a).any():
+        return np.full_like(b, np.nan), 0
+    both, pivots, info = _lu_of(a)
+    if info:
+        return np.full_like(b, np.inf), info
+    x = b.copy()
+    for j, k in enumerate(pivots):
+        x[[j, k]] = x[[k, j]]
+    for j in range(len(x)):
+        x[j + 1 :] -= np.outer(both[j + 1 :, j], x[j])
+    for j in reversed(range(len(x))):
+        x[j] /= both[j, j]
+        x[:j] -= np.outer(both[:j, j], x[j])
+    return x, 0
+
+
+def _diagonals(x: Array, bad: Array) -> tuple[Array, Array]:
+    """Of the `bad` members of a batch: the diagonals of U, and the sign of their exchanges."""
+    rows, signs = [], []
+    for one in x[bad]:
+        # PyTorch eliminates the transpose of a real matrix, which it need not copy
+        both, pivots, _ = _lu_of(one.T if x.dtype.kind == "f" else one)
+        rows.append(np.diagonal(both))
+        signs.append((-1.0) ** int((pivots != np.arange(len(pivots))).sum()))
+    return np.asarray(rows), np.asarray(signs, x.real.dtype)
+
+
+# --- systems --------------------------------------------------------------------------------------
 @word
 @_on_host
 def cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
     """The triangular factor, and `info`: the order of the first minor that is not positive. Only
     one triangle of `x` is read."""
+    if not _finite(x):
+        return _unfit_cholesky(x, upper)
     try:
-        found = np.linalg.cholesky(x, upper=upper)
+        # the other factor of the transpose is the same, in columns
+        found, info = _turned(np.linalg.cholesky(_turned(x), upper=not upper)), _fine(x)
     except np.linalg.LinAlgError:
         potrf = _lapack("potrf", x)
-    else:
-        lost = np.isnan(np.diagonal(found, 0, -2, -1))  # not every LAPACK looks for them
-        if not lost.any():
-            return found, _fine(x)
-        return found, np.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(_INFO)
-    found, info = np.empty_like(_each(x)), []
+        flat, told = _room((math.prod(x.shape[:-2]), *x.shape[-2:]), x.dtype), []
+        for i, one in enumerate(_each(x)):
+            flat[i], failed = potrf(one, lower=not upper, clean=1)
+            told.append(failed)
+        found, info = _unfolded(flat, x), np.asarray(told, _INFO).reshape(x.shape[:-2])
+    lost = np.isnan(np.diagonal(found, 0, -2, -1))  # not every LAPACK looks for them
+    if lost.any():
+        missed = (info == 0) & lost.any(-1)
+        info = np.where(missed, lost.argmax(-1) + 1, info).astype(_INFO)
+    return found, info
+
+
+def _unfit_cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
+    read = _read(x, not upper)
+    bad = _some(~np.isfinite(read))
+    found, info = cholesky(_replaced(read, bad, np.eye(x.shape[-1])), upper)
+    flat, told = _each(found), info.reshape(-1)
+    for i in np.flatnonzero(bad):
+        one = _each(read)[i]
+        factor, told[i] = _cholesky_of(one.conj().T if upper else one)
+        flat[i] = factor.conj().T if upper else factor
+    return _unfolded(flat, x), info
+
+
+def _unfolded(flat: Array, x: Array) -> Array:
+    """Matrices in columns, in one axis, as the batch that `x` is."""
+    return _turned(_turned(flat).reshape(*x.shape[:-2], flat.shape[-1], flat.shape[-2]))
+
+
+def _singular(x: Array) -> Array:
+    """`info` of a batch that is known to hold matrices without inverse. Where no pivot is zero but
+    one is so small that not every LAPACK tells it from zero, that counts as the last."""
+    info = lu(x)[3]
+    told = info.reshape(-1)
     for i, one in enumerate(_each(x)):
-        found[i], failed = potrf(one, lower=not upper, clean=1)
-        info.append(failed)
-    return found.reshape(x.shape), np.asarray(info, _INFO).reshape(x.shape[:-2])
+        if told[i] == 0:
+            try:
+                np.linalg.inv(one)
+            except np.linalg.LinAlgError:
+                told[i] = len(one)
+    return info
 
 
 @word
 @_on_host
 def inv(x: Array) -> tuple[Array, Array]:
     """The inverse, and `info`: which pivot is zero. A matrix without inverse gives infinities."""
+    if not _finite(x):
+        return _unfit_solve(x, np.eye(x.shape[-1], dtype=x.dtype))
     try:
-        return np.linalg.inv(x), _fine(x)
+        return _columns(np.linalg.inv(x)), _fine(x)
     except np.linalg.LinAlgError:
-        info = lu(x)[3]
-    good = np.where((info == 0)[..., None, None], x, np.eye(x.shape[-1], dtype=x.dtype))
-    return np.where((info == 0)[..., None, None], np.linalg.inv(good), np.inf).astype(x.dtype), info
+        info = _singular(x)
+    found = _columns(np.linalg.inv(_replaced(x, info != 0, np.eye(x.shape[-1]))))
+    found[info != 0] = np.inf
+    return found, info
 
 
 @word
@@ -101,13 +278,28 @@ def inv(x: Array) -> tuple[Array, Array]:
 def solve(a: Array, b: Array) -> tuple[Array, Array]:
     """The matrix x with a @ x = b, and `info` as of `inv`. Batches broadcast."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not _finite(a):
+        return _unfit_solve(a, b)
     try:
-        return np.linalg.solve(a, b), np.zeros(batch, _INFO)
+        return _columns(np.linalg.solve(a, b)), np.zeros(batch, _INFO)
     except np.linalg.LinAlgError:
-        info = lu(a)[3]
-    good = np.where((info == 0)[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype))
-    found = np.where((info == 0)[..., None, None], np.linalg.solve(good, b), np.inf)
-    return found.astype(a.dtype), np.broadcast_to(info, batch).copy()
+        info = _singular(a)
+    found = _columns(np.linalg.solve(_replaced(a, info != 0, np.eye(a.shape[-1])), b))
+    info = np.broadcast_to(info, batch).copy()
+    found[info != 0] = np.inf
+    return found, info
+
+
+def _unfit_solve(a: Array, b: Array) -> tuple[Array, Array]:
+    bad = _some(~np.isfinite(a))
+    found, info = solve(_replaced(a, bad, np.eye(a.shape[-1])), b)
+    batch = info.shape
+    lefts = _each(np.broadcast_to(a, (*batch, *a.shape[-2:])))
+    rights = _each(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    flat, told = _each(found), info.reshape(-1)
+    for i in np.flatnonzero(np.broadcast_to(bad, batch)):
+        flat[i], told[i] = _solution_of(lefts[i], rights[i])
+    return _unfolded(flat, found), info
 
 
 @word
@@ -116,38 +308,55 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     """The matrix x with a @ x = b, of which one triangle of `a` is read (not its diagonal, which is
     1, if `unit`). A zero on the diagonal gives infinities. Batches broadcast."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = np.empty((*batch, *b.shape[-2:]), b.dtype)
+    out = _room((math.prod(batch), *b.shape[-2:]), b.dtype)
     if out.size == 0:
-        return out
+        return out.reshape(*batch, *b.shape[-2:])
     (trsm,) = importlib.import_module("scipy.linalg.blas").get_blas_funcs(("trsm",), (a, b))
-    flat = _each(out)
     lefts = _each(np.broadcast_to(a, (*batch, *a.shape[-2:])))
-    rights = _each(np.broadcast_to(b, out.shape))
-    for i in range(len(flat)):
+    rights = _each(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    for i in range(len(out)):
         # transposed, rows are the columns that BLAS wants: nothing is copied
-        flat[i] = trsm(1, lefts[i].T, rights[i], lower=upper, trans_a=1, diag=unit)
-    return out
+        out[i] = trsm(1, lefts[i].T, rights[i], lower=upper, trans_a=1, diag=unit)
+    return _turned(_turned(out).reshape(*batch, *b.shape[:-3:-1]))
 
 
 @word
 @_on_host
 def det(x: Array) -> Array:
     """The determinant."""
-    return np.asarray(np.linalg.det(x))
+    if _finite(x):
+        return np.asarray(np.linalg.det(x))
+    bad = _some(~np.isfinite(x))
+    found = np.asarray(np.linalg.det(_replaced(x, bad)))
+    rows, signs = _diagonals(x, bad)
+    found[bad] = rows.prod(-1) * signs
+    return found
 
 
 @word
 @_on_host
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The determinant: its sign (complex: of magnitude 1) and the logarithm of its magnitude."""
-    sign, log = np.linalg.slogdet(x)
-    return np.asarray(sign), np.asarray(log)
+    if _finite(x):
+        sign, log = np.linalg.slogdet(x)
+        return np.asarray(sign), np.asarray(log)
+    bad = _some(~np.isfinite(x))
+    sign, log = (np.asarray(y) for y in np.linalg.slogdet(_replaced(x, bad)))
+    rows, signs = _diagonals(x, bad)
+    each = np.sign(rows)
+    if each.dtype.kind == "f":
+        each = np.where(np.isnan(rows), 0, each)  # as in PyTorch
+    sign[bad] = each.prod(-1) * signs
+    log[bad] = np.log(np.abs(rows)).sum(-1)
+    return sign, log
 
 
 @word
 @_on_host
 def cofactors(x: Array) -> Array:
     """The matrix of cofactors, which is det(x) · inv(x)ᵀ, for matrices without inverse too."""
+    if not _finite(x):
+        return _set_aside(x, _some(~np.isfinite(x)), lambda good: (cofactors(good),))[0]
     u, s, vh = np.linalg.svd(x)
     one = np.ones_like(s[..., :1])
     before = np.cumprod(np.concatenate([one, s[..., :-1]], -1), -1)[..., : s.shape[-1]]
@@ -157,37 +366,59 @@ def cofactors(x: Array) -> Array:
     return turn[..., None, None] * (u.conj() @ (others[..., None] * vh.conj()))
 
 
+# --- spectra --------------------------------------------------------------------------------------
 @word
 @_on_host
 def eigh(x: Array, lower: bool) -> tuple[Array, Array]:
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is
-    read. NaN where the matrix has them."""
-    try:
-        values, vectors = np.linalg.eigh(x, "L" if lower else "U")
-        return values, vectors
-    except np.linalg.LinAlgError:
-        values, vectors = np.full(x.shape[:-1], np.nan, x.real.dtype), np.full_like(x, np.nan)
-    if x.ndim > 2:
-        for i, one in enumerate(x):
-            values[i], vectors[i] = eigh(one, lower)
-    return values, vectors
+    read. Three rows and more must have no NaN, and infinities only on the diagonal."""
+    if not _finite(x):
+        return _unfit_eigh(x, lower)
+    values, vectors = np.linalg.eigh(x, "L" if lower else "U")
+    return values, _columns(vectors)
+
+
+def _unfit_eigh(x: Array, lower: bool) -> tuple[Array, Array]:
+    n, read = x.shape[-1], _read(x, lower)
+    if n == 1:
+        return read.real[..., 0].copy(), np.ones_like(read)
+    refused = _some(np.isnan(read) | (np.isinf(read) & ~np.eye(n, dtype=bool)))
+    if n > 2 and refused.any():
+        raise Unfit(refused)
+    bad = _some(~np.isfinite(read))
+    found: tuple[Array, Array] = _set_aside(read, bad, lambda good: eigh(good, lower))
+    return found
 
 
 @word
 @_on_host
 def eig(x: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of any square matrix; always complex."""
+    """Eigenvalues and eigenvectors of any square matrix; always complex. NaN where the matrix is
+    not finite."""
+    if not _finite(x):
+        lost = complex(np.nan, np.nan)
+        bad = _some(~np.isfinite(x))
+        values, vectors = eig(_replaced(x, bad))
+        values[bad], vectors[bad] = lost, lost
+        return values, vectors
     values, vectors = np.linalg.eig(x)
     wanted = np.result_type(x.dtype, np.complex64)
-    return values.astype(wanted), vectors.astype(wanted)
+    return values.astype(wanted), _columns(vectors).astype(wanted, copy=False)
 
 
 @word
 @_on_host
 def svd(x: Array, full: bool) -> tuple[Array, Array, Array]:
-    """Left singular vectors, singular values in falling order, right singular vectors as rows."""
+    """Left singular vectors, singular values in falling order, right singular vectors as rows. NaN
+    where the matrix is infinite; a NaN in it is refused."""
+    if not _finite(x):
+        refused = _some(np.isnan(x))
+        if refused.any():
+            raise Unfit(refused)
+        found: tuple[Array, ...] = _set_aside(x, _some(np.isinf(x)), lambda good: svd(good, full))
+        return found[0], found[1], found[2]
     u, s, vh = np.linalg.svd(x, full)
-    return u, s, vh
+    return _columns(u), s, _columns(vh)
 
 
 @word
@@ -195,9 +426,9 @@ def svd(x: Array, full: bool) -> tuple[Array, Array, Array]:
 def qr(x: Array, mode: str) -> tuple[Array, Array]:
     """Orthonormal columns and an upper triangle, "reduced" or "complete"; that alone ("r")."""
     if mode == "r":
-        return np.empty((0,), x.dtype), np.linalg.qr(x, "r")
+        return np.empty((0,), x.dtype), _columns(np.linalg.qr(x, "r"))
     q, r = np.linalg.qr(x, mode)  # type: ignore[call-overload]  # one of those words
-    return q, r
+    return _columns(q), _columns(r)
 
 
 @word
@@ -205,7 +436,7 @@ def qr(x: Array, mode: str) -> tuple[Array, Array]:
 def householder_qr(x: Array) -> tuple[Array, Array]:
     """The same decomposition in LAPACK's own form: triangle and reflectors in one, factors."""
     h, tau = np.linalg.qr(x, "raw")
-    return h.swapaxes(-1, -2).copy("C"), tau
+    return _columns(_turned(h)), tau
 
 
 @word
@@ -215,15 +446,19 @@ def lu(x: Array) -> tuple[Array, Array, Array, Array]:
     and `info`: which pivot is zero."""
     m, n = x.shape[-2:]
     batch = x.shape[:-2]
-    both = _each(x).copy("C")
+    both = _room((math.prod(batch), m, n), x.dtype)
+    both[...] = _each(x)
     pivots = np.tile(np.arange(min(m, n), dtype=_INFO), (len(both), 1))
     info = np.zeros(len(both), _INFO)
     if x.size:
-        getrf = _lapack("getrf", x)
+        getrf, fit = _lapack("getrf", x), _finite(x)
         for i, one in enumerate(both):
-            both[i], pivots[i], info[i] = getrf(one)
+            if fit or np.isfinite(one).all():
+                both[i], pivots[i], info[i] = getrf(one, overwrite_a=True)
+            else:
+                both[i], pivots[i], info[i] = _lu_of(one)
     pivots = (pivots + 1).reshape(*batch, min(m, n)).astype(_INFO)
-    return both.reshape(x.shape), pivots, row_order(pivots, m), info.reshape(batch)
+    return _unfolded(both, x), pivots, row_order(pivots, m), info.reshape(batch)
 
 
 @word
@@ -243,25 +478,42 @@ def row_order(pivots: Array, n: int) -> Array:
 @_on_host
 def pinv(x: Array) -> Array:
     """The pseudo-inverse; singular values below the largest times eps times the longer side are
-    taken for zero."""
+    taken for zero. NaN where the matrix is not finite."""
+    if not _finite(x):
+        return _set_aside(x, _some(~np.isfinite(x)), lambda good: (pinv(good),))[0]
     return np.linalg.pinv(x, max(x.shape[-2:]) * np.finfo(x.dtype).eps)
 
 
 @word
 @_on_host
-def least_squares(a: Array, b: Array, rcond: float) -> tuple[Array, Array, Array]:
-    """The shortest x that makes a @ x - b shortest, the rank of `a`, its singular values.
-    Batches broadcast."""
+def least_squares(a: Array, b: Array, rcond: float, strict: bool) -> tuple[Array, Array, Array]:
+    """The shortest x that makes a @ x - b shortest, the rank of `a`, its singular values. Batches
+    broadcast. NaN are refused, infinities of `a` too if `strict`; else they make x NaN."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    fit = _finite(a) and _finite(b)
+    for which, x in enumerate(() if fit else (a, b)):
+        refused = _some(~np.isfinite(x) if strict and which == 0 else np.isnan(x))
+        if refused.any():
+            raise Unfit(refused, which)
     lefts = _each(np.broadcast_to(a, (*batch, *a.shape[-2:])))
     rights = _each(np.broadcast_to(b, (*batch, *b.shape[-2:])))
-    found = np.zeros((len(lefts), a.shape[-1], b.shape[-1]), b.dtype)
+    # the right side and the solution share their memory in LAPACK, so that the columns are as long
+    # as the longer of the two
+    room = _room((len(lefts), max(a.shape[-2:]), b.shape[-1]), b.dtype)
     ranks = np.zeros(len(lefts), np.int64)
     values = np.zeros((len(lefts), min(a.shape[-2:])), a.real.dtype)
     for i in range(len(lefts)):
-        found[i], _, ranks[i], values[i] = np.linalg.lstsq(lefts[i], rights[i], rcond)
+        left, right, found = lefts[i], rights[i], room[i, : a.shape[-1]]
+        if fit or (np.isfinite(left).all() and np.isfinite(right).all()):
+            found[...], _, ranks[i], values[i] = np.linalg.lstsq(left, right, rcond)
+        elif np.isfinite(left).all():
+            _, _, ranks[i], values[i] = np.linalg.lstsq(left, np.zeros_like(right), rcond)
+            found[...] = np.nan
+        else:
+            found[...] = values[i] = np.nan
+    room = _turned(_turned(room).reshape(*batch, room.shape[-1], room.shape[-2]))
     return (
-        found.reshape(*batch, *found.shape[1:]),
+        room[..., : a.shape[-1], :],
         ranks.reshape(batch),
         values.reshape(*batch, values.shape[-1]),
     )

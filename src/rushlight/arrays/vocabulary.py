@@ -24,6 +24,7 @@ import numpy as np
 from rushlight.arrays.host import move
 from rushlight.arrays.kinds import word
 from rushlight.arrays.lapack import (
+    Unfit,
     cholesky,
     cofactors,
     det,
@@ -60,6 +61,7 @@ __all__ = [
     "SLOT",
     "Array",
     "Slot",
+    "Unfit",
     "absolute",
     "add",
     "anything",

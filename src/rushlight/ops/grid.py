@@ -19,6 +19,7 @@ from rushlight.core.record import apply
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.join import Join, cat, stack
+from rushlight.ops.reducing import not_implemented
 from rushlight.ops.run import put, result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, namespaces, op, public
@@ -322,7 +323,8 @@ class Cross(Bilinear):
 
     def forward(self, a: Any, b: Any) -> Any:
         d = (self.dim,)
-        return v.roll(a, (-1,), d) * v.roll(b, (-2,), d) - v.roll(a, (-2,), d) * v.roll(b, (-1,), d)
+        first, second = v.roll(a, (-1,), d) * v.roll(b, (-2,), d), v.roll(a, (-2,), d)
+        return v.contiguous(first - second * v.roll(b, (-1,), d))
 
     def left(self, g: Any, b: Any, shape: tuple[int, ...]) -> Any:
         return Cross(self.dim).forward(b, g)
@@ -339,6 +341,8 @@ class Cross(Bilinear):
 
 def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
     a, b = input.array.shape, other.array.shape
+    if input.array.dtype.kind == other.array.dtype.kind == "b":
+        raise not_implemented("cross", input.array.dtype)
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = one_dim(dim, len(a))

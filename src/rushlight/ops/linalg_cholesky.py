@@ -6,7 +6,10 @@ from typing import Any
 
 from rushlight import return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import triangle
+from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.contract import into
@@ -20,6 +23,7 @@ from rushlight.ops.linalg_parts import (
     lower,
     lower_solve,
     mh,
+    mt,
     named,
     on_subspace,
     outdated,
@@ -102,7 +106,9 @@ def _cholesky(x: Any, upper: bool) -> Any:
 def _factor(A: Any, upper: bool, op: Any, function: str) -> Any:
     """The factor, and `info`."""
     check_square(A.array, function)
-    floating(A.array, function)
+    if op is Cholesky:
+        lapack_only(A.array, "cholesky_cpu")
+    floating(A.array, function, "cholesky_cpu")
     return apply(op(bool(upper)), A)
 
 
@@ -254,9 +260,9 @@ class CholeskyInverse(Factored):
     def forward(self, factor: Any) -> Any:
         if self.upper:
             half, _ = v.inv(triangle(factor, 0, False))
-            return half @ mh(half)
+            return mt(conj(half) @ mt(half))  # transposed: in columns
         half, _ = v.inv(triangle(factor, 0, True))
-        return mh(half) @ half
+        return mt(mt(half) @ conj(half))
 
     def vjp(self, node: Node, g: Any, factor: Any, y: Any) -> Any:
         return (self.pulled(-(y @ g @ y), factor),)
@@ -286,4 +292,13 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
     check_square(array, "cholesky_inverse")
     lapack_only(array, "cholesky_inverse_out_cpu")
     what = CholeskyInverse(bool(upper))
-    return into("cholesky_inverse", (input,), out, lambda: apply(what, input))
+    return into("cholesky_inverse", (input,), out, lambda: _sure_inverse(what, input))
+
+
+def _sure_inverse(what: CholeskyInverse, factor: Any) -> Any:
+    raw = v.diagonal(bottom(factor.array), 0, -2, -1)
+    if has_values(raw) and bool(v.anything(raw == 0, None, False)):
+        # which number of the diagonal is the first zero, from 1
+        missing = (factor.detach().diagonal(0, -2, -1) == 0).int()
+        check_info("cholesky_inverse", missing.amax(-1) * (missing.argmax(-1) + 1), "inv")
+    return apply(what, factor)

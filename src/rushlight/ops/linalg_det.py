@@ -92,7 +92,7 @@ def _det(x: Any) -> Any:
 
 def _checked_det(A: Any) -> Any:
     check_square(A.array, "linalg.det")
-    floating(A.array, "linalg.det")
+    floating(A.array, "linalg.det", "lu_cpu")
     return apply(Det(), A)
 
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import full, greater, largest, maximum, real, total, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
@@ -64,7 +66,7 @@ class Pinv(Op):
         return mh(vh) @ (rows(inverse) * mh(u))
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.svd", xs[0]) if "SVD" in str(error) else error
+        return failed("linalg.eigh" if self.hermitian else "linalg.svd", error, xs[0])
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         return pinv_back(g, x, y), None, None
@@ -179,7 +181,7 @@ class Lstsq(Op):
 
     def forward(self, a: Any, b: Any) -> Any:
         b = self.wide(b)
-        x, rank, values = v.least_squares(a, b, self.rcond)
+        x, rank, values = v.least_squares(a, b, self.rcond, self.driver == "gelsd")
         nothing = full(values, (0,), 0, raw_dtype(values))
         residuals = nothing
         if self.tells(a):
@@ -187,6 +189,16 @@ class Lstsq(Op):
             residuals = total(gap * gap, (-2,), False)
         told = values if self.driver in ("gelsd", "gelss") else nothing
         return self.slim(x), residuals, rank, told
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        if isinstance(error, v.Unfit):
+            # as LAPACK numbers the arguments of each driver
+            at = (5 if self.driver == "gels" else 4) + 2 * error.which
+            return RuntimeError(
+                f"torch.linalg.lstsq: Argument {at} has illegal value: "
+                f"{'B' if error.which else 'A'} contains numbers that are not finite."
+            )
+        return failed("torch.linalg.lstsq", error, xs[0])
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, x: Any) -> Any:
         gx, b, x = self.wide(g[0]), self.wide(b), self.wide(x)
@@ -217,6 +229,12 @@ class Lstsq(Op):
         yield Lstsq(1e-15, "gels"), draw.real(2, 4, 2), draw.real(2, 4, 1)
         yield Lstsq(1e-15, "gels", True), draw.real(3, 2), draw.real(3)
         yield Lstsq(1e-15, "gels"), draw.complex(3, 2), draw.complex(3, 1)
+
+
+def lacking(rank: Any, full: int) -> bool:
+    """Whether a matrix of a batch has less than full rank: then residuals are told of none."""
+    raw = bottom(rank.array)
+    return has_values(raw) and not bool(v.everything(raw == full, None, False))
 
 
 @function(method=False, free=False, namespace="linalg", name="lstsq")
@@ -258,4 +276,6 @@ def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None
     x, residuals, rank, values = apply(Lstsq(float(rcond), how, vector), A, B)
     if how == "gels":
         rank = rank.new_empty((0,))
+    elif how != "gelsy" and residuals.array.size and lacking(rank, a.shape[-1]):
+        residuals = residuals.new_empty((0,))
     return return_types.linalg_lstsq((x, residuals, rank, values.detach()))

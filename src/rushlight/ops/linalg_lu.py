@@ -11,6 +11,7 @@ from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import (
+    by_columns,
     check_info,
     check_sides,
     check_square,
@@ -193,7 +194,7 @@ class LuSolve(Op):
         )
 
     def forward(self, both: Any, order: Any, b: Any) -> Any:
-        return self.side(self.solved(both, order, self.side(b), self.turned))
+        return self.side(by_columns(self.solved(both, order, self.side(b), self.turned)))
 
     def vjp(self, node: Node, g: Any, both: Any, order: Any, x: Any) -> Any:
         g, x = self.side(g), self.side(x)

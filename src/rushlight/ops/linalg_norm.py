@@ -51,6 +51,7 @@ def _matrix_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         A = A.to(dtype)
     if ord == "nuc" or abs(ord) == 2:
+        floating(A.array, "linalg.matrix_norm")
         return _spectral(A, ord, first, second, keepdim)
     if abs(ord) == math.inf:
         first, second = second, first
@@ -288,12 +289,17 @@ def _matrix_power(A: Any, n: Any, out: Any, function: str) -> Any:
     return into(function, (A,), out, lambda: _power(A, int(n)))
 
 
+def _rows(A: Any) -> Any:
+    """A copy in row order."""
+    return A.clone(memory_format=dtypes.contiguous_format)
+
+
 def _power(A: Any, n: int) -> Any:
     if n == 0:
         one = A.detach().new_ones(A.array.shape[-1]).diag_embed()
-        return A.clone().copy_(one)
+        return _rows(A).copy_(one)
     if n == 1:
-        return A.clone()
+        return _rows(A)
     if n < 0:
         A = inv(A)
         n = -n

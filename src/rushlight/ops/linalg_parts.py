@@ -12,9 +12,11 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.vocabulary import (
+    contiguous,
     diagonal,
     equal,
     iota,
+    laid_out,
     logical_and,
     solve_triangular,
     swap,
@@ -28,9 +30,9 @@ from rushlight.ops.reducing import filled, not_implemented
 from rushlight.ops.view_expand import broadcast_shape
 
 __all__ = [
-    "LinAlgError", "check_info", "check_sides", "check_square", "columns", "diag", "diagonal_of",
-    "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only", "lower",
-    "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
+    "LinAlgError", "by_columns", "check_info", "check_sides", "check_square", "columns", "diag",
+    "diagonal_of", "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only",
+    "lower", "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
     "quotient", "rows", "square", "tensor_at", "upper_solve",
 ]  # fmt: skip
 
@@ -55,6 +57,12 @@ def mt(x: Any) -> Any:
 def mh(x: Any) -> Any:
     """The transposed matrix of the conjugates."""
     return swap(conj(x), -1, -2)
+
+
+def by_columns(x: Any, fresh: bool = False) -> Any:
+    """A matrix with its columns one after another in memory, as LAPACK leaves what it computes;
+    copied only if it is not, unless a `fresh` one is wanted."""
+    return mt(laid_out(mt(x), None) if fresh else contiguous(mt(x)))
 
 
 def hermitian(x: Any) -> Any:
@@ -185,8 +193,9 @@ def check_square(array: Any, function: str, name: str = "A") -> None:
         )
 
 
-def floating(array: Any, function: str) -> None:
-    """Refuse integers, and floats that LAPACK has no routines for."""
+def floating(array: Any, function: str, kernel: str = "") -> None:
+    """Refuse integers, and floats that LAPACK has no routines for: in the name of the kernel, where
+    PyTorch looks at them no earlier."""
     dtype = dtypes.of(array.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
@@ -194,6 +203,8 @@ def floating(array: Any, function: str) -> None:
             f"Got {dtype.scalar_type}"
         )
     if dtype.itemsize < (8 if dtype.is_complex else 4):
+        if kernel:
+            raise not_implemented(kernel, array.dtype)
         raise RuntimeError(
             f"{function}: Low precision dtypes not supported. Got {dtype.scalar_type}"
         )

@@ -11,7 +11,7 @@ from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.contract import into
-from rushlight.ops.linalg_parts import eye, lapack_only, mh, tensor_at
+from rushlight.ops.linalg_parts import by_columns, eye, lapack_only, mh, tensor_at
 from rushlight.ops.reducing import raw_dtype
 from rushlight.ops.table import function, op
 
@@ -112,7 +112,7 @@ class HouseholderProduct(Reflectors):
         return v.broadcast(window(one, (_ALL, slice(0, n))), a.shape)
 
     def forward(self, a: Any, tau: Any) -> Any:
-        return v.copy(self.reflected(self.columns(a, tau), self.start(a))[-1])
+        return by_columns(self.reflected(self.columns(a, tau), self.start(a))[-1], True)
 
     def vjp(self, node: Node, g: Any, a: Any, tau: Any) -> Any:
         return self.pulled(a, tau, self.start(a), g)[:2]
@@ -189,7 +189,7 @@ class Ormqr(Reflectors):
         if not self.left:
             x = mh(x)
         y = self.reflected(self.columns(a, tau), x, self.adjoint)[-1]
-        return v.copy(y if self.left else mh(y))
+        return by_columns(y if self.left else mh(y), True)
 
     def vjp(self, node: Node, g: Any, a: Any, tau: Any, x: Any) -> Any:
         if self.left:

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import copy, triangle, window
+from rushlight.arrays.vocabulary import triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import (
+    by_columns,
     check_info,
     check_sides,
     check_square,
@@ -151,7 +152,9 @@ class Solve(Op):
         if not self.vector:
             return self.solved(a, b)
         x, info = self.solved(a, rows(b))
-        return window(x, (..., 0)), info
+        # PyTorch lays a batch of vectors out as if it were a matrix
+        x = window(x, (..., 0))
+        return by_columns(x) if self.left and x.ndim > 1 else x, info
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         g = rows(g[0]) if self.vector else g[0]
@@ -192,7 +195,7 @@ def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
             "instead"
         )
     check_square(a, "linalg.solve")
-    floating(a, "linalg.solve")
+    floating(a, "linalg.solve", "lu_cpu")
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape)
     check_sides(a, window(b, (..., None)) if vector else b, left, "linalg.solve")
     return apply(Solve(bool(left), vector), A, B)
@@ -263,7 +266,7 @@ class SolveTriangular(Op):
     def forward(self, a: Any, b: Any) -> Any:
         if self.left:
             return v.solve_triangular(a, b, self.upper, self.unit)
-        return mt(v.solve_triangular(mt(a), mt(b), not self.upper, self.unit))
+        return by_columns(mt(v.solve_triangular(mt(a), mt(b), not self.upper, self.unit)))
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         if self.left:
@@ -364,7 +367,7 @@ class TriangularSolve(Op):
         return mt(a) if self.transpose else a
 
     def forward(self, b: Any, a: Any) -> Any:
-        return self.rule().forward(self.turned(a), b), copy(a)
+        return self.rule().forward(self.turned(a), b), by_columns(a, True)
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         rule = self.rule()

@@ -12,12 +12,12 @@ from typing import Any
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import outer
+from rushlight.arrays.batched import bottom, outer
 from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import absolute, concat, imag, real, total, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
-from rushlight.core.record import apply
+from rushlight.core.record import apply, recording
 from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import (
     LinAlgError,
@@ -52,6 +52,12 @@ def gaps(values: Any) -> Any:
     return where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
 
 
+def square_gaps(values: Any) -> Any:
+    """values[j]² - values[i]² at (i, j), as a product: the squares may be out of range where it is
+    harmless. Not zero on the diagonal."""
+    return gaps(values) * (columns(values) + rows(values))
+
+
 def off_diagonal(x: Any) -> Any:
     """A square matrix with zeros on its diagonal."""
     return where(eye(x, x.shape[-1]), 0, x)
@@ -60,11 +66,28 @@ def off_diagonal(x: Any) -> Any:
 def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
     """Refuse a loss that changes when vectors are turned; see Note [Phases]."""
     raw = outer(phase)
-    if has_values(raw) and not bool(v.everything(absolute(raw) <= 1e-2, None, False)):
+    # a NaN says nothing about the loss: vectors of a matrix that is not finite are NaN
+    if has_values(raw) and bool(v.anything(absolute(raw) > 1e-2, None, False)):
         raise RuntimeError(
             f"{rule}: The {whose} in the complex case are specified up to multiplication by "
             f"e^{{i phi}}. The specified loss function depends on this {which}."
         )
+
+
+def failed(function: str, error: Exception, x: Any) -> Exception:
+    """PyTorch's error for a decomposition of `x` that LAPACK gave up, or was not asked for."""
+    unfit = isinstance(error, v.Unfit)
+    if not unfit and "converge" not in str(error):
+        return error
+    which = f"(Batch element {getattr(error, 'member', 0)}): " if x.ndim > 2 else ""
+    if unfit and function == "linalg.svd":
+        why = "contained non-finite values."
+    else:
+        values = "singular values" if function == "linalg.svd" else "eigenvalues"
+        why = f"is ill-conditioned or has too many repeated {values} "
+        why += f"(error code: {x.shape[-1] - 1})."
+    start = "The algorithm failed to converge because the input matrix"
+    return LinAlgError(f"{function}: {which}{start} {why}")
 
 
 def phaseless(cls: Any) -> Any:
@@ -132,6 +155,9 @@ class Eigh(Op):
 
     def forward(self, x: Any) -> Any:
         return v.eigh(x, self.lower)
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        return failed("linalg.eigh", error, xs[0])
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
@@ -214,7 +240,7 @@ class Eig(Op):
         return v.eig(x)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+        return failed("linalg.eig", error, xs[0])
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
@@ -254,6 +280,11 @@ def _checked_eig(A: Any, name: str) -> Any:
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"Unknown Complex ScalarType for {dtype.scalar_type}")
     lapack_only(array, "linalg_eig_out_cpu")
+    if name == "eig" or (recording() and (A.leaf or A.node is not None)):
+        # eigenvalues alone are NaN instead, unless a gradient asks for the vectors too
+        raw = bottom(array)
+        if has_values(raw) and not bool(v.everything(v.isfinite(raw), None, False)):
+            raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return apply(Eig(), A)
 
 
@@ -284,15 +315,6 @@ def eigvals(A: Any, *, out: Any = None) -> Any:
 
 
 # --- singular values ------------------------------------------------------------------------------
-def failed(function: str, x: Any) -> Exception:
-    """PyTorch's error for a decomposition that LAPACK gave up."""
-    where_ = "(Batch element 0): " if x.ndim > 2 else ""
-    return LinAlgError(
-        f"{function}: {where_}The algorithm failed to converge because the input matrix "
-        "contained non-finite values."
-    )
-
-
 @op
 class Svd(Op):
     """A = U diag(S) Vᴴ. With `full_matrices` U and V are square, and the gradients of the columns
@@ -311,7 +333,7 @@ class Svd(Op):
         return v.svd(x, self.full_matrices)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.svd", xs[0]) if "SVD" in str(error) else error
+        return failed("linalg.svd", error, xs[0])
 
     def narrowed(self, u: Any, s: Any, vh: Any) -> tuple[Any, Any]:
         """U and V without the columns that S does not reach."""
@@ -326,7 +348,7 @@ class Svd(Op):
         u, w = right
         m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
         of_u, of_v = mh(u) @ gu, mh(w) @ gv
-        apart = gaps(s * s)
+        apart = square_gaps(s)
         inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * columns(s)
         inside = inside + rows(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
         if is_complex(u):
@@ -346,7 +368,7 @@ class Svd(Op):
         u, w = self.narrowed(*y)
         m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
         inside = mh(u) @ t @ w
-        apart = gaps(s * s)
+        apart = square_gaps(s)
         a, b = inside * columns(s), rows(s) * inside
         moved = diagonal_of(inside)
         of_u = quotient(off_diagonal(a + mh(a)), apart)
@@ -385,7 +407,7 @@ def _svd(x: Any, full: bool) -> Any:
 
 def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
     matrices(A.array, "linalg.svd")
-    floating(A.array, "linalg.svd")
+    floating(A.array, "linalg.svd", "linalg_svd_cpu")
     if driver is not None:
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
@@ -448,5 +470,5 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         s = _checked_svd(input, False, None)[1]
         (m, n), batch = array.shape[-2:], array.shape[:-2]
         zeros = input.detach().new_zeros
-        results = zeros((*batch, m, m)), s, zeros((*batch, n, n))
+        results = zeros((*batch, m, m)), s, zeros((*batch, n, n)).mT
     return named("svd", return_types.svd, results, out)

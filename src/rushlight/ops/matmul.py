@@ -304,7 +304,9 @@ def chained(xs: list[Any]) -> Any:
                 (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
                 for k in range(i, j)
             ]
-            cost[i][j], cut[i][j] = min(ways)
+            # of three with a tie PyTorch multiplies the first two first, of more the last
+            last = n == 3
+            cost[i][j], cut[i][j] = min(ways, key=lambda way: (way[0], -way[1] if last else way[1]))
 
     def part(i: int, j: int) -> Any:
         if i == j:
