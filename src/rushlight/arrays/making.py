@@ -21,7 +21,7 @@ from rushlight.arrays.host import cupy
 __all__ = [
     "Mismatch", "arange", "bytes_of", "checked_ndarray", "closed_range", "compare", "fill_number",
     "fits", "from_buffer",
-    "from_data", "from_dlpack", "over", "row_strides", "spaced", "writable",
+    "from_data", "from_dlpack", "over", "plain_bytes", "row_strides", "spaced", "writable",
 ]  # fmt: skip
 
 _NUMBERS: Final = (bool, int, float, complex)
@@ -396,6 +396,16 @@ def bytes_of(array: Any) -> Any:
             raise RuntimeError("the memory behind this tensor has gaps and cannot be seen as bytes")
         root = root.reshape(-1)
     return root.view(np.uint8)
+
+
+def plain_bytes(root: Any, array: Any, offset: int) -> bool:
+    """Whether the bytes of `root` say all about `array`, which begins `offset` bytes into it."""
+    size = array.dtype.itemsize
+    return (
+        not root.dtype.hasobject
+        and offset % size == 0
+        and all(s % size == 0 for s in array.strides)
+    )
 
 
 def over(
