@@ -375,7 +375,7 @@ def _seen(root: Any, array: Any, offset: int) -> Any:
 def _window(
     root: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, offset: int
 ) -> Any:
-    if root.shape == shape and root.dtype == dtype and (root.strides == strides or root.size < 2):
+    if root.shape == shape and root.dtype == dtype and root.strides == strides:
         return root
     steps = tuple(s // dtype.itemsize for s in strides)
     return making.over(making.bytes_of(root), shape, steps, dtype, offset)

@@ -414,7 +414,7 @@ def over(
     """An array over a flat array of bytes; strides in elements, `offset` in bytes."""
     size = dtype.itemsize
     need = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    if offset + need * size > memory.nbytes:
+    if need and offset + need * size > memory.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset "
             f"{offset // size}, and itemsize {size} requiring a storage size of "
@@ -423,7 +423,7 @@ def over(
     if cuda.is_cuda(memory):
         return cuda.over(memory, shape, strides, dtype, offset)
     if need == 0:
-        return np.empty(shape, dtype)
+        offset = 0  # it may lie behind the memory, which holds none of its elements
     return np.ndarray(shape, dtype, memory, offset, [s * size for s in strides])
 
 
