@@ -21,7 +21,7 @@ import rushlight
 from attack._apart import apart
 
 TITLE = "files that lie"
-SHORT = 400
+SHORT = 256
 
 _ROOM = 6 << 30  # of address space, in a child that needs a small part of it
 _FINE = (RuntimeError, pickle.UnpicklingError, EOFError)

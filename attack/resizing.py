@@ -20,7 +20,7 @@ import rushlight
 from attack._apart import apart
 
 TITLE = "memory that grows among threads"
-SHORT = 15
+SHORT = 10
 
 _ALIASES: tuple[Callable[[Any], Any], ...] = (
     lambda x: x.view(-1),
