@@ -22,7 +22,7 @@ from rushlight.arrays.host import (
     make_array,
     to_host,
 )
-from rushlight.core.graph import Storage, TensorBase, asks, factory, note, wrap
+from rushlight.core.graph import Storage, TensorBase, asks, factory, note, wrap, wrap_apart
 from rushlight.core.inplace import check_writable
 from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
@@ -42,10 +42,9 @@ _CORE: Final = frozenset(TensorBase.__annotations__)  # kept in `__dict__` when 
 
 def bare(t: Any) -> Any:
     """The same memory as another tensor, with its own version and no history."""
-    alone = wrap(t.array)
+    alone = wrap_apart(t.array, t)
     if t.memory.inference:
         alone.memory.inference = True
-    _share(alone, t)
     return alone
 
 

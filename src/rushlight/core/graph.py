@@ -41,7 +41,7 @@ from rushlight.native import i64, mypyc_attr
 __all__ = [
     "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Sharer", "Sharers", "Storage",
     "TensorBase", "View", "asks", "factory", "note", "plan_for", "shape_of", "sharers_of",
-    "title_of", "wrap", "wrap_alias", "wrap_as",
+    "title_of", "wrap", "wrap_alias", "wrap_apart", "wrap_as",
 ]  # fmt: skip
 
 
@@ -500,6 +500,18 @@ def note(storage: Storage, t: Any) -> None:
         _note_more(storage, known, sharer, t)
 
 
+def wrap_apart(array: Any, x: TensorBase) -> TensorBase:
+    """A tensor over the memory of `x` that counts its writes by itself."""
+    t = wrap(array)
+    known = sharers_of(x.memory)
+    seen = known.refs.get(id(x))
+    if seen is None or seen() is not x:
+        known.add(Sharer(x), id(x))
+    known.add(Sharer(t), id(t))
+    t.memory.sharers = known
+    return t
+
+
 def _note_more(storage: Storage, known: Any, sharer: Any, t: Any) -> None:
     if not isinstance(known, Sharers):
         gone = known() is None
@@ -511,6 +523,9 @@ def _note_more(storage: Storage, known: Any, sharer: Any, t: Any) -> None:
 
 def sharers_of(storage: Storage) -> Sharers:
     """What a storage knows of its sharers, as a `Sharers` that can take more."""
+    found = storage.sharers
+    if isinstance(found, Sharers):
+        return found if found.into is None else found.end()
     made = Sharers()
     while True:
         known = storage.sharers
