@@ -101,6 +101,19 @@ def test_own_attributes_and_parameters(way: str) -> None:
     assert hasattr(back, "note") is (way != "deepcopy")  # PyTorch drops it there, too
 
 
+@pytest.mark.parametrize("way", [w for w in WAYS if w not in ("copy", "save")])
+def test_storages(way: str) -> None:
+    x = torch.arange(4.0)
+    storage, t, part = WAYS[way]([x.untyped_storage(), x, x.untyped_storage()[4:8]])
+    assert storage.tolist() == x.untyped_storage().tolist() and part.tolist() == [0, 0, 128, 63]
+    storage.resize_(100)
+    storage.fill_(0)
+    assert t.tolist() == [0.0] * 4 and t.untyped_storage().nbytes() == 100
+    alone = copy.copy(x.untyped_storage())
+    alone.fill_(0)
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0] and alone.nbytes() == 16
+
+
 class Scaled(torch.Tensor):
     scale = 1.0
 

@@ -97,6 +97,21 @@ class _Storage:
     def _cdata(self) -> int:
         return self.data_ptr()
 
+    def __copy__(self) -> Any:
+        return self.clone()
+
+    def __reduce__(self) -> Any:
+        """The memory that tensors are pickled or copied with, and where it begins there."""
+        memory, start = self._bytes, 0
+        root = root_of(memory)
+        if root.flags.forc and not root.dtype.hasobject:
+            start = address(memory) - ByteBounds(root).start if memory.size else 0
+            memory = root
+        return _restored, (type(self), memory, start, self.nbytes(), dtypes.of(self._array.dtype))
+
+    def clone(self) -> Any:
+        raise NotImplementedError
+
     def __len__(self) -> int:
         return self.size()
 
@@ -268,14 +283,28 @@ _ROOTS: Final[dict[int, tuple[ref[Any], Storage]]] = {}
 
 def among(t: Any) -> None:
     """Note a tensor that was made over memory that others may have, known by the raw array alone:
-    one that was unpickled, copied or set."""
-    root = root_of(t.array)
+    one that was unpickled or copied."""
+    _enter(t, t.array, t.memory)
+
+
+def _enter(x: Any, array: Any, memory: Storage) -> None:
+    root = root_of(array)
     known = _ROOTS.get(id(root))
     if known is None:
-        _remember(root, t.memory)
+        _remember(root, memory)
     else:
-        join(known[1], t.memory)
-    note(t.memory, t)
+        join(known[1], memory)
+    note(memory, x)
+
+
+def _restored(cls: Any, root: Any, start: int, count: int, dtype: dtypes.dtype) -> Any:
+    """A storage that was pickled or copied."""
+    made = object.__new__(cls)
+    made._bytes = making.bytes_of(root)[start : start + count]
+    made._array = made._bytes.view(dtype.numpy)
+    made._memory = Storage()
+    _enter(made, made._bytes, made._memory)
+    return made
 
 
 def _remember(root: Any, known: Storage) -> None:

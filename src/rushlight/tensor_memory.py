@@ -6,6 +6,7 @@ Methods of Tensor, written as functions; `tensor` attaches them with the rest of
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,12 +33,15 @@ from rushlight.ops.memory import lend
 from rushlight.ops.table import function
 from rushlight.storage import TypedStorage, UntypedStorage, among, join
 
-__all__ = ["bare", "blank", "numpy", "set_data"]
+__all__ = ["bare", "blank", "numpy", "set_data", "share"]
 
 _UNKNOWN_TO_NUMPY: Final = frozenset(
     d for d in dtypes.all_dtypes if d.is_floating_point and d.numpy.kind == "V"
 ) | {dtypes.bfloat16}
-_CORE: Final = frozenset(TensorBase.__annotations__)  # kept in `__dict__` when not compiled
+# The names of what a tensor consists of: kept in `__dict__` when not compiled, else descriptors.
+_CORE: Final = frozenset(getattr(TensorBase, "__annotations__", ())) | {
+    name for name, value in vars(TensorBase).items() if inspect.isgetsetdescriptor(value)
+}
 
 
 def bare(t: Any) -> Any:
@@ -48,7 +52,7 @@ def bare(t: Any) -> Any:
     return alone
 
 
-def _share(t: Any, other: Any) -> None:
+def share(t: Any, other: Any) -> None:
     """Note that a tensor looks at the memory of another now."""
     join(other.memory, t.memory)
     note(other.memory, other)
@@ -70,7 +74,7 @@ def set_data(t: Any, value: Any) -> None:
         )
     t.array = value.array
     t.sized = None  # let go of the old array
-    _share(t, value)
+    share(t, value)
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
@@ -405,7 +409,7 @@ def as_subclass(input: Any, cls: type) -> Any:
         t = input.view_as(input)
     else:
         t = _rebuilt(cls, input.array)
-        _share(t, input)
+        share(t, input)
     t.__class__ = cls
     return t
 
@@ -413,6 +417,6 @@ def as_subclass(input: Any, cls: type) -> Any:
 def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
     """A leaf of class `cls` over the memory of `data`."""
     t = _rebuilt(cls, data.array)
-    _share(t, data)
+    share(t, data)
     t.leaf = require_grad
     return t

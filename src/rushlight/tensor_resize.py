@@ -25,6 +25,7 @@ from rushlight.ops.memory import is_contiguous, strides_of
 from rushlight.ops.table import function
 from rushlight.storage import TypedStorage, enlarged, is_storage, join
 from rushlight.tensor_legacy import c_name
+from rushlight.tensor_memory import share
 
 __all__ = ["swap_tensors"]
 
@@ -82,8 +83,10 @@ def set_(
     array = _there(input, source, storage_offset or 0, size, stride)
     node = node_for(SET, (input, *others), (input.array, *[t.array for t in others]))
     input.array = array
-    if source is not None:
-        join(source.memory if other else source._memory, input.memory)
+    if other:
+        share(input, source)
+    elif source is not None:
+        join(source._memory, input.memory)
         note(input.memory, input)
     strayed(input)
     settle(input, node, SET.plan)

@@ -176,6 +176,17 @@ def test_whoever_grows_all_others_follow(grown: int, inference: bool) -> None:
         )
 
 
+def test_two_over_one_memory_that_nothing_else_leads_to() -> None:
+    x = torch.zeros(4)
+    y = torch.empty(0).set_(x)
+    y.resize_(100).fill_(2.0)
+    assert x.tolist() == [2.0] * 4
+    z = torch.zeros(1)
+    z.data = x
+    z.resize_(1000).fill_(3.0)
+    assert x.tolist() == [3.0] * 4 == y[:4].tolist()
+
+
 def test_what_is_left_when_the_others_have_gone_follows() -> None:
     x = torch.arange(4.0)
     a, b = x.detach(), x.data[1:]

@@ -28,6 +28,7 @@ Note [Who shares memory]
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from threading import Lock
@@ -74,6 +75,15 @@ class Storage:
 # A class of its own: what the user refers to weakly can be told from what is noted here.
 Sharer: Final[Any] = type("Sharer", (weakref.ref,), {"__slots__": ()})
 _tidying: Final = Lock()
+
+
+def _after_fork() -> None:
+    if _tidying.locked():  # by a thread that does not exist here
+        _tidying.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Sharers:
