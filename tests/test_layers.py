@@ -22,7 +22,7 @@ LAYERS = [
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage "
     "settings cuda linalg special printing _methods _functions",
     "autograd",
-    "func nn optim data serialize testing utils library profiler",
+    "func nn optim data serialize serialize_archive serialize_safe testing utils library profiler",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

@@ -6,10 +6,18 @@ Imported by `rushlight`, which exports both. A file is a zip archive:
     rushlight/data/0      the bytes of a memory, once for all tensors that share it
     rushlight/byteorder   little or big
 
+How it gets to the disk and back stands in `serialize_archive`.
+
 Note [Loading is not running]
     Unpickling calls whatever a file names. By default (`weights_only=True`) only the few functions
-    of `_safe_globals` may be named, and each load gets wrappers of its own around them, so that a
-    file cannot leave a mark on the functions themselves.
+    of `_safe_globals` may be named, and each believes nothing that it is told; `serialize_safe`
+    reads the pickle, and knows nothing that could do more. Whatever a file holds, `load` then gives
+    what `save` wrote or raises one of
+
+        RuntimeError              the archive is damaged, or a tensor does not fit its memory
+        pickle.UnpicklingError    the pickle is damaged, or names what it may not
+        EOFError                  the file is empty
+        OSError                   the file cannot be opened or read
 """
 
 from __future__ import annotations
@@ -17,15 +25,12 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import secrets
-import shutil
-import stat
 import sys
 import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import making
@@ -33,8 +38,10 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, cuda_count, device
 from rushlight.arrays.host import ByteBounds, device_of, make_array, move, to_host
 from rushlight.core.graph import TensorBase
+from rushlight.serialize_archive import Archive, corrupt, replacing, write_entry
+from rushlight.serialize_safe import Reader, key_of
 from rushlight.size import Size
-from rushlight.storage import UntypedStorage
+from rushlight.storage import UntypedStorage, among
 from rushlight.tensor import Tensor
 from rushlight.tensor_memory import _CORE, _own_attributes, _rebuilt
 
@@ -42,14 +49,8 @@ __all__ = [
     "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
 ]  # fmt: skip
 
-_FOLDER = "rushlight"
-_DTYPES = {str(d): d for d in dtypes.all_dtypes}
-_CORRUPT = (
-    "PytorchStreamReader failed reading zip archive: failed finding central directory. If you are "
-    "seeing this error, there is a high likelihood that your checkpoint file is corrupted. This "
-    "can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file "
-    "was modified after saving."
-)
+_FOLDER: Final = "rushlight"
+_DTYPES: Final = {str(d): d for d in dtypes.all_dtypes}
 
 
 # --- tensors as calls -----------------------------------------------------------------------------
@@ -87,8 +88,8 @@ def _reduced(t: Any) -> tuple[Any, ...]:
     array = to_host(t.array)
     bounds = ByteBounds(array)
     root, offset = bounds.root, bounds.offset
-    if not root.flags.forc:  # its memory has gaps
-        root, offset = v.copy(array), 0
+    if not root.flags.forc or not making.plain_bytes(root, array, offset):
+        root, offset = v.copy(array), 0  # its memory has gaps, or is more than numbers
         array = root
     size = array.dtype.itemsize
     return _tensor, (
@@ -103,8 +104,16 @@ def _reduced(t: Any) -> tuple[Any, ...]:
     )
 
 
+class Loaded:
+    """The memory behind tensors, as a file had it, and the device that it goes to."""
+
+    def __init__(self, raw: Any, where: device) -> None:
+        self.raw = raw
+        self.where = where
+
+
 def _tensor(
-    memory: tuple[Any, device],
+    memory: Loaded,
     dtype: str,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -113,14 +122,32 @@ def _tensor(
     kind: Any,
     attributes: dict[str, Any],
 ) -> Any:
-    raw, where = memory
-    array = making.over(raw, tuple(shape), tuple(strides), _DTYPES[dtype].numpy, offset)
-    t = _rebuilt(_class(kind), move(array, where))
+    if not isinstance(memory, Loaded) or dtype not in _DTYPES or type(attributes) is not dict:
+        raise pickle.UnpicklingError("a tensor in this file is not as `save` writes it")
+    raw = _DTYPES[dtype].numpy
+    _check_place(shape, strides, offset, raw.itemsize)
+    try:
+        array = making.over(memory.raw, shape, strides, raw, offset)
+    except (ValueError, OverflowError) as error:
+        raise corrupt("reading a tensor", f"shape {shape}, strides {strides}: {error}") from error
+    t = _rebuilt(_class(kind), move(array, memory.where))
+    among(t)
     t.leaf = bool(requires_grad) and array.dtype.kind in "fcVW"
     for key, value in attributes.items():
-        if key not in _CORE and not hasattr(type(t), key):
-            setattr(t, key, value)
+        if type(key) is str and key not in _CORE and not hasattr(Tensor, key):
+            vars(t)[key] = value
     return t
+
+
+def _check_place(shape: Any, strides: Any, offset: Any, size: int) -> None:
+    """Refuse a place in memory that no tensor has; `making.over` refuses what is outside it."""
+    numbers = (*shape, *strides, offset) if type(shape) is type(strides) is tuple else (None,)
+    if not all(type(n) is int and n >= 0 for n in numbers):
+        raise corrupt("reading a tensor", "its shape, strides or offset are no natural numbers")
+    if len(shape) != len(strides) or offset % size:
+        raise corrupt(
+            "reading a tensor", f"shape {shape}, strides {strides}, offset {offset} do not agree"
+        )
 
 
 def _dtype(name: str) -> dtypes.dtype:
@@ -128,6 +155,8 @@ def _dtype(name: str) -> dtypes.dtype:
 
 
 def _size(sizes: list[int]) -> Size:
+    if type(sizes) is not list or not all(type(n) is int for n in sizes):
+        raise pickle.UnpicklingError("a size is not as `save` writes it")
     return Size(sizes)
 
 
@@ -139,74 +168,55 @@ _OURS = (_tensor, _dtype, _size, _device)
 
 
 # --- saving ---------------------------------------------------------------------------------------
-def _pickler(module: Any, out: IO[bytes], protocol: int) -> Any:
-    """A pickler of `module` that writes tensors as calls, and collects their memories."""
+class _Saving:
+    """Part of a pickler: writes tensors as calls, and collects their memories."""
 
-    class Pickler(module.Pickler):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__(out, protocol)
-            self.memories: list[Any] = []
-            self.numbers: dict[int, int] = {}
+    memories: list[Any]
+    numbers: dict[int, int]
 
-        def persistent_id(self, obj: Any) -> Any:
-            if not isinstance(obj, Memory):
-                return None
-            number = self.numbers.setdefault(id(obj.root), len(self.memories))
-            if number == len(self.memories):
-                self.memories.append(obj.root)
-            return ("storage", str(number), obj.location)
+    def persistent_id(self, obj: Any) -> Any:
+        if not isinstance(obj, Memory):
+            return None
+        number = self.numbers.setdefault(id(obj.root), len(self.memories))
+        if number == len(self.memories):
+            self.memories.append(obj.root)
+        return ("storage", str(number), obj.location)
 
-        def reducer_override(self, obj: Any) -> Any:
-            if isinstance(obj, TensorBase):
-                return _reduced(obj)
-            if isinstance(obj, dtypes.dtype):
-                return _dtype, (str(obj),)
-            if isinstance(obj, Size):
-                return _size, (list(obj),)
-            if isinstance(obj, device):
-                return _device, (str(obj),)
-            above = getattr(super(), "reducer_override", None)
-            return NotImplemented if above is None else above(obj)
-
-    return Pickler()
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, TensorBase):
+            return _reduced(obj)
+        if isinstance(obj, dtypes.dtype):
+            return _dtype, (str(obj),)
+        if isinstance(obj, Size):
+            return _size, (list(obj),)
+        if isinstance(obj, device):
+            return _device, (str(obj),)
+        above = getattr(super(), "reducer_override", None)
+        return NotImplemented if above is None else above(obj)
 
 
-def _write(obj: Any, file: IO[bytes], module: Any, protocol: int) -> None:
+class _Pickler(_Saving, pickle.Pickler):
+    """The pickler of files."""
+
+
+def _pickled(obj: Any, module: Any, protocol: int) -> tuple[Any, list[Any]]:
+    """An object as the bytes of a pickle, and the memories that the pickle refers to."""
+    cls: Any = _Pickler
+    if module is not pickle:
+        cls = type("_Pickler", (_Saving, module.Pickler), {})
     data = io.BytesIO()
-    pickler = _pickler(module, data, protocol)
+    pickler = cls(data, protocol)
+    pickler.memories, pickler.numbers = [], {}
     pickler.dump(obj)
+    return data.getbuffer(), pickler.memories
+
+
+def _write(data: Any, memories: list[Any], file: IO[bytes]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(f"{_FOLDER}/data.pkl", data.getbuffer())
+        archive.writestr(f"{_FOLDER}/data.pkl", data)
         archive.writestr(f"{_FOLDER}/byteorder", sys.byteorder)
-        for number, root in enumerate(pickler.memories):
-            with archive.open(f"{_FOLDER}/data/{number}", "w", force_zip64=True) as entry:
-                entry.write(memoryview(making.bytes_of(root)))
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` when all of it is written, and not before."""
-    path = os.path.realpath(path)
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
-    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
-        with open(path, "wb") as file:  # a device or a pipe: nothing to replace
-            yield file
-        return
-    part = f"{path}.{secrets.token_hex(4)}.part"
-    try:
-        with open(part, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            shutil.copymode(path, part)
-        os.replace(part, path)
-    except BaseException:
-        if os.path.exists(part):
-            os.remove(part)
-        raise
+        for number, root in enumerate(memories):
+            write_entry(archive, f"{_FOLDER}/data/{number}", memoryview(making.bytes_of(root)))
 
 
 def save(
@@ -218,7 +228,8 @@ def save(
 ) -> None:
     """save(obj, f, pickle_module=pickle, pickle_protocol=2): an object to a path or an open file.
 
-    A file at a path is replaced when the new one is complete: an interrupted save leaves the old.
+    A file at a path is replaced when the new one is complete: a save that fails or is killed
+    leaves the old. A tensor that another thread writes meanwhile is saved as it is found.
 
     >>> import io
     >>> import rushlight as torch
@@ -229,10 +240,11 @@ def save(
     {'w': tensor([1., 1.])}
     """
     if isinstance(f, str | os.PathLike):
-        with _replacing(os.fspath(f)) as file:
-            _write(obj, file, pickle_module, pickle_protocol)
+        data, memories = _pickled(obj, pickle_module, pickle_protocol)
+        with replacing(os.fspath(f)) as file:
+            _write(data, memories, file)
     elif hasattr(f, "write"):
-        _write(obj, f, pickle_module, pickle_protocol)
+        _write(*_pickled(obj, pickle_module, pickle_protocol), f)
     else:
         raise AttributeError(
             "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
@@ -286,32 +298,81 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    return text.encode(encoding)  # how protocol 2 writes bytes
+    if encoding != "latin1":  # how protocol 2 writes bytes
+        raise pickle.UnpicklingError(f"text in {encoding!r} is not what `save` writes")
+    return text.encode(encoding)
 
 
-_safe_globals: dict[str, Callable[..., Any]] = {
+def _bytearray(data: Any = b"", encoding: str = "latin1") -> bytearray:
+    if type(data) is str:
+        return bytearray(_encode(data, encoding))
+    if type(data) is not bytes:  # of a number, it would be as long as that
+        raise pickle.UnpicklingError("a bytearray is not as `save` writes it")
+    return bytearray(data)
+
+
+def _from_items(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a container of what stands in a list, tuple or dictionary."""
+
+    def made(items: Any = ()) -> Any:
+        if type(items) not in (list, tuple, dict):
+            raise pickle.UnpicklingError(f"{make.__name__} is not as `save` writes it")
+        for item in items:
+            key_of(item)
+        return make(items)
+
+    return made
+
+
+def _ordered(items: Any = ()) -> Any:
+    if type(items) not in (list, tuple, dict):
+        raise pickle.UnpicklingError("OrderedDict is not as `save` writes it")
+    made: OrderedDict[Any, Any] = OrderedDict()
+    for key, value in items.items() if type(items) is dict else items:
+        made[key_of(key)] = value
+    return made
+
+
+def _complex(real: float, imag: float) -> complex:
+    return complex(float(real), float(imag))
+
+
+_safe_globals: Final[dict[str, Callable[..., Any]]] = {
     **{_name(fn): fn for fn in _OURS},
-    "collections.OrderedDict": OrderedDict,
-    "collections.Counter": Counter,
+    "collections.OrderedDict": _ordered,
+    "collections.Counter": _from_items(Counter),
     "_codecs.encode": _encode,
-    "builtins.bytearray": bytearray,
-    "builtins.set": set,
-    "builtins.frozenset": frozenset,
-    "builtins.complex": complex,
-    "__builtin__.bytearray": bytearray,
-    "__builtin__.set": set,
-    "__builtin__.frozenset": frozenset,
-    "__builtin__.complex": complex,
-}
+    **{
+        f"{module}.{name}": fn
+        for module in ("builtins", "__builtin__")
+        for name, fn in (
+            ("bytearray", _bytearray), ("set", _from_items(set)), ("complex", _complex),
+            ("frozenset", _from_items(frozenset)),
+        )
+    },
+}  # fmt: skip
 
 
-def _wrapped(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of its own around a safe one. See Note [Loading is not running]."""
+def _failed(what: str) -> pickle.UnpicklingError:
+    """The error for a pickle that `weights_only=True` does not load."""
+    return pickle.UnpicklingError(
+        "Weights only load failed. Re-running `torch.load` with `weights_only` set to `False` may "
+        "succeed, but it can result in arbitrary code execution. Do it only if you got the file "
+        f"from a trusted source.\nWeightsUnpickler error: {what}"
+    )
 
-    def call(*args: Any) -> Any:
-        return fn(*args)
 
-    return call
+def _find(name: str) -> Any:
+    """What a file names. See Note [Loading is not running]."""
+    if name in _safe_globals:
+        return _safe_globals[name]
+    if name in _allowed:
+        return _allowed[name]
+    raise _Refused(name)
+
+
+class _Refused(Exception):
+    """A file names what it may not."""
 
 
 def _refused(name: str) -> pickle.UnpicklingError:
@@ -330,32 +391,48 @@ def _refused(name: str) -> pickle.UnpicklingError:
     )
 
 
+def _load_safely(data: bytes, memories: Memories) -> Any:
+    allowed = list(_allowed.values())
+    calls = list(_safe_globals.values())
+    try:
+        return Reader(data, _find, memories.get, calls, allowed).load()
+    except _Refused as refused:
+        raise _refused(str(refused)) from None
+    except pickle.UnpicklingError as error:
+        raise _failed(str(error)) from None
+    except (OSError, RuntimeError, MemoryError):
+        raise
+    except Exception as error:  # what it does not raise by itself, its numbers and names did
+        raise _failed(f"the pickle is damaged: {type(error).__name__}: {error}") from error
+
+
 # --- loading --------------------------------------------------------------------------------------
 class Memories:
     """The memories of an archive, read when first named."""
 
-    def __init__(self, archive: zipfile.ZipFile, map_location: Any) -> None:
+    def __init__(self, archive: Archive, map_location: Any) -> None:
         self.archive = archive
         self.map_location = map_location
-        self.found: dict[str, tuple[Any, device]] = {}
-        order = archive.read(f"{_FOLDER}/byteorder").decode("ascii")
+        self.found: dict[str, Loaded] = {}
+        order = archive.read(f"{_FOLDER}/byteorder").decode("latin1")
         if order != sys.byteorder:
             raise RuntimeError(
                 f"the file was saved on a {order}-endian machine, and this one is "
                 f"{sys.byteorder}-endian: its numbers cannot be read here"
             )
 
-    def get(self, name: Any) -> tuple[Any, device]:
-        if not (isinstance(name, tuple) and len(name) == 3 and name[0] == "storage"):
-            raise pickle.UnpicklingError(f"unknown persistent id: {name!r}")
-        number, location = str(name[1]), str(name[2])
+    def get(self, name: Any) -> Loaded:
+        if not (
+            type(name) is tuple and len(name) == 3 and all(type(x) is str for x in name)
+            and name[0] == "storage"
+        ):  # fmt: skip
+            raise pickle.UnpicklingError("unknown persistent id")
+        number, location = name[1], name[2]
         if number not in self.found:
-            entry = self.archive.getinfo(f"{_FOLDER}/data/{number}")
-            raw = make_array((entry.file_size,), dtypes.uint8.numpy, CPU)
-            with self.archive.open(entry) as file:
-                if file.readinto(memoryview(raw)) != entry.file_size:  # type: ignore[attr-defined]
-                    raise RuntimeError(_CORRUPT)
-            self.found[number] = raw, self.place(raw, location)
+            entry = f"{_FOLDER}/data/{number}"
+            raw = make_array((self.archive.size(entry),), dtypes.uint8.numpy, CPU)
+            self.archive.read_into(entry, memoryview(raw))
+            self.found[number] = Loaded(raw, self.place(raw, location))
         return self.found[number]
 
     def place(self, raw: Any, location: str) -> device:
@@ -376,45 +453,51 @@ class Memories:
         return where
 
 
-def _unpickler(module: Any, data: bytes, memories: Memories, safe: bool, options: Any) -> Any:
-    class Unpickler(module.Unpickler):  # type: ignore[misc]
-        def persistent_load(self, name: Any) -> Any:
-            return memories.get(name)
+class _Loading:
+    """Part of an unpickler: knows the memories that the pickle refers to."""
 
-        def find_class(self, module_name: str, name: str) -> Any:
-            if not safe:
-                return super().find_class(module_name, name)
-            whole = f"{module_name}.{name}"
-            if whole in _safe_globals:
-                return _wrapped(_safe_globals[whole])
-            if whole in _allowed:
-                return _allowed[whole]
-            raise _refused(whole)
+    memories: Memories
 
-    return Unpickler(io.BytesIO(data), **options)
+    def persistent_load(self, name: Any) -> Any:
+        return self.memories.get(name)
 
 
-def _read(file: IO[bytes], map_location: Any, module: Any, safe: bool, options: Any) -> Any:
+class _Unpickler(_Loading, pickle.Unpickler):
+    """The unpickler of files that are trusted."""
+
+
+def _read(
+    file: IO[bytes], label: str, map_location: Any, module: Any, safe: bool, options: Any
+) -> Any:
     start = file.tell()
-    head = file.read(4)
+    head = file.read(2)
     file.seek(start)
     if not head:
-        raise EOFError("Ran out of input")
+        raise EOFError(f"Ran out of input: {label} is empty")
+    if head != b"PK":
+        raise pickle.UnpicklingError(
+            f"{label} is no file that `torch.save` wrote: it does not begin as a zip archive does"
+        )
+    archive = Archive(file, label)
     try:
-        archive = zipfile.ZipFile(file)
-    except zipfile.BadZipFile:
-        if head[:2] == b"PK":
-            raise RuntimeError(_CORRUPT) from None
-        raise pickle.UnpicklingError("this is no file that `torch.save` wrote") from None
-    with archive:
-        if f"{_FOLDER}/data.pkl" not in archive.namelist():
+        if f"{_FOLDER}/data.pkl" not in archive.names():
             raise RuntimeError(
-                "this archive was not written by rushlight's `save`: it has no entry "
-                f"{_FOLDER}/data.pkl"
+                f"{label} was not written by rushlight's `save`: it has no entry "
+                f"{_FOLDER}/data.pkl. A checkpoint of PyTorch's is loaded with PyTorch; give what "
+                "is in it to rushlight as NumPy arrays."
             )
         memories = Memories(archive, map_location)
         data = archive.read(f"{_FOLDER}/data.pkl")
-        return _unpickler(module, data, memories, safe, options).load()
+        if safe:
+            return _load_safely(data, memories)
+        cls: Any = _Unpickler
+        if module is not pickle:
+            cls = type("_Unpickler", (_Loading, module.Unpickler), {})
+        unpickler = cls(io.BytesIO(data), **options)
+        unpickler.memories = memories
+        return unpickler.load()
+    finally:
+        archive.close()
 
 
 def load(
@@ -447,7 +530,7 @@ def load(
     module = pickle if pickle_module is None else pickle_module
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:
-            return _read(file, map_location, module, safe, pickle_load_args)
+            return _read(file, os.fspath(f), map_location, module, safe, pickle_load_args)
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(
@@ -455,4 +538,6 @@ def load(
                 "from a file that is seekable. Please pre-load the data into a buffer like "
                 "io.BytesIO and try to load from it instead."
             )
-    return _read(f, map_location, module, safe, pickle_load_args)
+    label = getattr(f, "name", None)
+    label = label if isinstance(label, str) else f"a {type(f).__name__}"
+    return _read(f, label, map_location, module, safe, pickle_load_args)

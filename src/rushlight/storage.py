@@ -1,25 +1,27 @@
 """Storages: the memory behind tensors as objects, as `Tensor.storage()` shows it.
 
 Made by `tensor_memory`. A storage looks at the memory, it does not own it: two storages of tensors
-that share memory are equal, and writing into one writes into the tensors.
+that share memory are equal, and writing into one writes into the tensors. Here stands, too, how all
+that look at one memory follow when it grows: see Note [Who shares memory] in `core.graph`.
 """
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
+from weakref import ref
 
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import ByteBounds, address, device_of, make_array, root_of
-from rushlight.core.graph import TensorBase
+from rushlight.core.graph import Storage, TensorBase, note, sharers_of
+from rushlight.core.node_api import extra_of
 from rushlight.ops.memory import lent
 
-__all__ = ["TypedStorage", "UntypedStorage", "enlarged", "is_storage"]
+__all__ = ["TypedStorage", "UntypedStorage", "among", "enlarged", "is_storage", "join"]
 
 
 class _Storage:
@@ -27,6 +29,8 @@ class _Storage:
 
     _array: Any
     _bytes: Any
+    _memory: Storage
+    _part = False  # a slice of another storage
 
     def data_ptr(self) -> int:
         """The address of the memory."""
@@ -68,8 +72,8 @@ class _Storage:
         return False
 
     def resizable(self) -> bool:
-        """Whether the memory may grow: not if NumPy has it too."""
-        return not lent(self._bytes)
+        """Whether the memory may grow: not if NumPy has it too, nor as a part of other memory."""
+        return not self._part and not lent(self._bytes)
 
     def get_device(self) -> int:
         return -1
@@ -93,6 +97,21 @@ class _Storage:
     def _cdata(self) -> int:
         return self.data_ptr()
 
+    def __copy__(self) -> Any:
+        return self.clone()
+
+    def __reduce__(self) -> Any:
+        """The memory that tensors are pickled or copied with, and where it begins there."""
+        memory, start = self._bytes, 0
+        root = root_of(memory)
+        if root.flags.forc and not root.dtype.hasobject:
+            start = address(memory) - ByteBounds(root).start if memory.size else 0
+            memory = root
+        return _restored, (type(self), memory, start, self.nbytes(), dtypes.of(self._array.dtype))
+
+    def clone(self) -> Any:
+        raise NotImplementedError
+
     def __len__(self) -> int:
         return self.size()
 
@@ -101,7 +120,9 @@ class _Storage:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._over(self._bytes_at(index))
+            part = self._over(self._bytes_at(index))
+            part._part = True
+            return part
         return self._array[index].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -154,13 +175,18 @@ class UntypedStorage(_Storage):
         count = size if values is None else len(values)
         self._bytes = make_array((count,), dtypes.uint8.numpy, CPU)
         self._array = self._bytes
+        self._memory = Storage()
+        note(self._memory, self)
         if values is not None:
             self._bytes[...] = values
 
     @classmethod
-    def _of(cls, array: Any) -> UntypedStorage:
+    def _of(cls, array: Any, memory: Storage | None = None) -> UntypedStorage:
+        """The memory behind an array. `memory`: what knows the tensors over it."""
         made = object.__new__(cls)
         made._bytes = made._array = making.bytes_of(array)
+        made._memory = Storage() if memory is None else memory
+        note(made._memory, made)
         return made
 
     def untyped(self) -> UntypedStorage:
@@ -172,13 +198,18 @@ class UntypedStorage(_Storage):
     def resize_(self, size: int) -> UntypedStorage:
         """Change the number of bytes, for all that share the memory.
 
-        A tensor that needs more bytes than are left keeps looking at the old memory.
+        A tensor that needs more bytes than are left keeps the old memory, until there are enough.
         """
-        self._look_at(enlarged(self._bytes, size))
+        if self._part:
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        self._look_at(enlarged(self._bytes, size, self._memory))
         return self
 
     def _over(self, memory: Any) -> UntypedStorage:
-        return UntypedStorage._of(memory)
+        made = object.__new__(UntypedStorage)
+        made._bytes = made._array = memory
+        made._memory = Storage()
+        return made
 
     def _title(self) -> str:
         return "torch.storage.UntypedStorage(device=cpu)"
@@ -195,9 +226,13 @@ class TypedStorage(_Storage):
     _warned = False
 
     @classmethod
-    def _of(cls, array: Any) -> TypedStorage:
+    def _of(cls, array: Any, memory: Storage | None = None) -> TypedStorage:
         cls._warn()
-        return cls._typed(making.bytes_of(array), array.dtype)
+        made = cls._typed(making.bytes_of(array), array.dtype)
+        if memory is not None:
+            made._memory = memory
+            note(memory, made)
+        return made
 
     @classmethod
     def _warn(cls) -> None:
@@ -219,6 +254,7 @@ class TypedStorage(_Storage):
         made = object.__new__(cls)
         made._bytes = memory
         made._array = memory.view(dtype)
+        made._memory = Storage()
         return made
 
     @property
@@ -226,7 +262,7 @@ class TypedStorage(_Storage):
         return dtypes.of(self._array.dtype)
 
     def untyped(self) -> UntypedStorage:
-        return UntypedStorage._of(self._bytes)
+        return UntypedStorage._of(self._bytes, self._memory)
 
     def clone(self) -> TypedStorage:
         return TypedStorage._typed(v.copy(self._bytes), self._array.dtype)
@@ -241,38 +277,115 @@ class TypedStorage(_Storage):
         return f"torch.storage.TypedStorage(dtype={self.dtype}, device=cpu)"
 
 
-def enlarged(memory: Any, nbytes: int) -> Any:
-    """Other memory, `nbytes` long, in place of `memory`, a flat array of bytes: tensors and
-    storages that looked into the old one look into the new one.
+# --- memory that grows ----------------------------------------------------------------------------
+_ROOTS: Final[dict[int, tuple[ref[Any], Storage]]] = {}
 
-    Memory does not know who looks into it: if there may be others, this goes through everything
-    there is, which is slow and rare.
-    """
+
+def among(t: Any) -> None:
+    """Note a tensor that was made over memory that others may have, known by the raw array alone:
+    one that was unpickled or copied."""
+    _enter(t, t.array, t.memory)
+
+
+def _enter(x: Any, array: Any, memory: Storage) -> None:
+    root = root_of(array)
+    known = _ROOTS.get(id(root))
+    if known is None:
+        _remember(root, memory)
+    else:
+        join(known[1], memory)
+    note(memory, x)
+
+
+def _restored(cls: Any, root: Any, start: int, count: int, dtype: dtypes.dtype) -> Any:
+    """A storage that was pickled or copied."""
+    made = object.__new__(cls)
+    made._bytes = making.bytes_of(root)[start : start + count]
+    made._array = made._bytes.view(dtype.numpy)
+    made._memory = Storage()
+    _enter(made, made._bytes, made._memory)
+    return made
+
+
+def _remember(root: Any, known: Storage) -> None:
+    """Let `known` be found by the array that owns the memory, as long as there is one."""
+    key = id(root)
+    _ROOTS[key] = ref(root, lambda gone: _ROOTS.pop(key, None)), known
+
+
+def join(a: Storage, b: Storage) -> None:
+    """Let two storages over one memory know each other's tensors."""
+    if a is b:
+        return
+    mine, other = sharers_of(a), sharers_of(b)
+    for storage in (a, b):
+        owner = None if storage.owner is None else storage.owner()
+        if owner is not None:
+            mine.add(storage.owner, id(owner))
+    if mine is not other:
+        for key, sharer in list(other.refs.items()):
+            mine.add(sharer, key)
+        other.into = mine
+        other.refs = mine.refs  # for a thread that has found it already
+
+
+def _looking(memory: Storage) -> list[Any]:
+    """The tensors and storages that `memory` leads to; some may have moved elsewhere since."""
+    first = sharers_of(memory)
+    found: dict[int, Any] = {}
+    refs = [*first.refs.values(), memory.owner]
+    while refs:
+        sharer = refs.pop()
+        x = None if sharer is None else sharer()
+        if x is None or id(x) in found:
+            continue
+        found[id(x)] = x
+        if isinstance(x, TensorBase):
+            if x.memory is not memory:
+                refs.append(x.memory.owner)
+            if x.as_view is not None:
+                found.setdefault(id(x.as_view.base), x.as_view.base)
+    return list(found.values())
+
+
+def enlarged(memory: Any, nbytes: int, known: Storage) -> Any:
+    """Other memory, `nbytes` long, in place of `memory`, a flat array of bytes: tensors and
+    storages that looked into the old one, found by `known`, look into the new one."""
     if lent(memory):
         raise RuntimeError("Trying to resize storage that is not resizable")
     grown = make_array((nbytes,), memory.dtype, device_of(memory))
     keep = min(nbytes, memory.size)
     v.overwrite(grown[:keep], memory[:keep])
     root = root_of(memory)
-    for found in gc.get_objects() if keep else ():
-        if issubclass(type(found), TensorBase):
-            array = getattr(found, "array", None)
-            if array is not None and root_of(array) is root:
+    for found in _looking(known):
+        if isinstance(found, TensorBase):
+            if root_of(found.array) is root or _waits(found, root):
                 _follow(found, grown)
-        elif issubclass(type(found), _Storage) and root_of(found._bytes) is root:
+        elif not found._part and root_of(found._bytes) is root:
             found._look_at(grown)
+    _remember(grown, known)
     return grown
 
 
+def _waits(t: TensorBase, root: Any) -> bool:
+    """Whether a tensor kept older memory when this became too short for it."""
+    waits = None if t.extra is None else t.extra.waits
+    return waits is not None and waits[0]() is root and waits[1]() is t.array
+
+
 def _follow(t: Any, grown: Any) -> None:
-    """Let a tensor see the same places in other memory, if they are there."""
+    """Let a tensor see the same places in other memory; if they are not there, when they are."""
     array = t.array
     size = array.dtype.itemsize
     offset = ByteBounds(array).offset
     steps = tuple([s // size for s in array.strides])
     last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
-    if array.size and offset + last + size <= grown.size:
+    if not array.size:
+        return
+    if offset + last + size <= grown.size:
         t.array = making.over(grown, array.shape, steps, array.dtype, offset)
+    else:
+        extra_of(t).waits = ref(grown), ref(array)
 
 
 def is_storage(obj: object, /) -> bool:

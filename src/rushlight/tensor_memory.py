@@ -6,6 +6,7 @@ Methods of Tensor, written as functions; `tensor` attaches them with the rest of
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from rushlight.arrays.host import (
     make_array,
     to_host,
 )
-from rushlight.core.graph import Storage, TensorBase, asks, factory, wrap
+from rushlight.core.graph import Storage, TensorBase, asks, factory, note, wrap, wrap_apart
 from rushlight.core.inplace import check_writable
 from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
@@ -30,22 +31,32 @@ from rushlight.dtypes import type_name
 from rushlight.ops.arguments import varies
 from rushlight.ops.memory import lend
 from rushlight.ops.table import function
-from rushlight.storage import TypedStorage, UntypedStorage
+from rushlight.storage import TypedStorage, UntypedStorage, among, join
 
-__all__ = ["bare", "blank", "numpy", "set_data"]
+__all__ = ["bare", "blank", "numpy", "set_data", "share"]
 
 _UNKNOWN_TO_NUMPY: Final = frozenset(
     d for d in dtypes.all_dtypes if d.is_floating_point and d.numpy.kind == "V"
 ) | {dtypes.bfloat16}
-_CORE: Final = frozenset(TensorBase.__annotations__)  # kept in `__dict__` when not compiled
+# The names of what a tensor consists of: kept in `__dict__` when not compiled, else descriptors.
+_CORE: Final = frozenset(getattr(TensorBase, "__annotations__", ())) | {
+    name for name, value in vars(TensorBase).items() if inspect.isgetsetdescriptor(value)
+}
 
 
 def bare(t: Any) -> Any:
     """The same memory as another tensor, with its own version and no history."""
-    alone = wrap(t.array)
+    alone = wrap_apart(t.array, t)
     if t.memory.inference:
         alone.memory.inference = True
     return alone
+
+
+def share(t: Any, other: Any) -> None:
+    """Note that a tensor looks at the memory of another now."""
+    join(other.memory, t.memory)
+    note(other.memory, other)
+    note(t.memory, t)
 
 
 def blank(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
@@ -63,6 +74,7 @@ def set_data(t: Any, value: Any) -> None:
         )
     t.array = value.array
     t.sized = t.rows = None  # let go of the old array
+    share(t, value)
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
@@ -133,7 +145,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     array = making.from_dlpack(ext_tensor)
     dtypes.of(array.dtype)
-    return finish(wrap(v.copy(array) if copy else array))
+    if copy:
+        return finish(wrap(v.copy(array)))
+    lend(array)
+    return finish(wrap(array))
 
 
 def to_dlpack(tensor: Any) -> Any:
@@ -152,14 +167,23 @@ def _check_memory(t: Any) -> None:
 def untyped_storage(input: Any) -> UntypedStorage:
     """The memory behind the tensor and its views, as bytes."""
     _check_memory(input)
-    return UntypedStorage._of(to_host(input.array))
+    return UntypedStorage._of(to_host(input.array), _known(input))
 
 
 @function(free=False)
 def storage(input: Any) -> TypedStorage:
     """The memory behind the tensor and its views, as elements of its dtype."""
     _check_memory(input)
-    return TypedStorage._of(to_host(input.array))
+    return TypedStorage._of(to_host(input.array), _known(input))
+
+
+def _known(input: Any) -> Storage | None:
+    """What knows the tensors over the memory that a storage object shows; a copy has none."""
+    if not is_array(input.array):
+        return None
+    note(input.memory, input)
+    found: Storage = input.memory
+    return found
 
 
 @function(free=False)
@@ -303,6 +327,7 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
     # raw arrays are copied through the memo: views of one memory stay views of one memory
     t = _rebuilt(type(input), _seen(copy.deepcopy(root, memo), array, offset))
     t.memory = memo.setdefault(id(input.memory), t.memory)
+    among(t)
     memo[id(input)] = t
     t.leaf = input.leaf
     if input.held is not None:
@@ -315,14 +340,17 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
 @function(free=False)
 def __setstate__(input: Any, state: dict[str, Any]) -> None:
     for key, value in state.items():
+        if key in _CORE:
+            raise RuntimeError(f"{key!r} is a tensor's own: no state can set it")
         setattr(input, key, value)
 
 
 @function(free=False)
 def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
     root, array, offset = _root(input.array)
+    among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it
-    where = (array.shape, array.strides, offset)
+    where = (array.shape, array.strides, offset, dtypes.of(array.dtype))
     arguments = (type(input), root, where, asks(input))
     return _unpickled, arguments, _own_attributes(input) or None
 
@@ -334,7 +362,7 @@ def _root(array: Any) -> tuple[Any, Any, int]:
     """
     bounds = ByteBounds(array)
     flags = bounds.root.flags
-    if is_array(array) and flags.forc:
+    if is_array(array) and flags.forc and making.plain_bytes(bounds.root, array, bounds.offset):
         return bounds.root, array, bounds.offset
     if not is_array(array) and flags.c_contiguous:
         return bounds.root, array, address(array) - address(bounds.root)
@@ -350,7 +378,7 @@ def _seen(root: Any, array: Any, offset: int) -> Any:
 def _window(
     root: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, offset: int
 ) -> Any:
-    if root.shape == shape and root.dtype == dtype and (root.strides == strides or root.size < 2):
+    if root.shape == shape and root.dtype == dtype and root.strides == strides:
         return root
     steps = tuple(s // dtype.itemsize for s in strides)
     return making.over(making.bytes_of(root), shape, steps, dtype, offset)
@@ -363,9 +391,11 @@ def _rebuilt(cls: Any, array: Any) -> Any:
     return t
 
 
-def _unpickled(cls: Any, root: Any, where: tuple[Any, Any, int], requires_grad: bool) -> Any:
-    shape, strides, offset = where
-    t = _rebuilt(cls, _window(root, shape, strides, root.dtype, offset))
+def _unpickled(cls: Any, root: Any, where: tuple[Any, ...], requires_grad: bool) -> Any:
+    shape, strides, offset, *dtype = where  # before 0.2 there was none: it was the root's
+    raw = dtype[0].numpy if dtype else root.dtype
+    t = _rebuilt(cls, _window(root, shape, strides, raw, offset))
+    among(t)
     t.leaf = requires_grad
     return t
 
@@ -375,7 +405,11 @@ def as_subclass(input: Any, cls: type) -> Any:
     """as_subclass(cls) -> Tensor: the same values and history as an instance of `cls`."""
     if not issubclass(cls, factory.cls):
         raise RuntimeError("as_subclass expected type to be a subclass of torch.Tensor")
-    t = input.view_as(input) if asks(input) else _rebuilt(cls, input.array)
+    if asks(input):
+        t = input.view_as(input)
+    else:
+        t = _rebuilt(cls, input.array)
+        share(t, input)
     t.__class__ = cls
     return t
 
@@ -383,5 +417,6 @@ def as_subclass(input: Any, cls: type) -> Any:
 def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
     """A leaf of class `cls` over the memory of `data`."""
     t = _rebuilt(cls, data.array)
+    share(t, data)
     t.leaf = require_grad
     return t

@@ -5,7 +5,6 @@ Methods of Tensor, written as functions; `tensor` attaches them with the rest of
 
 from __future__ import annotations
 
-import gc
 import warnings
 import weakref
 from typing import Any, Final
@@ -14,18 +13,19 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import ByteBounds, make_array
-from rushlight.core.graph import Node, Op, TensorBase, asks, plan_for
+from rushlight.core.graph import Node, Op, Sharer, TensorBase, asks, note, plan_for
 from rushlight.core.inplace import check_writable, settle
-from rushlight.core.modes import inference_enabled
-from rushlight.core.node import AccumulateGradBase
+from rushlight.core.modes import inference_enabled, next_number
+from rushlight.core.node_api import extra_of
 from rushlight.core.record import node_for
 from rushlight.core.tangents import tangent_of
-from rushlight.core.views import node_on, strayed
+from rushlight.core.views import strayed
 from rushlight.ops.create import shape_of, size_of
 from rushlight.ops.memory import is_contiguous, strides_of
 from rushlight.ops.table import function
-from rushlight.storage import TypedStorage, enlarged, is_storage
+from rushlight.storage import TypedStorage, enlarged, is_storage, join
 from rushlight.tensor_legacy import c_name
+from rushlight.tensor_memory import share
 
 __all__ = ["swap_tensors"]
 
@@ -83,6 +83,11 @@ def set_(
     array = _there(input, source, storage_offset or 0, size, stride)
     node = node_for(SET, (input, *others), (input.array, *[t.array for t in others]))
     input.array = array
+    if other:
+        share(input, source)
+    elif source is not None:
+        join(source._memory, input.memory)
+        note(input.memory, input)
     strayed(input)
     settle(input, node, SET.plan)
     return input
@@ -103,6 +108,8 @@ def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
                 )
             return source.array
         memory = making.bytes_of(source.array)
+        known = source.memory
+        note(known, source)
     else:
         if isinstance(source, TypedStorage) and source.dtype is not dtype:
             raise RuntimeError(
@@ -110,6 +117,7 @@ def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
                 f"{source.dtype.scalar_type} for argument 1 'storage'"
             )
         memory = source._bytes
+        known = source._memory
     if size is None:
         shape: tuple[int, ...] = (memory.nbytes // dtype.itemsize,)
     else:
@@ -128,7 +136,7 @@ def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
     last = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     need = 0 if 0 in shape else (offset + last) * dtype.itemsize
     if need > memory.nbytes:
-        memory = enlarged(memory, need)
+        memory = enlarged(memory, need, known)
     return making.over(memory, shape, strides, dtype.numpy, offset * dtype.itemsize)
 
 
@@ -185,7 +193,7 @@ def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> An
     memory = making.bytes_of(raw)
     need = bounds.offset + count * raw.dtype.itemsize
     if count and need > memory.nbytes:
-        memory = enlarged(memory, need)
+        memory = enlarged(memory, need, input.memory)
     input.array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
     strayed(input)
     if raw.shape != shape:
@@ -251,11 +259,10 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     tensor([1., 1., 1.], requires_grad=True)
     """
     for name, t in (("t1", t1), ("t2", t2)):
-        if weakref.getweakrefs(t):
+        if any(type(found) is not Sharer for found in weakref.getweakrefs(t)):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
-    for t in (t1, t2):
-        if t.leaf:
-            _poison(t)
+    # edges lead to the object: those of nodes made so far led to what it was, see `Run.hand_on`
+    marked = [t.leaf or (t.extra is not None and t.extra.swapped > 0) for t in (t1, t2)]
     own = [{k: x for k, x in vars(t).items() if k not in _PARTS} for t in (t1, t2)]
     parts = [[getattr(t, part, None) for part in _PARTS] for t in (t1, t2)]
     kinds = (type(t1), type(t2))
@@ -270,36 +277,12 @@ def swap_tensors(t1: Any, t2: Any) -> None:
             delattr(t, key)
         for key, value in theirs.items():
             setattr(t, key, value)
-
-
-class Poisoned(Op):
-    """Stands where an edge led to a leaf that was swapped."""
-
-    name = "swapped"
-
-    def vjp(self, node: Node, g: Any) -> Any:
-        raise RuntimeError(
-            "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can "
-            "happen when you try to run backward on a tensor that was swapped. For a module m with "
-            "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change "
-            "the device or dtype of the module (e.g. `m.cpu()` or `m.half()`) between running "
-            "forward and backward. To resolve this, please only change the device/dtype before "
-            "running forward (or after both forward and backward)."
-        )
-
-
-def _poison(leaf: Any) -> None:
-    """Let edges that lead to a leaf lead to a node that refuses to run instead.
-
-    A leaf does not know its edges: this looks at everything there is, which is slow and rare.
-    """
-    end: Any = None
-    for node in gc.get_objects():
-        if issubclass(type(node), Node) and any(_leads_to(x, leaf) for x in node.nexts):
-            if end is None:
-                end = node_on(Poisoned(), None, 0, leaf.array.shape, leaf.array.dtype)
-            node.nexts = tuple(end if _leads_to(x, leaf) else x for x in node.nexts)
-
-
-def _leads_to(edge: Any, leaf: Any) -> bool:
-    return edge is leaf or (isinstance(edge, AccumulateGradBase) and edge.variable is leaf)
+    for t, edges in zip((t1, t2), marked, strict=True):
+        if edges:
+            extra_of(t).swapped = next_number()
+        elif t.extra is not None:
+            t.extra.swapped = 0
+        shown = None if t.extra is None or t.extra.accumulate is None else t.extra.accumulate()
+        if shown is not None:
+            shown.variable = t
+        note(t.memory, t)

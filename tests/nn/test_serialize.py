@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import io
 import os
 import pickle
 import stat
+import sys
+import weakref
 import zipfile
 from collections import Counter, OrderedDict
 from pathlib import Path
@@ -14,7 +18,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight import nn
+from rushlight import nn, serialize_archive
 
 
 def through(obj: Any, **options: Any) -> Any:
@@ -136,7 +140,8 @@ def test_a_file_cannot_change_the_functions_it_calls() -> None:
         archive.writestr("rushlight/data.pkl", attack)
         archive.writestr("rushlight/byteorder", "little")
     made.seek(0)
-    torch.load(made)
+    with pytest.raises(pickle.UnpicklingError, match="\nWeightsUnpickler.*Can only build"):
+        torch.load(made)
     assert not hasattr(serialize._size, "__x__")
 
 
@@ -194,3 +199,218 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         torch.load(3)
     with pytest.raises(RuntimeError, match="explicit pickle_module"):
         torch.load(file, pickle_module=pickle, weights_only=True)
+
+
+# --- files that are damaged, or mean harm ---------------------------------------------------------
+TENSOR = (
+    b"crushlight.serialize\n_tensor\n((X\x07\x00\x00\x00storageX\x01\x00\x00\x000X\x03\x00\x00\x00cpu"
+    b"tQX\x0d\x00\x00\x00torch.float32%s%s%sI00\nX\x06\x00\x00\x00Tensor}tR"
+)
+ONE = TENSOR % (b"(K\x02t", b"(K\x01t", b"K\x00")
+
+
+def archive(pkl: bytes, how: int = zipfile.ZIP_STORED, memory: bytes = bytes(64)) -> io.BytesIO:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", how) as written:
+        written.writestr("rushlight/data.pkl", b"\x80\x02" + pkl + b".")
+        written.writestr("rushlight/byteorder", sys.byteorder)
+        written.writestr("rushlight/data/0", memory)
+    made.seek(0)
+    return made
+
+
+def test_a_pickle_written_by_hand() -> None:
+    assert torch.load(archive(ONE)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride", "offset"),
+    [
+        (b"(J\xff\xff\xff\xfft", b"(K\x01t", b"K\x00"),  # a negative size
+        (b"(K\x02t", b"(J\xff\xff\xff\xfft", b"K\x00"),  # a negative stride
+        (b"(K\x02t", b"(K\x01t", b"J\xfc\xff\xff\xff"),  # a negative offset
+        (b"(K\x02t", b"(K\x01t", b"K\x02"),  # an offset between two elements
+        (b"(K\x11t", b"(K\x01t", b"K\x00"),  # longer than the memory
+        (b"(K\x02t", b"(K\x10t", b"K\x00"),  # a stride that leads out of it
+        (b"(K\x02t", b"(t", b"K\x00"),  # fewer strides than sizes
+        (b"(G@\x00\x00\x00\x00\x00\x00\x00t", b"(K\x01t", b"K\x00"),  # 2.0
+        (b"(\x8a\x0a" + bytes(9) + b"\x01t", b"(K\x00t", b"K\x00"),  # 2 ** 72
+        (b"(K\x00\x8a\x0a" + bytes(9) + b"\x01t", b"(K\x00K\x00t", b"K\x00"),
+        (b"K\x02", b"(K\x01t", b"K\x00"),  # no tuple
+    ],
+)
+def test_tensors_that_do_not_fit_their_memory(shape: bytes, stride: bytes, offset: bytes) -> None:
+    with pytest.raises(RuntimeError, match="setStorage|PytorchStreamReader failed"):
+        torch.load(archive(TENSOR % (shape, stride, offset)))
+
+
+@pytest.mark.parametrize(
+    "pkl",
+    [
+        ONE + b"}X\x05\x00\x00\x00arrayK\x01sb",  # BUILD of a tensor
+        ONE + b"X\x01\x00\x00\x00kK\x01s",  # SETITEM
+        ONE + b"K\x01a",  # APPEND
+        b"cbuiltins\nbytearray\n(\x8a\x06\x00\x00\x00\x00\x00\x01tR",  # a terabyte of zeros
+        b"cbuiltins\nset\n(" + ONE + b"tR",
+        b"c_codecs\nencode\n(X\x01\x00\x00\x00aX\x04\x00\x00\x00idnatR",
+        b"Nr\xff\xff\xff\x7f0" + b"h\x05",  # the memo, at a place that was not filled
+        b"\x8e" + bytes(6) + b"\x01\x00abc",  # bytes that are not there
+        b"})" + b"2\x86" * 60 + b"K\x01s",  # a key whose hash takes a year
+        b"})" + b"\x85" * 100_000 + b"K\x01s",  # a key too deep to be hashed
+        b"L" + b"9" * 5000 + b"L\n",
+        b"R", b"t", b"(", b"a", b"K", b"g7\n", b"(iposix\nsystem\n", b"\x82\x01", b"Pid\n",
+        b"K\x01Q", b"]]s", b"}(K\x01u", b"K\x01]K\x02s", b"crushlight.serialize\n_tensor\n)R",
+        b"crushlight.serialize\n_dtype\n(X\x02\x00\x00\x00notR",
+        b"crushlight.serialize\nLoaded\n)R", b"crushlight.serialize\nio.BytesIO\n)R",
+    ],
+)  # fmt: skip
+def test_pickles_that_mean_harm(pkl: bytes) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        torch.load(archive(pkl))
+
+
+def test_a_file_may_hold_no_more_than_it_is_long() -> None:
+    with pytest.raises(RuntimeError, match="it is compressed or encrypted"):
+        torch.load(archive(ONE, zipfile.ZIP_DEFLATED, bytes(10_000_000)))
+    whole = archive(ONE).getvalue()
+    at = whole.rfind(b"PK\x01\x02")  # the entry of the memory: say that it is 2 GB long
+    lie = whole[: at + 20] + b"\xff\xff\xff\x7f" * 2 + whole[at + 28 :]
+    with pytest.raises(RuntimeError, match="its entries are longer than the file"):
+        torch.load(io.BytesIO(lie))
+
+
+def test_damaged_files_say_which_and_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    torch.save({"w": torch.arange(100.0)}, path)
+    good = path.read_bytes()
+    start = "PytorchStreamReader failed reading "
+    end = good.rfind(b"PK\x05\x06")
+    for damaged, text in [
+        (good[:300], "zip archive: failed finding central directory"),
+        (good[:-10], "zip archive: failed finding central directory"),
+        (good[: end + 12] + b"\xff\xff\xff\x7f" + good[end + 16 :], "zip archive: failed"),
+        (good[:200] + good[300:], ""),
+        (good.replace(torch.arange(100.0).numpy().tobytes()[40:44], b"ouch"), "file data/0: file"),
+        (good.replace(b"torch.float32", b"torch.float64"), "file data.pkl: file read failed"),
+    ]:
+        path.write_bytes(damaged)
+        with pytest.raises(RuntimeError, match=start + text) as caught:
+            torch.load(path)
+        said = str(caught.value)
+        assert f"{path}, {len(damaged)} bytes: " in said and "Copy or download it again" in said
+    path.write_bytes(b"")
+    with pytest.raises(EOFError, match="w.pt is empty"):
+        torch.load(path)
+
+
+def test_memory_goes_with_what_was_loaded(tmp_path: Path) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for options in ({}, {"weights_only": False}, {"pickle_module": pickle}):
+            torch.save({"w": torch.ones(3)}, tmp_path / "w.pt", **_module(options))
+            found = torch.load(tmp_path / "w.pt", **options)
+            memory = weakref.ref(found["w"].array.base)
+            assert memory() is not None
+            del found
+            assert memory() is None
+    finally:
+        gc.enable()
+
+
+def _module(options: dict[str, Any]) -> dict[str, Any]:
+    return {"pickle_module": pickle} if "pickle_module" in options else {}
+
+
+class Python:
+    """A pickle module of Python's slower half."""
+
+    Pickler, Unpickler = pickle._Pickler, pickle._Unpickler  # type: ignore[attr-defined]
+
+
+def test_other_pickle_modules() -> None:
+    file = io.BytesIO()
+    torch.save({"w": torch.arange(3)}, file, Python)
+    file.seek(0)
+    assert torch.load(file, pickle_module=Python)["w"].tolist() == [0, 1, 2]
+
+
+class Writing(io.BytesIO):
+    """A file during whose writing the tensor is written, too."""
+
+    def __init__(self, t: Any) -> None:
+        super().__init__()
+        self.t = t
+
+    def write(self, data: Any) -> int:
+        self.t.add_(1)
+        return super().write(data)
+
+
+def test_a_tensor_that_is_written_while_it_is_saved() -> None:
+    t = torch.zeros(1000)
+    file = Writing(t)
+    torch.save(t, file)
+    file.seek(0)
+    assert torch.load(file).shape == (1000,)
+
+
+# --- the old file or the new one ------------------------------------------------------------------
+def refuse(errno_: int) -> Any:
+    def refused(*args: Any, **options: Any) -> Any:
+        raise OSError(errno_, os.strerror(errno_))
+
+    return refused
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "w.pt"
+    torch.save(torch.ones(2), path)
+    monkeypatch.setattr(serialize_archive, "_new_file", refuse(errno.EACCES))
+    torch.save(torch.zeros(3), path)  # the file itself can be
+    assert torch.load(path).tolist() == [0, 0, 0]
+    with pytest.raises(PermissionError):
+        torch.save(1, tmp_path / "other.pt")
+    monkeypatch.setattr(serialize_archive, "_new_file", refuse(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space"):
+        torch.save(torch.ones(1), path)
+    assert torch.load(path).tolist() == [0, 0, 0]
+
+
+def test_a_file_that_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "w.pt"
+    torch.save(torch.ones(2), path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", refuse(errno.EBUSY))  # as a file that is mounted
+        torch.save(torch.zeros(3), path)
+        with pytest.raises(OSError, match="busy"):
+            torch.save(1, tmp_path / "new.pt")
+    assert torch.load(path).tolist() == [0, 0, 0] and os.listdir(tmp_path) == ["w.pt"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_a_killed_save_left_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    if named:  # as on file systems whose files must have a name
+        new = serialize_archive._named_file
+        monkeypatch.setattr(serialize_archive, "_new_file", lambda folder, part: new(part))
+    path = tmp_path / ("w" * 240 + ".pt")
+    parts: list[str] = []
+    put = serialize_archive._put_in_place
+
+    def watched(file: Any, part: str, named: bool, to: str) -> None:
+        parts.append(part)
+        put(file, part, named, to)
+
+    monkeypatch.setattr(serialize_archive, "_put_in_place", watched)
+    torch.save(torch.ones(2), path)
+    Path(parts[0]).write_bytes(b"half" * 1000)
+    torch.save(torch.zeros(2), path)
+    assert torch.load(path).tolist() == [0, 0] and os.listdir(tmp_path) == [path.name]
+    with pytest.raises(ZeroDivisionError), serialize_archive.replacing(str(path)) as file:
+        with serialize_archive.replacing(str(path)) as other:  # two at once
+            torch.save(torch.ones(1), other)
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert torch.load(path).tolist() == [1] and os.listdir(tmp_path) == [path.name]

@@ -21,7 +21,7 @@ from rushlight.arrays.host import cupy
 __all__ = [
     "Mismatch", "arange", "bytes_of", "checked_ndarray", "closed_range", "compare", "fill_number",
     "fits", "from_buffer",
-    "from_data", "from_dlpack", "over", "row_strides", "spaced", "writable",
+    "from_data", "from_dlpack", "over", "plain_bytes", "row_strides", "spaced", "writable",
 ]  # fmt: skip
 
 _NUMBERS: Final = (bool, int, float, complex)
@@ -398,13 +398,23 @@ def bytes_of(array: Any) -> Any:
     return root.view(np.uint8)
 
 
+def plain_bytes(root: Any, array: Any, offset: int) -> bool:
+    """Whether the bytes of `root` say all about `array`, which begins `offset` bytes into it."""
+    size = array.dtype.itemsize
+    return (
+        not root.dtype.hasobject
+        and offset % size == 0
+        and all(s % size == 0 for s in array.strides)
+    )
+
+
 def over(
     memory: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, offset: int
 ) -> Any:
     """An array over a flat array of bytes; strides in elements, `offset` in bytes."""
     size = dtype.itemsize
     need = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    if offset + need * size > memory.nbytes:
+    if need and offset + need * size > memory.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset "
             f"{offset // size}, and itemsize {size} requiring a storage size of "
@@ -413,7 +423,7 @@ def over(
     if cuda.is_cuda(memory):
         return cuda.over(memory, shape, strides, dtype, offset)
     if need == 0:
-        return np.empty(shape, dtype)
+        offset = 0  # it may lie behind the memory, which holds none of its elements
     return np.ndarray(shape, dtype, memory, offset, [s * size for s in strides])
 
 

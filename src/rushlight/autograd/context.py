@@ -20,7 +20,7 @@ import weakref
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_as
+from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_alias, wrap_as
 from rushlight.core.modes import enter, grad_enabled, leave
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
 from rushlight.core.packed import Packed, open_packed, pack, refuse_inference, saving_now
@@ -258,7 +258,7 @@ def bare(t: Any) -> Any:
     """A saved tensor without the history it has outside its array."""
     if t is None:
         return None
-    made = wrap_as(t.array, t.memory)
+    made = wrap_alias(t.array, t)
     made.tangent = t.tangent
     return made
 

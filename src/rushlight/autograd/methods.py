@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from rushlight import dtypes
 from rushlight.arrays.batched import Batched
-from rushlight.core.graph import wrap_as
+from rushlight.core.graph import wrap_alias
 from rushlight.core.hooks import LeafTable, RemovableHandle, register
 from rushlight.core.levels import refuse_inside
 from rushlight.core.modes import _lock, inference_enabled, state
@@ -98,7 +98,7 @@ def detach(self: Any) -> Any:
     False
     """
     array = self.array
-    return wrap_as(bare(array) if type(array) is Batched else array, self.memory)
+    return wrap_alias(bare(array) if type(array) is Batched else array, self)
 
 
 def detach_(self: Any) -> Any:

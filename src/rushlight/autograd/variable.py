@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.graph import TensorBase, wrap_as
+from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.tensor import Tensor
 
 __all__ = ["Variable"]
@@ -27,7 +27,7 @@ class Variable(metaclass=VariableMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         if not isinstance(data, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        t: Any = wrap_as(data.array, data.memory)
+        t: Any = wrap_alias(data.array, data)
         if requires_grad:
             t.requires_grad = True
         return t

@@ -16,11 +16,22 @@ Note [No cycles]
 Note [Kept versions]
     A node keeps the storages behind its saved arrays, and `stamp`, the sum of their versions
     when they were saved. Versions only grow, so one comparison of sums finds any later write.
+
+Note [Who shares memory]
+    When memory grows, all tensors over it must look at the new one. A storage knows them by weak
+    references. A new tensor costs nothing: it is not noted. A view notes itself, and leads to the
+    tensor it was made from; an alias that leads nowhere (`detach`) has that one noted as `owner`.
+    Most memory has one view at a time, so the first reference stands in `sharers` as it is; from
+    the second on, and wherever several storages are over one memory, `sharers` is a `Sharers`.
+    Nothing is called between reading such a slot and writing it, so no other thread comes between.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import weakref
+from threading import Lock
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, Self
 
@@ -29,8 +40,9 @@ from rushlight.core.where import Where, caller, known
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Storage", "TensorBase", "View",
-    "asks", "factory", "plan_for", "shape_of", "title_of", "wrap", "wrap_as",
+    "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Sharer", "Sharers", "Storage",
+    "TensorBase", "View", "asks", "factory", "note", "plan_for", "shape_of", "sharers_of",
+    "title_of", "wrap", "wrap_alias", "wrap_apart", "wrap_as",
 ]  # fmt: skip
 
 
@@ -47,6 +59,8 @@ class Storage:
         self.when: i64 = 0  # the number of the last write, in one count with the nodes'
         self.code: CodeType | None = None
         self.offset: int = 0
+        self.owner: Any = None  # these two: see Note [Who shares memory]
+        self.sharers: Any = None
 
     def written(self) -> None:
         """Count an in-place write, and remember the user's line that did it."""
@@ -56,6 +70,56 @@ class Storage:
         if frame is not None:
             self.code = frame.f_code
             self.offset = frame.f_lasti
+
+
+# A class of its own: what the user refers to weakly can be told from what is noted here.
+Sharer: Final[Any] = type("Sharer", (weakref.ref,), {"__slots__": ()})
+_tidying: Final = Lock()
+
+
+def _after_fork() -> None:
+    if _tidying.locked():  # by a thread that does not exist here
+        _tidying.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class Sharers:
+    """Weak references to what looks at one memory, by the id of what they refer to."""
+
+    def __init__(self) -> None:
+        self.refs: dict[int, Any] = {}
+        self.room: int = 16  # look for the dead when there are more
+        self.into: Sharers | None = None  # the one that took these in
+
+    def end(self) -> Sharers:
+        """Where references are kept now."""
+        found = self
+        while found.into is not None:
+            found = found.into
+        return found
+
+    def add(self, sharer: Any, key: int) -> None:
+        refs = self.refs
+        refs[key] = sharer
+        if len(refs) > self.room:
+            self.tidy()
+
+    def tidy(self) -> None:
+        """Forget the dead. Left to later if that is going on already, here or in a thread."""
+        if not _tidying.acquire(False):
+            return
+        try:
+            refs = self.refs
+            for key in list(refs):
+                sharer = refs.pop(key)
+                if sharer() is not None:  # perhaps another of the same id, noted a moment ago
+                    refs.setdefault(key, sharer)
+            self.room = 2 * len(refs) + 16
+        finally:
+            _tidying.release()
 
 
 class Hooks:
@@ -82,6 +146,8 @@ class Extra:
         self.no_view_grad: str = ""
         self.grad_dtype: Any = None  # of a leaf's gradient where it is not the leaf's own
         self.any_grad: bool = False  # a leaf's `.grad` may have any dtype
+        self.waits: Any = None  # for which memory to grow again; see `storage.enlarged`
+        self.swapped: i64 = 0  # edges of nodes before this number led to what it no longer is
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -424,7 +490,72 @@ def wrap_as(array: Any, storage: Storage) -> TensorBase:
     t: TensorBase = TensorBase.__new__(factory.cls)
     t.array = array
     t.memory = storage
+    sharer = Sharer(t)
+    known = storage.sharers
+    if known is None:
+        storage.sharers = sharer
+    else:
+        _note_more(storage, known, sharer, t)
     return t
+
+
+def wrap_alias(array: Any, x: TensorBase) -> TensorBase:
+    """`wrap_as` over the memory of `x`, for a tensor that will be no view: it leads to nothing."""
+    storage = x.memory
+    if storage.owner is None or storage.owner() is None:
+        storage.owner = Sharer(x)
+    return wrap_as(array, storage)
+
+
+def note(storage: Storage, t: Any) -> None:
+    """Let a storage know of something over its memory. See Note [Who shares memory]."""
+    sharer = Sharer(t)
+    known = storage.sharers
+    if known is None:
+        storage.sharers = sharer
+    else:
+        _note_more(storage, known, sharer, t)
+
+
+def wrap_apart(array: Any, x: TensorBase) -> TensorBase:
+    """A tensor over the memory of `x` that counts its writes by itself."""
+    t = wrap(array)
+    known = sharers_of(x.memory)
+    seen = known.refs.get(id(x))
+    if seen is None or seen() is not x:
+        known.add(Sharer(x), id(x))
+    known.add(Sharer(t), id(t))
+    t.memory.sharers = known
+    return t
+
+
+def _note_more(storage: Storage, known: Any, sharer: Any, t: Any) -> None:
+    if not isinstance(known, Sharers):
+        gone = known() is None
+        if gone and storage.sharers is known:
+            storage.sharers = sharer
+            return
+    sharers_of(storage).add(sharer, id(t))
+
+
+def sharers_of(storage: Storage) -> Sharers:
+    """What a storage knows of its sharers, as a `Sharers` that can take more."""
+    found = storage.sharers
+    if isinstance(found, Sharers):
+        return found if found.into is None else found.end()
+    made = Sharers()
+    while True:
+        known = storage.sharers
+        if isinstance(known, Sharers):
+            return known.end()
+        made.refs = {}
+        if known is not None:
+            t = known()
+            if t is not None:
+                made.refs[id(t)] = known
+        if storage.sharers is known:
+            storage.sharers = made
+            return made
 
 
 def shape_of(t: TensorBase, array: Any) -> Any:

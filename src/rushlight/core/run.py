@@ -426,7 +426,24 @@ class Run(Pass):
                 self.deliver(target, nr, out)
             else:
                 leaf: TensorBase = end_of(target)
+                if leaf.extra is not None and leaf.extra.swapped > node.number:
+                    self.refuse_swapped(leaf, node)
                 self.deliver_leaf(leaf, out, self.fresh(node, g, outs, i, out))
+
+    def refuse_swapped(self, leaf: TensorBase, node: Node) -> None:
+        """An edge leads to a leaf that has become another tensor since the edge was made."""
+        if self.executes is not None and leaf not in self.executes:
+            return
+        error = RuntimeError(
+            "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can "
+            "happen when you try to run backward on a tensor that was swapped. For a module m with "
+            "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change "
+            "the device or dtype of the module (e.g. `m.cpu()` or `m.half()`) between running "
+            "forward and backward. To resolve this, please only change the device/dtype before "
+            "running forward (or after both forward and backward)."
+        )
+        self.blame(node, error)
+        raise error
 
     def fitted(self, node: Node, i: i64, out: Any, g: Any) -> Any:
         """A gradient in the shape and dtype of the input it is for."""

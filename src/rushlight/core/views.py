@@ -25,6 +25,7 @@ from rushlight.core.graph import (
     Node,
     Op,
     Plan,
+    Sharer,
     TensorBase,
     View,
     asks,
@@ -91,6 +92,8 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
 def _attach(op: Any, x: TensorBase, t: TensorBase, how: str) -> None:
     memory = x.memory
     if memory.inference:
+        if memory.owner is None:
+            memory.owner = Sharer(x)
         return  # nothing can be recorded of it, inside `inference_mode` or out
     if state.active != 0:
         mode = current()

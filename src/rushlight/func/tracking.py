@@ -17,7 +17,15 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.core.batches import interesting, seen_at
-from rushlight.core.graph import Node, TensorBase, asks, begin_node, factory, wrap_as
+from rushlight.core.graph import (
+    Node,
+    TensorBase,
+    asks,
+    begin_node,
+    factory,
+    wrap_alias,
+    wrap_as,
+)
 from rushlight.core.levels import Entrance, Level, kept_outside
 from rushlight.core.record import edge, slots
 from rushlight.core.tangents import Tangent
@@ -121,7 +129,7 @@ def end_of(t: Any) -> Any:
 
 def plain(t: Any) -> Any:
     """The same values without their history; tangents stay."""
-    made = wrap_as(t.array, t.memory)
+    made = wrap_alias(t.array, t)
     made.tangent = t.tangent
     return made
 

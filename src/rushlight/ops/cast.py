@@ -12,7 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import cupy, device_of
 from rushlight.arrays.layouts import suggests_channels
-from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_as
+from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_alias
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.ops.arguments import expect_tensor
@@ -298,7 +298,7 @@ def _constant(like: Any, value: Any, dtype: Any) -> Any:
 
 @word_for("bits")
 def _bits(x: Any, dtype: Any) -> Any:
-    return wrap_as(v.bits(_raw(x), dtype), x.memory)
+    return wrap_alias(v.bits(_raw(x), dtype), x)
 
 
 def _raw(x: Any) -> Any:

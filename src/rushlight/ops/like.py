@@ -32,6 +32,7 @@ from rushlight.ops.create import (
     size_named,
     size_of,
 )
+from rushlight.ops.memory import lend
 from rushlight.ops.table import function
 
 __all__ = ["alike", "as_tensor", "asarray", "frombuffer", "zeros_like"]
@@ -349,12 +350,15 @@ def asarray(
             )
         t = convert(t, want, place, bool(copy))
         if not requires_grad:
-            return made(t.array, False) if (t.leaf or t.node is not None) else t
+            return t.detach() if (t.leaf or t.node is not None) else t
         return t if t.leaf or t.node is not None else t.requires_grad_()
     if is_array(obj) or is_scalar(obj):
         raw = shared(obj) if is_array(obj) else raw_from(obj, None)
+        if raw is obj:
+            lend(raw)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         raw = making.from_buffer(obj, want or dtypes.default, -1, 0)
+        lend(raw)
     else:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
@@ -379,6 +383,7 @@ def frombuffer(
     kind = dtype_of(dtype, "frombuffer")
     assert kind is not None
     array = making.from_buffer(buffer, kind, count, offset)
+    lend(array)
     if not making.writable(buffer):
         warnings.warn(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. "

@@ -13,7 +13,7 @@ from typing import Any, Final
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.core.families import ViewOp
-from rushlight.core.graph import TensorBase, wrap_as
+from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, one_int
@@ -207,7 +207,7 @@ def detach(input: Any) -> Any:
     tensor([1., 1.])
     """
     expect_tensor(input, "detach")
-    return finish(wrap_as(bare(input.array), input.memory))
+    return finish(wrap_alias(bare(input.array), input))
 
 
 def bare(array: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear, ViewOp
-from rushlight.core.graph import wrap_as
+from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views import look_at
 from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
@@ -193,7 +193,7 @@ def _view_dtype(input: Any, dtype: dtypes.dtype) -> Any:
                     )
         if strides[-1] != 1:
             raise RuntimeError(f"self.stride(-1) must be 1 {start}, but got {strides[-1]}")
-    return wrap_as(v.bits(array, dtype.numpy), input.memory)
+    return wrap_alias(v.bits(array, dtype.numpy), input)
 
 
 @function(free=False)
