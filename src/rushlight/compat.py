@@ -53,7 +53,24 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system made an empty module and takes back whatever stands in sys.modules
         # afterwards. Handing ours over in create_module would have it overwrite our __spec__.
-        sys.modules[module.__name__] = importlib.import_module(_our_name(module.__name__))
+        name = module.__name__
+        ours = importlib.import_module(_our_name(name))
+        sys.modules[name] = ours
+        for child, inner in _shadowed(ours).items():
+            sys.modules.setdefault(f"{name}.{child}", inner)
+
+
+def _shadowed(package: ModuleType) -> dict[str, ModuleType]:
+    """The modules of a package whose names it gives to something else: `autograd.gradcheck` is a
+    function, and a module beside it. The import system sets the attribute whenever it loads a
+    module, and would put the module in the function's place; what it finds loaded it leaves alone.
+    """
+    found: dict[str, ModuleType] = {}
+    for child, value in vars(package).items():
+        inner = sys.modules.get(f"{package.__name__}.{child}")
+        if inner is not None and inner is not value:
+            found[child] = inner
+    return found
 
 
 class _Finder(MetaPathFinder):

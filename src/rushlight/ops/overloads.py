@@ -13,7 +13,17 @@ from rushlight.ops.table import functions, namespaces, table
 __all__ = ["OpOverload", "OpOverloadPacket", "overload_of", "packet"]
 
 
-class OpOverload:
+class Named:
+    """What there is one of for each name: copies are the object itself, a pickle holds the name."""
+
+    def __copy__(self) -> Named:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Named:
+        return self
+
+
+class OpOverload(Named):
     """One form of an op, such as `aten.add.Tensor`; there is one object for each."""
 
     def __init__(self, overloadpacket: OpOverloadPacket, overload: str) -> None:
@@ -30,6 +40,9 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.overloadpacket(*args, **kwargs)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.overloadpacket, self._overloadname)
+
     def __str__(self) -> str:
         return f"aten.{self.__name__}"
 
@@ -37,7 +50,7 @@ class OpOverload:
         return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
 
 
-class OpOverloadPacket:
+class OpOverloadPacket(Named):
     """All forms of an op: `aten.add`, of which `aten.add.Tensor` is one."""
 
     def __init__(self, name: str) -> None:
@@ -46,7 +59,11 @@ class OpOverloadPacket:
 
     def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("_"):
-            raise AttributeError(f"The underlying op of '{self}' has no overload name '{overload}'")
+            # its name is asked of the dict: one that is still empty would ask here again
+            name = self.__dict__.get("__name__", "")
+            raise AttributeError(
+                f"The underlying op of 'aten.{name}' has no overload name '{overload}'"
+            )
         return self._made.setdefault(overload, OpOverload(self, overload))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -55,6 +72,9 @@ class OpOverloadPacket:
             if name in names:
                 return names[name](*args, **kwargs)
         raise NotImplementedError(f"rushlight has no function for aten.{self.__name__}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return packet, (self.__name__,)
 
     def __str__(self) -> str:
         return f"aten.{self.__name__}"
