@@ -87,7 +87,7 @@ _packets: Final[dict[str, OpOverloadPacket]] = {}
 
 # The form that an op of the table is, where it is not `name.default`.
 _FORMS: Final[dict[str, str]] = {
-    "add": "add.Tensor", "all_dim": "all.dim", "any_dim": "any.dim",
+    "add": "add.Tensor",
     "batch_norm_eval": "native_batch_norm.default", "clamp": "clamp.Tensor",
     "clamp_max": "clamp_max.Tensor", "clamp_min": "clamp_min.Tensor",
     "clamp_numbers": "clamp.default", "copysign": "copysign.Tensor", "div": "div.Tensor",
@@ -121,6 +121,8 @@ _FORMS: Final[dict[str, str]] = {
 _BY_OPERAND: Final = frozenset(
     "bitwise_and bitwise_or bitwise_xor eq ge gt le lt ne".split()
 )  # fmt: skip
+# These have a form for all elements, one along a dimension and one along several.
+_BY_DIM: Final = frozenset(("all", "any"))
 
 
 # What PyTorch has and rushlight lacks, among the ops that programs list because they are costly.
@@ -165,6 +167,10 @@ def overload_of(op: Op, raws: tuple[Any, ...]) -> OpOverload:
         if name in _BY_OPERAND:
             number = any(isinstance(x, (bool, int, float, complex)) for x in raws)
             form = f"{name}.{'Scalar' if number else 'Tensor'}"
+        elif name in _BY_DIM:
+            dims = op.dims  # type: ignore[attr-defined]
+            if dims is not None:
+                form = f"{name}.{'dim' if len(dims) == 1 else 'dims'}"
     start, _, end = form.partition(".")
     found: OpOverload = getattr(packet(start), end)
     return found
