@@ -14,6 +14,7 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import is_array, is_scalar, make_array, move, to_host
+from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
 from rushlight.ops.create import made, place_of, shape_of
 from rushlight.ops.sample import rand, randint
@@ -311,10 +312,12 @@ def _drawn(sizes: tuple[int, ...], dtype: dtypes.dtype, low: Any, high: Any) -> 
     inside = dtypes.float64 if dtype.to_real() is dtypes.float64 else dtypes.float32
     if dtype.is_complex:
         parts = rand(*sizes, 2, dtype=inside).array * (last - first) + first
-        out = make_array(sizes, dtype.numpy, CPU)
+        wide = dtypes.complex128 if inside is dtypes.float64 else dtypes.complex64
+        out = make_array(sizes, wide.numpy, CPU)
         out.real, out.imag = parts[..., 0], parts[..., 1]
-        return out
-    return (rand(sizes, dtype=inside).array * (last - first) + first).astype(dtype.numpy)
+        return cast(out, dtype.numpy)  # NumPy knows no parts of the narrowest
+    drawn = rand(sizes, dtype=inside).mul_(last - first).add_(first)  # an array, even of one number
+    return drawn.array.astype(dtype.numpy)
 
 
 def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) -> tuple[Any, Any]:

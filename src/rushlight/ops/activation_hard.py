@@ -7,7 +7,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import maximum, minimum, where
 from rushlight.ops.activation_parts import Piecewise, act, fitted
-from rushlight.ops.contract import shared
+from rushlight.ops.contract import shared, shared_numbers
 from rushlight.ops.table import function, op
 
 __all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
@@ -54,7 +54,9 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return act("hardtanh", shared(Hardtanh, *fitted(input, min_val, max_val)), input, inplace)
+    return act(
+        "hardtanh", shared_numbers(Hardtanh, *fitted(input, min_val, max_val)), input, inplace
+    )
 
 
 @function(**_F)
@@ -170,7 +172,9 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
     tensor([-9.,  2.])
     """
-    return act("threshold", shared(Threshold, *fitted(input, threshold, value)), input, inplace)
+    return act(
+        "threshold", shared_numbers(Threshold, *fitted(input, threshold, value)), input, inplace
+    )
 
 
 @function(method=False, namespace="nn.functional")
@@ -179,7 +183,9 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
 
     In-place version of `threshold`.
     """
-    return act("threshold_", shared(Threshold, *fitted(input, threshold, value)), input, True)
+    return act(
+        "threshold_", shared_numbers(Threshold, *fitted(input, threshold, value)), input, True
+    )
 
 
 # --- towards 0 ------------------------------------------------------------------------------------
@@ -226,7 +232,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
             f"{lambd:g}"
         )
-    return act("softshrink", shared(Softshrink, lambd), input)
+    return act("softshrink", shared_numbers(Softshrink, lambd), input)
 
 
 @op
@@ -250,7 +256,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
-    return act("hardshrink", shared(Hardshrink, lambd), input)
+    return act("hardshrink", shared_numbers(Hardshrink, lambd), input)
 
 
 @function(**_F)
