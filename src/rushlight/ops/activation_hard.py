@@ -34,6 +34,8 @@ class Hardtanh(Piecewise):
             raise RuntimeError("Bool inputs not supported for hardtanh")
         if common.is_complex:
             raise NotImplementedError("clamp is not supported for complex types")
+        if common.numpy.kind == "u" and (self.min_val < 0 or self.max_val < 0):
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
     def forward(self, x: Any) -> Any:
         return minimum(maximum(x, self.min_val), self.max_val)
