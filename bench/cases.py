@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["AGAINST_A_LOOP", "AGAINST_NUMPY", "AGAINST_TORCH", "numpy_pairs"]
+__all__ = [
+    "AGAINST_A_LOOP", "AGAINST_NUMPY", "AGAINST_TORCH", "SMALL_AGAINST_NUMPY", "numpy_multiplies",
+    "numpy_pairs",
+]  # fmt: skip
 
 Work = Callable[[], object]
 
@@ -184,3 +187,21 @@ def numpy_pairs(lib: Any, np: Any) -> dict[str, tuple[Work, Work]]:
 AGAINST_NUMPY: dict[str, float] = dict.fromkeys(
     ("x * y", "x + y", "exp(x)", "tanh(x)", "sum(x)", "max(x)"), 1.05
 )
+
+
+def numpy_multiplies(np: Any) -> Work:
+    """NumPy's own 2x2 multiply, a hundred times: the unit in which the cost of an op is given."""
+    a = np.ones((2, 2), np.float32)
+
+    def work() -> None:
+        for _ in range(100):
+            a * a
+
+    return work
+
+
+# What recording may cost, in NumPy's multiplies: on a quiet machine 2.7 and 5.
+SMALL_AGAINST_NUMPY: dict[str, tuple[Callable[[Any], Work], float]] = {
+    "100 2x2 multiplies, recorded": (multiply, 4.0),
+    "100 multiplies, forward + backward": (chain, 7.5),
+}
