@@ -69,6 +69,17 @@ def main() -> None:
 
         return work
 
+    def views(length: int) -> Callable[[], None]:
+        def work() -> None:
+            v = x * 1
+            for _ in range(length):
+                v = v.t()
+            v.mul_(2)
+            v.sum().backward()
+            x.grad = None
+
+        return work
+
     torch.manual_seed(0)
     net = nn.Sequential(
         nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10)
@@ -92,6 +103,8 @@ def main() -> None:
         "a view": counted(lambda: x.view(4)),
         "a product of matrices": counted(lambda: x @ y),
         "100 multiplies, there and back": [b - a for a, b in zip(short, long, strict=True)],
+        "100 views, written": counted(views(100)),
+        "1000 views, written": counted(views(1000)),
         "a gradient": counted(lambda: one(params, images[0], labels[0])),
         "64 gradients at once": counted(lambda: many(params, images, labels)),
         "256 gradients at once": counted(lambda: many(params, more, their_labels)),

@@ -53,3 +53,8 @@ def test_gradients_of_samples_are_taken_at_once() -> None:
     # 64 at once enter fewer functions than four one by one, and 256 no more than 64
     assert found["64 gradients at once"][0] < 4 * found["a gradient"][0]
     assert found["256 gradients at once"] == found["64 gradients at once"]
+
+
+def test_a_chain_of_views_costs_by_its_length() -> None:
+    short, long = counts()["100 views, written"], counts()["1000 views, written"]
+    assert long[0] < 11 * short[0] and long[1] < 11 * short[1]  # squared, it would be 100 times
