@@ -20,9 +20,9 @@ LAYERS = [
     "core",
     "ops",
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage "
-    "settings cuda linalg special printing _methods _functions",
+    "settings cuda linalg special printing types version _methods _functions",
     "autograd",
-    "func nn optim data serialize testing utils library profiler",
+    "func nn optim data serialize testing utils library profiler functorch",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

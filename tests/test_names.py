@@ -107,3 +107,190 @@ def test_old_order_warns_as_pytorch_does(monkeypatch: pytest.MonkeyPatch) -> Non
             torch.add(*args)
     with pytest.raises(TypeError, match=r"addmm\(\) takes 3 positional arguments but 4 were given"):
         torch.addmm(*[torch.ones(2, 2)] * 4)
+
+
+# --- small names that programs and test helpers touch ---------------------------------------------
+def test_levels_of_forward_mode_are_shown() -> None:
+    forward_ad = torch.autograd.forward_ad
+    assert forward_ad._current_level == -1
+    with forward_ad.dual_level():
+        assert forward_ad._current_level == 0
+    assert forward_ad._current_level == -1
+    assert not hasattr(forward_ad, "_no_such_name")
+
+
+def test_types_and_version() -> None:
+    assert isinstance(1.5, torch.types.Number) and isinstance("cpu", torch.types.Device)
+    assert isinstance(torch.Size([1]), torch.types._size)
+    assert torch.types._int is int and torch.types._dtype is torch.dtype
+    assert torch.types.Storage is torch.TypedStorage
+    assert torch.version.__version__ == torch.__version__
+    assert torch.version.cuda is None and torch.version.hip is None and not torch.version.debug
+    with torch.utils._mode_utils.no_dispatch():
+        assert torch.utils._mode_utils.all_same_mode([1, 1])
+
+
+def test_all_modules_are_listed() -> None:
+    modules, module = torch.nn.modules, torch.nn.Module
+    there = {n for n, x in vars(modules).items() if isinstance(x, type) and issubclass(x, module)}
+    assert set(modules.__all__) == there and len(modules.__all__) == len(there)
+
+
+def test_settings_are_remembered() -> None:
+    assert not torch.is_deterministic_algorithms_warn_only_enabled()
+    assert torch.get_deterministic_debug_mode() == 0
+    try:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+        assert torch.get_deterministic_debug_mode() == 1
+        torch.set_deterministic_debug_mode("error")
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+        assert torch.get_deterministic_debug_mode() == 2
+        torch.set_warn_always(True)
+        assert torch.is_warn_always_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
+        torch.set_warn_always(False)
+    with pytest.raises(RuntimeError, match="invalid value of debug_mode, expected one of"):
+        torch.set_deterministic_debug_mode("loud")
+
+
+def test_broadcast_shapes() -> None:
+    assert torch.broadcast_shapes() == torch.Size([])
+    assert torch.broadcast_shapes((1, 3), (0, 1, 1), torch.Size([])) == torch.Size([0, 1, 3])
+    assert torch.broadcast_shapes(2, [1, 2]) == torch.Size([1, 2])
+    with pytest.raises(RuntimeError) as error:
+        torch.broadcast_shapes((2, 3), (2,))
+    assert str(error.value) == (
+        "Attempting to broadcast a dimension of length 2 at -1! Mismatching argument at index 1 "
+        "had (2,); but expected shape should be broadcastable to [2, 3]"
+    )
+    with pytest.raises(ValueError, match="Attempting to broadcast a dimension with negative"):
+        torch.broadcast_shapes((-1,))
+
+
+# --- what a backward pass calls when it is over ---------------------------------------------------
+class TestQueuedCallbacks:
+    engine: Any = torch.autograd.Variable._execution_engine
+
+    def test_outside_a_pass_there_is_nothing_to_wait_for(self) -> None:
+        with pytest.raises(RuntimeError, match="Final callbacks can only be installed during"):
+            self.engine.queue_callback(print)
+
+    @pytest.mark.parametrize("create_graph", [False, True])
+    def test_they_see_all_gradients(self, create_graph: bool) -> None:
+        x, log = torch.ones(2, requires_grad=True), []
+        y = x * 2
+
+        def over() -> None:
+            log.append((x.grad.tolist(), torch.is_grad_enabled()))
+            self.engine.queue_callback(lambda: log.append("and then"))
+
+        y.register_hook(lambda g: self.engine.queue_callback(over))
+        y.sum().backward(create_graph=create_graph)
+        assert log == [([2.0, 2.0], create_graph), "and then"]
+        x.grad = None
+
+    def test_each_pass_has_its_own(self) -> None:
+        x, log = torch.ones(2, requires_grad=True), []
+
+        def hook(g: Any) -> None:
+            self.engine.queue_callback(lambda: log.append("outer"))
+            with torch.enable_grad():
+                inner = x * 3
+                inner.register_hook(
+                    lambda g: self.engine.queue_callback(lambda: log.append("inner"))
+                )
+                inner.sum().backward()
+            log.append("end of hook")
+
+        y = x * 2
+        y.register_hook(hook)
+        torch.autograd.grad(y.sum(), x)
+        assert log == ["inner", "end of hook", "outer"]
+
+    def test_their_errors_reach_the_caller(self) -> None:
+        x, log = torch.ones(2, requires_grad=True), []
+
+        def hook(g: Any) -> None:
+            self.engine.queue_callback(lambda: 1 / 0)
+            self.engine.queue_callback(lambda: log.append("after"))
+
+        y = x * 2
+        y.register_hook(hook)
+        with pytest.raises(ZeroDivisionError):
+            y.sum().backward()
+        assert log == [] and x.grad.tolist() == [2, 2]
+
+    def test_they_are_not_called_after_a_failure(self) -> None:
+        x, log = torch.ones(2, requires_grad=True), []
+
+        def hook(g: Any) -> None:
+            self.engine.queue_callback(lambda: log.append("over"))
+            raise KeyError("x")
+
+        y = x * 2
+        y.register_hook(hook)
+        with pytest.raises(KeyError):
+            y.sum().backward()
+        assert log == [] and self.engine.is_checkpoint_valid()
+
+
+# --- functorch ------------------------------------------------------------------------------------
+class TestFunctorch:
+    def test_a_module_with_buffers(self) -> None:
+        from rushlight import functorch
+
+        net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+        with pytest.warns(FutureWarning, match="`functorch.make_functional_with_buffers` is dep"):
+            f, params, buffers = functorch.make_functional_with_buffers(net)
+        assert f.param_names == ("0.weight", "0.bias", "1.weight", "1.bias")
+        assert f.buffer_names == ("1.running_mean", "1.running_var", "1.num_batches_tracked")
+        assert all(p.requires_grad for p in params) and params[0] is not net[0].weight
+        x = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+        y = f(params, buffers, x)
+        assert torch.equal(y, net(x))
+        zeros = [torch.zeros_like(p) for p in params]
+        assert f(zeros, buffers, x).tolist() == [[0.0] * 3] * 2
+        with (
+            pytest.warns(FutureWarning, match="Please use `torch.func.functional_call` instead"),
+            pytest.raises(RuntimeError, match="`model` has buffers"),
+        ):
+            functorch.make_functional(net)
+
+    def test_parameters_that_are_one_stay_one(self) -> None:
+        from rushlight import functorch
+
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2))
+        net[1].weight = net[0].weight
+        with pytest.warns(FutureWarning):
+            f, params = functorch.make_functional(net, disable_autograd_tracking=True)
+        assert len(params) == 2 and not any(p.requires_grad for p in params)
+        eye = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+        assert f((eye, torch.zeros(2)), torch.tensor([[3.0, 4.0]])).tolist() == [[3.0, 4.0]]
+
+    def test_an_ensemble(self) -> None:
+        from rushlight import functorch
+
+        models = [torch.nn.Linear(2, 1) for _ in range(3)]
+        with pytest.warns(FutureWarning, match="`torch.func.stack_module_state` instead"):
+            f, params, buffers = functorch.combine_state_for_ensemble(models)
+        assert [p.shape for p in params] == [(3, 1, 2), (3, 1)] and buffers == ()
+        assert not any(p.requires_grad for p in params)
+        x = torch.ones(4, 2)
+        with pytest.warns(FutureWarning, match="`torch.vmap` instead"):
+            y = functorch.vmap(f, in_dims=(0, 0, None))(params, buffers, x)
+        want = torch.stack([m(x) for m in models])
+        assert torch.allclose(y, want)
+        with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match="at least one model"):
+            functorch.combine_state_for_ensemble([])
+
+    def test_derivatives(self) -> None:
+        from rushlight import functorch
+
+        x = torch.tensor(2.0)
+        for name, want in (("grad", 12.0), ("jacrev", 12.0), ("jacfwd", 12.0), ("hessian", 12.0)):
+            with pytest.warns(FutureWarning, match=f"Please use `torch.func.{name}` instead"):
+                f = getattr(functorch, name)(lambda x: x**3)
+            assert f(x).item() == want

@@ -60,7 +60,7 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 # Imported when first used, so that `import rushlight` stays quick: name, and where it is.
 _LATER = {
     "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
-    "special": "", "testing": "", "utils": "",
+    "special": "", "testing": "", "types": "", "utils": "", "version": "",
     "Tag": "library", "vmap": "func",
     "load": "serialize", "save": "serialize",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",

@@ -25,6 +25,7 @@ from types import ModuleType, TracebackType
 __all__ = ["Installation", "install", "installed", "uninstall"]
 
 _THEIRS, _OURS = "torch", "rushlight"
+_BESIDE = "functorch"  # the library that became torch.func: PyTorch still brings its names
 
 
 class Installation:
@@ -74,7 +75,8 @@ def _shadowed(package: ModuleType) -> dict[str, ModuleType]:
 
 
 class _Finder(MetaPathFinder):
-    """Answers for `torch` and all that begins with `torch.`, before any installed torch is seen."""
+    """Answers for `torch` and all that begins with `torch.`, before any installed torch is seen;
+    for `functorch` too."""
 
     def find_spec(
         self,
@@ -82,7 +84,7 @@ class _Finder(MetaPathFinder):
         path: Sequence[str] | None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        if fullname != _THEIRS and not fullname.startswith(_THEIRS + "."):
+        if not _is_theirs(fullname):
             return None
         ours = _our_name(fullname)
         if not _exists(ours):
@@ -97,7 +99,13 @@ class _Finder(MetaPathFinder):
 _finder = _Finder()
 
 
+def _is_theirs(name: str) -> bool:
+    return name.partition(".")[0] in (_THEIRS, _BESIDE)
+
+
 def _our_name(name: str) -> str:
+    if name.partition(".")[0] == _BESIDE:
+        return f"{_OURS}.{name}"
     return _OURS + name.removeprefix(_THEIRS)
 
 
@@ -150,7 +158,7 @@ def uninstall() -> None:
     if not installed():
         return
     sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if n == _THEIRS or n.startswith(_THEIRS + ".")]:
+    for name in [n for n in sys.modules if _is_theirs(n)]:
         del sys.modules[name]
 
 

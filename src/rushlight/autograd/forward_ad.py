@@ -112,6 +112,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     newest.close()
 
 
+def __getattr__(name: str) -> int:
+    if name == "_current_level":  # what PyTorch keeps here: the innermost level, -1 for none
+        return -1 if mine() is None else 0
+    raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")
+
+
 class dual_level(ModeContext):
     """A level for a block, or as a decorator for the calls of a function.
 

@@ -14,7 +14,7 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> _typing.Any:
-        if name == "checkpoint":
+        if name in ("checkpoint", "_mode_utils"):
             return _importlib.import_module(f"{__name__}.{name}")
         raise AttributeError(f"module 'torch.utils' has no attribute {name!r}")
 
