@@ -294,3 +294,59 @@ class TestFunctorch:
             with pytest.warns(FutureWarning, match=f"Please use `torch.func.{name}` instead"):
                 f = getattr(functorch, name)(lambda x: x**3)
             assert f(x).item() == want
+
+
+# --- nodes of custom functions inside transforms --------------------------------------------------
+class Double(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+
+def test_nodes_of_custom_functions_are_named_as_in_pytorch() -> None:
+    x = torch.ones(3, requires_grad=True)
+    seen: list[str] = []
+
+    def f(x: Any) -> Any:
+        y = Double.apply(x)
+        seen.append(y.grad_fn.name())
+        return y.sum()
+
+    assert Double.apply(x).grad_fn.name() == "DoubleBackward"
+    batch = torch.func.vmap(Double.apply)(x)
+    assert batch.grad_fn.name() == "VmappedDoubleBackward"
+    assert torch.autograd.grad(batch.sum(), x)[0].tolist() == [2, 2, 2]
+    assert torch.func.grad(f)(torch.ones(3)).tolist() == [2, 2, 2]
+    assert torch.func.vmap(torch.func.grad(f))(torch.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+    assert seen == ["DoubleGeneratedBackward"] * 2
+    twice = torch.func.vmap(torch.func.vmap(Double.apply))(torch.ones(2, 3, requires_grad=True))
+    assert twice.grad_fn.name() == "VmappedVmappedDoubleBackward"
+
+
+def test_a_checkpoint_in_debug_mode_says_where_to_look() -> None:
+    from rushlight.utils.checkpoint import CheckpointError, checkpoint
+
+    calls: list[int] = []
+
+    def fn(x: Any) -> Any:
+        calls.append(1)
+        return x.sin().exp() if len(calls) == 1 else x.sin()
+
+    y = checkpoint(fn, torch.ones(2, requires_grad=True), use_reentrant=False, debug=True)
+    with pytest.raises(CheckpointError) as error:
+        y.sum().backward()
+    assert str(error.value).startswith(
+        " An error happened while unpacking tensors; dumping logs of latest computation\n"
+        "because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`.\n"
+        "Scroll all the way down for guidance on how to navigate these logs.\n"
+    )
