@@ -305,8 +305,9 @@ def irfft(
     if signal_sizes:
         if len(signal_sizes) != signal_ndim:
             raise RuntimeError(
-                f"irfft: Expected signal_sizes to be empty (default) or of signal_ndim={signal_ndim}"
-                f"-dimensional, but got signal_sizes={list(signal_sizes)}"
+                "irfft: Expected signal_sizes to be empty (default) or of "
+                f"signal_ndim={signal_ndim}-dimensional, but got "
+                f"signal_sizes={list(signal_sizes)}"
             )
         sizes = [int(n) for n in signal_sizes]
     last = sizes[-1]
