@@ -22,6 +22,8 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
 
+from rushlight.missing import advice
+
 __all__ = ["Installation", "install", "installed", "uninstall"]
 
 _THEIRS, _OURS = "torch", "rushlight"
@@ -90,13 +92,19 @@ class _Finder(MetaPathFinder):
         if not _exists(ours):
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: rushlight stands in for torch in this program, "
-                f"and has no module {ours!r}",
+                f"and has no module {ours!r}{_advice(fullname)}",
                 name=fullname,
             )
         return ModuleSpec(fullname, _Loader(), origin=ours)
 
 
 _finder = _Finder()
+
+
+def _advice(name: str) -> str:
+    home, _, last = name.rpartition(".")
+    more = advice(home, last, ())
+    return f"\n{more}" if more else ""
 
 
 def _is_theirs(name: str) -> bool:

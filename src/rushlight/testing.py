@@ -8,6 +8,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Final, NoReturn
 
 from rushlight import dtypes
@@ -16,6 +17,7 @@ from rushlight.arrays.device import CPU
 from rushlight.arrays.host import is_array, is_scalar, make_array, move, to_host
 from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
+from rushlight.missing import answers as _answers
 from rushlight.ops.create import made, place_of, shape_of
 from rushlight.ops.sample import rand, randint
 from rushlight.tensor import Tensor
@@ -328,3 +330,7 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
     if first > last:
         raise ValueError(f"`low` must be less than `high`, but got {first} >= {last}")
     return first, last
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.testing", globals())

@@ -7,7 +7,9 @@ Imported by `nn.modules`. Nothing is listed here: a function of the table that s
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from rushlight.missing import answers as _answers
 from rushlight.ops.table import namespaces
 
 globals().update(namespaces["nn.functional"])
@@ -16,3 +18,7 @@ __all__ = sorted(namespaces["nn.functional"])
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.nn.functional", globals())

@@ -53,8 +53,8 @@ def gesv(input: Any, A: Any) -> Any:
 def gels(input: Any, A: Any) -> Any:
     """gels(A) -> (Tensor, Tensor)
 
-    The X that makes A X come closest to input, and the QR factors of A as LAPACK packs them. Where A
-    has more rows than columns, the rows of X behind the solution have the residuals' norms. Removed
+    The X that makes A X come closest to input, and the QR factors of A as LAPACK packs them. Where
+    A has more rows than columns, the rows of X behind the solution hold the residuals. Removed
     from PyTorch: write `linalg.lstsq`.
     """
     _warn("gels", "torch.linalg.lstsq(A, B)")
