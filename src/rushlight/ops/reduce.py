@@ -9,6 +9,7 @@ import math
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays.quick import products_of_others
 from rushlight.arrays.vocabulary import (
     broadcast,
     cast,
@@ -346,6 +347,9 @@ class Prod(Fold):
         """For each element the product of the others that go into the same result."""
         shape = x.shape
         x = fold(x if self.dtype is None else cast(x, self.dtype), self.dims)
+        quick = products_of_others(x)
+        if quick is not None:
+            return unfold(quick, self.dims, shape)
         if 0 not in x.shape:
             left = shifted(cumprod(x, -1), 1, 1)
             right = shifted(cumprod(flip(x, (-1,)), -1), 1, 1)
