@@ -7,7 +7,6 @@ Imported by `nn.modules`. Nothing is listed here: a function of the table that s
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from rushlight.missing import answers as _answers
 from rushlight.ops.table import namespaces
@@ -19,6 +18,5 @@ if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
-
-if not _TYPE_CHECKING:
+else:
     __getattr__ = _answers("torch.nn.functional", globals())
