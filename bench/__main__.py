@@ -21,7 +21,14 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 import numpy as np
 
 import rushlight
-from bench.cases import AGAINST_A_LOOP, AGAINST_NUMPY, AGAINST_TORCH, numpy_pairs
+from bench.cases import (
+    AGAINST_A_LOOP,
+    AGAINST_NUMPY,
+    AGAINST_TORCH,
+    SMALL_AGAINST_NUMPY,
+    numpy_multiplies,
+    numpy_pairs,
+)
 from bench.timing import alternate
 
 RESULTS = Path(__file__).parent / "results"
@@ -68,6 +75,10 @@ def against_numpy() -> list[dict[str, Any]]:
         found = alternate({"ours": ours, "numpy": theirs}, rounds=25)
         label = f"{name}, 1e6 float32"
         rows.append(row(label, "NumPy", found["ours"], found["numpy"], AGAINST_NUMPY[name]))
+    for name, (case, bar) in SMALL_AGAINST_NUMPY.items():
+        found = alternate({"ours": case(rushlight), "numpy": numpy_multiplies(np)}, rounds=50)
+        compiled = bool(rushlight.__config__.compiled())
+        rows.append(row(name, "NumPy", found["ours"], found["numpy"], bar if compiled else None))
     return rows
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["AGAINST_A_LOOP", "AGAINST_NUMPY", "AGAINST_TORCH", "numpy_pairs"]
+__all__ = [
+    "AGAINST_A_LOOP", "AGAINST_NUMPY", "AGAINST_TORCH", "SMALL_AGAINST_NUMPY", "numpy_multiplies",
+    "numpy_pairs",
+]  # fmt: skip
 
 Work = Callable[[], object]
 
@@ -147,6 +150,35 @@ def per_sample_loop(lib: Any) -> Work:
     return lambda: [gradient(params, x[i], y[i]) for i in range(64)]
 
 
+def prod_gradient(lib: Any) -> Work:
+    """The gradient of a product of 128 numbers."""
+    lib.manual_seed(0)
+    x = (lib.rand(128) + 0.5).requires_grad_()
+    y = x.prod()
+    return lambda: lib.autograd.grad(y, x, retain_graph=True)
+
+
+def chosen(lib: Any, choose: Callable[[Any, Any], Any]) -> Work:
+    """The gradient of 32 of 100 rows of 16, chosen by index."""
+    lib.manual_seed(0)
+    x, i = lib.randn(100, 16).requires_grad_(), lib.randint(0, 100, (32,))
+    y = choose(x, i)
+    g = lib.ones_like(y)
+    return lambda: lib.autograd.grad(y, x, g, retain_graph=True)
+
+
+def index_gradient(lib: Any) -> Work:
+    return chosen(lib, lambda x, i: x[i])
+
+
+def index_select_gradient(lib: Any) -> Work:
+    return chosen(lib, lambda x, i: x.index_select(0, i))
+
+
+def embedding_gradient(lib: Any) -> Work:
+    return chosen(lib, lambda x, i: lib.nn.functional.embedding(i, x))
+
+
 AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
     "100 2x2 multiplies, recorded": (multiply, 0.45),
     "100 multiplies, forward + backward": (chain, 0.35),
@@ -158,6 +190,10 @@ AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
     "func.hessian, 50 parameters": (func_hessian, None),
     "func.grad of a sum of squares": (small_grad, 1.0),
     "vmap(grad), 64 samples of 20-64-64-10": (per_sample, None),
+    "gradient of prod, 128 numbers": (prod_gradient, 1.0),
+    "gradient of x[i], 32 rows of 100x16": (index_gradient, 1.0),
+    "gradient of index_select, 32 rows": (index_select_gradient, 1.0),
+    "gradient of embedding, 32 rows": (embedding_gradient, 1.0),
 }
 
 # the work, what it replaces, and how much of its time it may take
@@ -184,3 +220,21 @@ def numpy_pairs(lib: Any, np: Any) -> dict[str, tuple[Work, Work]]:
 AGAINST_NUMPY: dict[str, float] = dict.fromkeys(
     ("x * y", "x + y", "exp(x)", "tanh(x)", "sum(x)", "max(x)"), 1.05
 )
+
+
+def numpy_multiplies(np: Any) -> Work:
+    """NumPy's own 2x2 multiply, a hundred times: the unit in which the cost of an op is given."""
+    a = np.ones((2, 2), np.float32)
+
+    def work() -> None:
+        for _ in range(100):
+            a * a
+
+    return work
+
+
+# What recording may cost, in NumPy's multiplies: on a quiet machine 2.7 and 5.
+SMALL_AGAINST_NUMPY: dict[str, tuple[Callable[[Any], Work], float]] = {
+    "100 2x2 multiplies, recorded": (multiply, 4.0),
+    "100 multiplies, forward + backward": (chain, 7.5),
+}

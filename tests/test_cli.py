@@ -179,6 +179,31 @@ COMPAT = {
         assert rushlight.autograd.__spec__.name == "rushlight.autograd"
         importlib.reload(rushlight.autograd)
         """,
+    "a function keeps its name beside a module of that name": """
+        import pkgutil
+        from types import ModuleType
+        import rushlight
+        from rushlight import compat
+        names = [m.name for m in pkgutil.walk_packages(rushlight.__path__, "rushlight.")]
+        names = [name for name in names if not name.endswith("__main__")]
+        def attributes():
+            pairs = [(sys.modules[n.rpartition(".")[0]], n.rpartition(".")[2]) for n in names]
+            return {f"{p.__name__}.{n}": getattr(p, n) for p, n in pairs}
+        for name in names:
+            importlib.import_module(name)
+        before = attributes()
+        shared = [name for name, x in before.items() if not isinstance(x, ModuleType)]
+        assert "rushlight.autograd.gradcheck" in shared, shared
+        compat.install()
+        from torch.autograd.gradcheck import gradgradcheck
+        import torch.autograd.gradcheck as gradcheck
+        assert gradcheck is rushlight.autograd.gradcheck is before["rushlight.autograd.gradcheck"]
+        assert gradgradcheck is rushlight.autograd.gradgradcheck
+        for name in names:
+            importlib.import_module("torch" + name.removeprefix("rushlight"))
+        after = attributes()
+        assert [n for n in before if after[n] is not before[n]] == []
+        """,
     "only torch is touched": """
         from rushlight import compat
         compat.install()

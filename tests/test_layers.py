@@ -15,14 +15,15 @@ SOURCES = Path(__file__).resolve().parents[1] / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version __config__ native dtypes errors return_types size trees random",
+    "_version __config__ missing missing_names native dtypes errors return_types size trees random",
     "arrays",
     "core",
     "ops",
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage "
-    "settings cuda linalg special printing _methods _functions",
+    "settings cuda linalg special printing types version _methods _functions",
     "autograd",
-    "func nn optim data serialize serialize_archive serialize_safe testing utils library profiler",
+    "func nn optim data serialize serialize_archive serialize_safe testing utils library profiler "
+    "functorch",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

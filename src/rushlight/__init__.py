@@ -23,6 +23,7 @@ from rushlight.arrays.device import device as device
 from rushlight.arrays.device import get_default_device as get_default_device
 from rushlight.arrays.device import set_default_device as set_default_device
 from rushlight.dtypes import *  # noqa: F403
+from rushlight.missing import lacking as _lacking
 from rushlight.ops.table import functions as _functions
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
@@ -60,7 +61,7 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 # Imported when first used, so that `import rushlight` stays quick: name, and where it is.
 _LATER = {
     "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
-    "special": "", "testing": "", "utils": "",
+    "special": "", "testing": "", "types": "", "utils": "", "version": "",
     "Tag": "library", "vmap": "func",
     "load": "serialize", "save": "serialize",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
@@ -87,7 +88,7 @@ else:
             return _importlib.import_module(f"{__name__}.serialize")
         home = _LATER.get(name)
         if home is None:
-            raise AttributeError(f"module 'torch' has no attribute {name!r}")
+            raise _lacking("torch", name, __dir__())
         found = _importlib.import_module(f"{__name__}.{home or name}")
         return getattr(found, name) if home else found
 

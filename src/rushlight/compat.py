@@ -22,9 +22,12 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
 
+from rushlight.missing import advice
+
 __all__ = ["Installation", "install", "installed", "uninstall"]
 
 _THEIRS, _OURS = "torch", "rushlight"
+_BESIDE = "functorch"  # the library that became torch.func: PyTorch still brings its names
 
 
 class Installation:
@@ -53,11 +56,29 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system made an empty module and takes back whatever stands in sys.modules
         # afterwards. Handing ours over in create_module would have it overwrite our __spec__.
-        sys.modules[module.__name__] = importlib.import_module(_our_name(module.__name__))
+        name = module.__name__
+        ours = importlib.import_module(_our_name(name))
+        sys.modules[name] = ours
+        for child, inner in _shadowed(ours).items():
+            sys.modules.setdefault(f"{name}.{child}", inner)
+
+
+def _shadowed(package: ModuleType) -> dict[str, ModuleType]:
+    """The modules of a package whose names it gives to something else: `autograd.gradcheck` is a
+    function, and a module beside it. The import system sets the attribute whenever it loads a
+    module, and would put the module in the function's place; what it finds loaded it leaves alone.
+    """
+    found: dict[str, ModuleType] = {}
+    for child, value in vars(package).items():
+        inner = sys.modules.get(f"{package.__name__}.{child}")
+        if inner is not None and inner is not value:
+            found[child] = inner
+    return found
 
 
 class _Finder(MetaPathFinder):
-    """Answers for `torch` and all that begins with `torch.`, before any installed torch is seen."""
+    """Answers for `torch` and all that begins with `torch.`, before any installed torch is seen;
+    for `functorch` too."""
 
     def find_spec(
         self,
@@ -65,13 +86,13 @@ class _Finder(MetaPathFinder):
         path: Sequence[str] | None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        if fullname != _THEIRS and not fullname.startswith(_THEIRS + "."):
+        if not _is_theirs(fullname):
             return None
         ours = _our_name(fullname)
         if not _exists(ours):
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: rushlight stands in for torch in this program, "
-                f"and has no module {ours!r}",
+                f"and has no module {ours!r}{_advice(fullname)}",
                 name=fullname,
             )
         return ModuleSpec(fullname, _Loader(), origin=ours)
@@ -80,7 +101,19 @@ class _Finder(MetaPathFinder):
 _finder = _Finder()
 
 
+def _advice(name: str) -> str:
+    home, _, last = name.rpartition(".")
+    more = advice(home, last, ())
+    return f"\n{more}" if more else ""
+
+
+def _is_theirs(name: str) -> bool:
+    return name.partition(".")[0] in (_THEIRS, _BESIDE)
+
+
 def _our_name(name: str) -> str:
+    if name.partition(".")[0] == _BESIDE:
+        return f"{_OURS}.{name}"
     return _OURS + name.removeprefix(_THEIRS)
 
 
@@ -133,7 +166,7 @@ def uninstall() -> None:
     if not installed():
         return
     sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if n == _THEIRS or n.startswith(_THEIRS + ".")]:
+    for name in [n for n in sys.modules if _is_theirs(n)]:
         del sys.modules[name]
 
 

@@ -7,11 +7,13 @@ the CPU, so seeds are the CPU's; all work goes to one stream, in the order of th
 from __future__ import annotations
 
 from types import TracebackType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.arrays.device import cuda_count
 from rushlight.arrays.device import device as _device
 from rushlight.arrays.host import cupy
+from rushlight.missing import answers as _answers
 from rushlight.random import initial_seed as _initial_seed
 from rushlight.random import manual_seed as _manual_seed
 from rushlight.random import seed as _seed
@@ -232,3 +234,7 @@ def seed_all() -> None:
 def initial_seed() -> int:
     """initial_seed() -> int: the same as `torch.initial_seed`."""
     return _initial_seed()
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.cuda", globals())

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from rushlight.missing import answers as _answers
 from rushlight.ops.linalg_parts import LinAlgError
 from rushlight.ops.table import namespaces
 
 globals().update(namespaces["linalg"])
 __all__ = ["LinAlgError", *sorted(namespaces["linalg"])]
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.linalg", globals())

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from rushlight.missing import answers as _answers
 from rushlight.ops.table import namespaces
 
 globals().update(namespaces["special"])
 __all__ = sorted(namespaces["special"])
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.special", globals())

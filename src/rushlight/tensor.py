@@ -25,6 +25,7 @@ from rushlight.core.record import finish, slots
 from rushlight.core.tangents import tangent_of
 from rushlight.core.views import edge_of_view
 from rushlight.dtypes import type_name
+from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.create import raw_from
 from rushlight.ops.table import answers, methods
@@ -46,6 +47,9 @@ class TensorClass(type):
     def __repr__(cls) -> str:
         return "<class 'torch.Tensor'>" if cls is Tensor else type.__repr__(cls)
 
+    def __dir__(cls) -> list[str]:
+        return without_lacking(cls, type.__dir__(cls))
+
 
 class Tensor(Methods, metaclass=TensorClass):
     """An n-dimensional array that remembers how it was computed.
@@ -61,6 +65,9 @@ class Tensor(Methods, metaclass=TensorClass):
     __hash__ = object.__hash__
     __array_priority__ = 1000  # NumPy's operators leave the answer to the tensor
     grad_dtype: Any  # a property, from `autograd.methods`
+
+    def __dir__(self) -> list[str]:
+        return without_lacking(type(self), object.__dir__(self))
 
     def __new__(cls, *args: Any, device: Any = None) -> Any:
         """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
@@ -467,6 +474,7 @@ def _attach() -> None:
     operators.accepts = lambda x: (
         is_array(x) or is_scalar(x) or isinstance(x, complex) or type(x) is Batched
     )
+    hide_in(Tensor, "torch.Tensor")
 
 
 _attach()

@@ -8,13 +8,16 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Final, NoReturn
 
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import is_array, is_scalar, make_array, move, to_host
+from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
+from rushlight.missing import answers as _answers
 from rushlight.ops.create import made, place_of, shape_of
 from rushlight.ops.sample import rand, randint
 from rushlight.tensor import Tensor
@@ -311,10 +314,12 @@ def _drawn(sizes: tuple[int, ...], dtype: dtypes.dtype, low: Any, high: Any) -> 
     inside = dtypes.float64 if dtype.to_real() is dtypes.float64 else dtypes.float32
     if dtype.is_complex:
         parts = rand(*sizes, 2, dtype=inside).array * (last - first) + first
-        out = make_array(sizes, dtype.numpy, CPU)
+        wide = dtypes.complex128 if inside is dtypes.float64 else dtypes.complex64
+        out = make_array(sizes, wide.numpy, CPU)
         out.real, out.imag = parts[..., 0], parts[..., 1]
-        return out
-    return (rand(sizes, dtype=inside).array * (last - first) + first).astype(dtype.numpy)
+        return cast(out, dtype.numpy)  # NumPy knows no parts of the narrowest
+    drawn = rand(sizes, dtype=inside).mul_(last - first).add_(first)  # an array, even of one number
+    return drawn.array.astype(dtype.numpy)
 
 
 def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) -> tuple[Any, Any]:
@@ -325,3 +330,7 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
     if first > last:
         raise ValueError(f"`low` must be less than `high`, but got {first} >= {last}")
     return first, last
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.testing", globals())

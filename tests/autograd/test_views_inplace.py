@@ -12,7 +12,6 @@ import importlib.util
 import json
 import sys
 import threading
-import time
 import weakref
 from pathlib import Path
 from typing import Any
@@ -59,23 +58,12 @@ def chain(x: Any, length: int) -> Any:
     return x
 
 
-def seconds(length: int) -> float:
-    """For a chain of views to be made, written, differentiated and freed; the best of three."""
-    best = 1e9
-    for _ in range(3):
-        x = torch.ones(2, 3, requires_grad=True)
-        start = time.perf_counter()
-        v = chain(x * 1, length)
-        v.mul_(2)
-        v.sum().backward()
-        del v
-        best = min(best, time.perf_counter() - start)
-        assert x.grad.tolist() == [[2.0] * 3] * 2
-    return best
-
-
-def test_ten_thousand_views_cost_ten_times_a_thousand() -> None:
-    assert seconds(10_000) < 40 * seconds(1_000)  # squared, it would be a hundred times
+def test_a_long_chain_of_views_is_written_and_differentiated() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    v = chain(x * 1, 10_000)
+    v.mul_(2)
+    v.sum().backward()
+    assert x.grad.tolist() == [[2.0] * 3] * 2
 
 
 def test_a_long_chain_of_views_is_freed_without_the_collector() -> None:
@@ -119,12 +107,21 @@ def test_memory_grows_for_all_who_share_it() -> None:
     assert storage.nbytes() == 40 and storage.data_ptr() == views[1].data_ptr() == x.data_ptr()
 
 
-def test_growing_memory_of_its_own_asks_nobody() -> None:
-    x = torch.empty(0)
-    start = time.perf_counter()
-    for n in range(200):
-        x = torch.empty(0).resize_(n)
-    assert x.shape == (199,) and time.perf_counter() - start < 1.0
+def test_growing_memory_of_its_own_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    objects = gc.get_objects
+
+    def counted() -> Any:
+        asked.append(1)
+        return objects()
+
+    monkeypatch.setattr(gc, "get_objects", counted)
+    assert torch.empty(0).resize_(199).shape == (199,)
+    assert asked == []
+    x = torch.arange(4.0)
+    view = x[1:]
+    x.resize_(199)  # memory that is shared: all who share it are looked for
+    assert asked and view.tolist() == [1, 2, 3]
 
 
 def test_a_write_through_a_view_of_memory_that_grew() -> None:

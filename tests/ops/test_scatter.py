@@ -310,3 +310,16 @@ def test_out() -> None:
     out = torch.zeros(1, 2)
     assert torch.gather(X, 0, T([[1, 2]]), out=out) is out
     assert out.tolist() == [[4, 9]]
+
+
+def test_a_region_that_overlaps_itself() -> None:
+    x = torch.arange(6.0).requires_grad_()
+    src = torch.tensor([[10.0, 11.0], [12.0, 13.0], [14.0, 15.0]], requires_grad=True)
+    y = torch.as_strided_scatter(x, src, (3, 2), (1, 1))
+    assert y.tolist() == [10, 12, 14, 15, 4, 5]  # the last writer of a place stays
+    gx, gs = torch.autograd.grad((y * torch.arange(1.0, 7.0)).sum(), (x, src))
+    assert gx.tolist() == [0, 0, 0, 0, 5, 6]
+    assert gs.tolist() == [[1, 2], [2, 3], [3, 4]]
+    for size, stride in (((3,), (0,)), ((2, 2), (1, 0))):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            torch.as_strided_scatter(x, torch.ones(size), size, stride, 1)

@@ -44,6 +44,7 @@ from rushlight.arrays.lapack import (
     svd,
 )
 from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
+from rushlight.arrays.quick import summed_at, summed_at_several
 from rushlight.arrays.sums import (
     FEW,
     WIDE,
@@ -982,6 +983,12 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
 def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Array:
     """The adjoint of `pick`: zeros of `shape` with `g` added where it was picked from."""
     if type(g) is np.ndarray:
+        if len(arrays) == 1:
+            quick = summed_at(g, shape, index, arrays[0])
+        else:
+            quick = summed_at_several(g, shape, index, arrays)
+        if quick is not None:
+            return quick
         if len(arrays) == 1 and arrays[0].dtype.kind == "b":  # a mask names no place twice
             out = np.zeros(shape, g.dtype)
             out[_filled(index, arrays)] = g

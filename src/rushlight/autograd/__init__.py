@@ -23,6 +23,7 @@ from rushlight.autograd.grad_mode import (
 )
 from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
 from rushlight.autograd.variable import Variable
+from rushlight.missing import lacking as _lacking
 
 __all__ = [
     "Function", "NestedIOFunction", "Variable", "anomaly_mode", "backward", "detect_anomaly",
@@ -46,6 +47,6 @@ else:
     def __getattr__(name: str) -> _typing.Any:
         module = _LATER.get(name)
         if module is None:
-            raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}")
+            raise _lacking("torch.autograd", name, __all__)
         found = _importlib.import_module(f"{__name__}.{module or name}")
         return getattr(found, name) if module else found

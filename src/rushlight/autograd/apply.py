@@ -16,7 +16,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.autograd.context import Rules, Saved
 from rushlight.core.graph import TensorBase, View, asks, wrap_as
 from rushlight.core.inplace import check_writable, rebase, set_history
-from rushlight.core.modes import grad_enabled, leave, next_number
+from rushlight.core.levels import innermost
+from rushlight.core.modes import grad_enabled, leave, next_number, state
 from rushlight.core.record import DIFFERENTIABLE, slots
 from rushlight.core.tangents import mute
 from rushlight.core.views import edge_of_view
@@ -130,9 +131,22 @@ def by_position(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     return (*args, *[kwargs[name] for name in names[: last + 1]])
 
 
+def node_class(cls: Any) -> Any:
+    """The class of a function's nodes: inside a derivative of `func` it has a name of its own."""
+    level = innermost()
+    if level is None or level.batch is not None:
+        return cls._backward_cls
+    made = cls.__dict__.get("_generated_cls")
+    if made is None:
+        title = f"{cls.__name__}GeneratedBackward"
+        made = type(title, (cls._backward_cls,), {"__module__": "torch.autograd.function"})
+        cls._generated_cls = made
+    return made
+
+
 def begin(cls: Any, args: tuple[Any, ...]) -> Any:
     """A context for a call with these arguments: with edges, if it is to be recorded."""
-    ctx = cls._backward_cls()
+    ctx = cls._backward_cls() if state.level == 0 else node_class(cls)()
     needs: list[bool] = []
     positions: list[int] = []
     for i, x in enumerate(args):

@@ -143,7 +143,7 @@ class Members:
         self.kept = False  # whether a context one level down has what the user's saved
 
     def apply(self, *args: Any) -> Any:
-        return members_function().apply(self, *args)
+        return members_function(self.cls).apply(self, *args)
 
     # --- wrapping -----------------------------------------------------------------------------
     def enter(self) -> Level:
@@ -262,8 +262,17 @@ class Members:
 _made: list[Any] = []
 
 
-def members_function() -> Any:
-    """The function one level down; made when first needed, since `function` imports this file."""
+def members_function(cls: Any) -> Any:
+    """The function one level down, under a name of its own: that of nodes and errors."""
+    made = cls.__dict__.get("_vmapped_cls")
+    if made is None:
+        base = base_function()
+        made = cls._vmapped_cls = type(base)(f"Vmapped{cls.__name__}", (base,), {})
+    return made
+
+
+def base_function() -> Any:
+    """What these functions do; made when first needed, since `function` imports this file."""
     if _made:
         return _made[0]
     from rushlight.autograd.function import Function

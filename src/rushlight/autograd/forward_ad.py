@@ -16,7 +16,7 @@ tensor([3., 0.])
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rushlight.arrays.host import ByteBounds
 from rushlight.autograd.grad_mode import ModeContext
@@ -110,6 +110,14 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if newest is None:
         raise RuntimeError("Dual level must be a positive number.")
     newest.close()
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> int:
+        if name == "_current_level":  # what PyTorch keeps here: the innermost level, -1 for none
+            return -1 if mine() is None else 0
+        raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")
 
 
 class dual_level(ModeContext):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from time import perf_counter
 from types import TracebackType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Final, Self, TypeVar
 
 from rushlight.arrays.device import cuda_count
@@ -28,6 +29,7 @@ from rushlight.autograd.profiler_util import (
     frame_text,
 )
 from rushlight.core.where import Where
+from rushlight.missing import answers as _answers
 
 __all__ = [
     "DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "ProfilerActivity", "profile",
@@ -406,3 +408,7 @@ def event_of(entry: Entry, id: int, number: int, recorder: Recorder) -> Function
     if entry.clock is not None:
         event.append_kernel(entry.name, entry.gpu, entry.clock)
     return event
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.autograd.profiler", globals())

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rushlight.core.graph import TensorBase, wrap_alias
+from rushlight.core.running import queue_callback, running
 from rushlight.tensor import Tensor
 
 __all__ = ["Variable"]
 
 
+class Engine:
+    """`Variable._execution_engine`: what code that looks behind `backward` asks of it."""
+
+    def queue_callback(self, callback: Callable[[], object]) -> None:
+        """Call something when the backward pass that is running here is over.
+
+        >>> import rushlight as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> y = x * 2
+        >>> engine = torch.autograd.Variable._execution_engine
+        >>> handle = y.register_hook(lambda g: engine.queue_callback(lambda: print(x.grad)))
+        >>> y.backward()
+        tensor([2.])
+        """
+        queue_callback(callback)
+
+    def is_checkpoint_valid(self) -> bool:
+        """Whether a checkpoint of the older kind may be used in the pass that is running here: not
+        where `inputs=` were given."""
+        run = running()
+        return run is None or run.targets is None
+
+
 class VariableMeta(type):
+    _execution_engine = Engine()
+
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, Tensor)
 

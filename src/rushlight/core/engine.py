@@ -27,6 +27,7 @@ from rushlight.core.ordered import OrderedRun
 from rushlight.core.paths import dependencies, end_of, plan
 from rushlight.core.record import slots
 from rushlight.core.run import Run, watch
+from rushlight.core.run_hooks import call
 from rushlight.core.running import Target, now, running
 from rushlight.core.tangents import muted
 
@@ -62,6 +63,8 @@ def backward_scalar(t: TensorBase, keep: bool) -> bool:
     run.deliver(node, t.index, g)
     run.run()
     finish(run)
+    if run.callbacks is not None:
+        call_back(run)
     return True
 
 
@@ -120,7 +123,18 @@ def backward(
     else:
         run.run()
         finish(run)
+    if run.callbacks is not None:
+        call_back(run)
     return run
+
+
+def call_back(run: Run) -> None:
+    """Call what was to be called when the pass is over; it may ask for more."""
+    waiting = run.callbacks
+    at = 0
+    while waiting is not None and at < len(waiting):
+        call(run, waiting[at])
+        at += 1
 
 
 def in_its_mode(run: Run) -> None:

@@ -150,7 +150,7 @@ _EDGES: Final = {
     "CopysignBackward1": (0,),
     "EmbeddingBackward0": (0,),
     "NativeBatchNormBackward0": (0, 1, 2),
-    "NllLoss2dBackward0": (0,),
+    "NllLoss2DBackward0": (0,),
     "NllLossBackward0": (0,),
     "RsubBackward1": (0,),
     "SoftMarginLossBackward0": (0,),

@@ -13,7 +13,7 @@ from typing import Any, Final
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import normal
 
-__all__ = ["Pass", "Target", "now", "running", "task_number"]
+__all__ = ["Pass", "Target", "now", "queue_callback", "running", "task_number"]
 
 
 class Target:
@@ -44,6 +44,7 @@ class Pass:
         self.roots: Any = None  # where it started: a node, or a list of nodes and leaves
         self.depth: int = 0  # how many passes it stands inside of
         self.number: int = -1  # given when someone asks; see `task_number`
+        self.callbacks: list[Any] | None = None  # what users want called when it is over
         self.executes: set[Any] | None = None
         self.needed: set[Any] | None = None
         self.captures: dict[Any, list[Target]] | None = None
@@ -68,6 +69,16 @@ _numbers: Final = count()
 def running() -> Pass | None:
     """The innermost backward pass that this code was called from, if any."""
     return now.get()
+
+
+def queue_callback(callback: Any) -> None:
+    """Have the pass that this code was called from call something when it is over."""
+    run = running()
+    if run is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    if run.callbacks is None:
+        run.callbacks = []
+    run.callbacks.append(callback)
 
 
 def task_number(run: Pass | None) -> int:

@@ -19,6 +19,8 @@ tensor([1., 1., 1.])
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from rushlight.func.batching import debug_unwrap, vmap
 from rushlight.func.forward import hessian, jacfwd, jvp
 from rushlight.func.modules import (
@@ -27,8 +29,12 @@ from rushlight.func.modules import (
     stack_module_state,
 )
 from rushlight.func.reverse import grad, grad_and_value, jacrev, linearize, vjp
+from rushlight.missing import answers as _answers
 
 __all__ = [
     "debug_unwrap", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
     "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.func", globals())

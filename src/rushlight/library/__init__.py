@@ -13,6 +13,8 @@ its history; `custom`, `fragment` and `registration` are how users make one; `ch
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from rushlight.library.check import OpCheckError, opcheck
 from rushlight.library.custom import CustomOpDef, custom_op
 from rushlight.library.fragment import Library
@@ -28,6 +30,7 @@ from rushlight.library.registration import (
     register_kernel,
     register_vmap,
 )
+from rushlight.missing import answers as _answers
 
 __all__ = [
     "CustomOpDef",
@@ -48,3 +51,6 @@ __all__ = [
     "register_kernel",
     "register_vmap",
 ]
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.library", globals())

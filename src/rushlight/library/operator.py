@@ -227,10 +227,13 @@ class OpOverloadPacket(overloads.OpOverloadPacket):
         """The overloads that have a schema."""
         return [op for op in self._overloads.values() if op._schema is not None]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (namespace_of(self._namespace), self._opname)
+
     def __getattr__(self, name: str) -> Any:
         found = self.__dict__.get("_overloads", {}).get("" if name == "default" else name)
         if found is None or found._schema is None:
-            if name.startswith("__"):
+            if name.startswith("_"):
                 raise AttributeError(f"'OpOverloadPacket' object has no attribute '{name}'")
             raise AttributeError(
                 f"The underlying op of '{self._namespace}.{self._opname}' has no overload name "
@@ -265,7 +268,7 @@ class OpOverloadPacket(overloads.OpOverloadPacket):
         )
 
 
-class Namespace:
+class Namespace(overloads.Named):
     """The operators of one library: `torch.ops.mylib`."""
 
     def __init__(self, name: str) -> None:
@@ -273,10 +276,15 @@ class Namespace:
         self.__dict__["_packets"] = {}
 
     def __getattr__(self, name: str) -> Any:
-        found = self._packets.get(name)
+        inside = self.__dict__  # asked of the dict: one that is still empty would ask here again
+        found = inside.get("_packets", {}).get(name)
         if found is None or not found.defined():
-            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+            title = inside.get("_name", "")
+            raise AttributeError(f"'_OpNamespace' '{title}' object has no attribute '{name}'")
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return namespace_of, (self._name,)
 
     def __dir__(self) -> list[str]:
         return sorted(self._packets)

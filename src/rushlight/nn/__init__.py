@@ -7,6 +7,9 @@
 torch.Size([2, 1])
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from rushlight.missing import answers as _answers
 from rushlight.nn import functional as functional
 from rushlight.nn import init as init
 from rushlight.nn import modules as modules
@@ -15,3 +18,6 @@ from rushlight.nn import utils as utils
 from rushlight.nn.modules import *  # noqa: F403
 from rushlight.nn.parameter import Buffer as Buffer
 from rushlight.nn.parameter import Parameter as Parameter
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.nn", globals())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushlight.missing import answers as _answers
 from rushlight.ops.table import namespaces
 
 globals().update(namespaces["nn.functional"])
@@ -16,3 +17,6 @@ __all__ = sorted(namespaces["nn.functional"])
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
+
+else:
+    __getattr__ = _answers("torch.nn.functional", globals())

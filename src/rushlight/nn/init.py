@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
+from rushlight.missing import answers as _answers
 from rushlight.ops.table import functions
 
 __all__ = [
@@ -249,3 +251,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
         for column in range(columns):
             tensor[functions["randperm"](rows)[:zeros], column] = 0
     return tensor
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.nn.init", globals())

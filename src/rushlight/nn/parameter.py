@@ -6,9 +6,11 @@ Imported by `nn.modules`; users reach both as `nn.Parameter`, `nn.Buffer`.
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
+from rushlight.missing import answers as _answers
 from rushlight.ops.table import functions
 from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
@@ -113,3 +115,7 @@ class Buffer(Tensor, metaclass=BufferClass):
         t.persistent = persistent
         t._is_buffer = True
         return t
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.nn.parameter", globals())

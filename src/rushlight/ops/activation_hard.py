@@ -7,7 +7,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import maximum, minimum, where
 from rushlight.ops.activation_parts import Piecewise, act, fitted
-from rushlight.ops.contract import shared
+from rushlight.ops.contract import shared, shared_numbers
 from rushlight.ops.table import function, op
 
 __all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
@@ -34,6 +34,8 @@ class Hardtanh(Piecewise):
             raise RuntimeError("Bool inputs not supported for hardtanh")
         if common.is_complex:
             raise NotImplementedError("clamp is not supported for complex types")
+        if common.numpy.kind == "u" and (self.min_val < 0 or self.max_val < 0):
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
     def forward(self, x: Any) -> Any:
         return minimum(maximum(x, self.min_val), self.max_val)
@@ -54,7 +56,9 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return act("hardtanh", shared(Hardtanh, *fitted(input, min_val, max_val)), input, inplace)
+    return act(
+        "hardtanh", shared_numbers(Hardtanh, *fitted(input, min_val, max_val)), input, inplace
+    )
 
 
 @function(**_F)
@@ -170,7 +174,9 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
     tensor([-9.,  2.])
     """
-    return act("threshold", shared(Threshold, *fitted(input, threshold, value)), input, inplace)
+    return act(
+        "threshold", shared_numbers(Threshold, *fitted(input, threshold, value)), input, inplace
+    )
 
 
 @function(method=False, namespace="nn.functional")
@@ -179,7 +185,9 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
 
     In-place version of `threshold`.
     """
-    return act("threshold_", shared(Threshold, *fitted(input, threshold, value)), input, True)
+    return act(
+        "threshold_", shared_numbers(Threshold, *fitted(input, threshold, value)), input, True
+    )
 
 
 # --- towards 0 ------------------------------------------------------------------------------------
@@ -226,7 +234,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
             f"{lambd:g}"
         )
-    return act("softshrink", shared(Softshrink, lambd), input)
+    return act("softshrink", shared_numbers(Softshrink, lambd), input)
 
 
 @op
@@ -250,7 +258,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
-    return act("hardshrink", shared(Hardshrink, lambd), input)
+    return act("hardshrink", shared_numbers(Hardshrink, lambd), input)
 
 
 @function(**_F)

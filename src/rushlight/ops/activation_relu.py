@@ -12,7 +12,7 @@ from rushlight.core.graph import Node, wrap
 from rushlight.core.record import slots
 from rushlight.ops.activation_parts import Activation, Piecewise, act
 from rushlight.ops.arguments import expect_tensor, is_batched
-from rushlight.ops.contract import shared
+from rushlight.ops.contract import shared, shared_numbers
 from rushlight.ops.run import run_inplace
 from rushlight.ops.table import function, op
 
@@ -106,7 +106,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return act("leaky_relu", shared(LeakyRelu, negative_slope), input, inplace)
+    return act("leaky_relu", shared_numbers(LeakyRelu, negative_slope), input, inplace)
 
 
 @function(**_F)
@@ -115,7 +115,7 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
 
     In-place version of `leaky_relu`.
     """
-    return act("leaky_relu_", shared(LeakyRelu, negative_slope), input, True)
+    return act("leaky_relu_", shared_numbers(LeakyRelu, negative_slope), input, True)
 
 
 @op
@@ -227,7 +227,7 @@ def rrelu(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return act("rrelu", shared(RreluEval, (lower + upper) / 2), input, inplace)
+        return act("rrelu", shared_numbers(RreluEval, (lower + upper) / 2), input, inplace)
     if is_batched(input):
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     host = to_host(input.array)

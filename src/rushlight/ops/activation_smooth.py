@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
 from rushlight.ops.activation_parts import Activation, Piecewise, act
-from rushlight.ops.contract import shared
+from rushlight.ops.contract import shared, shared_numbers
 from rushlight.ops.special import by_name
 from rushlight.ops.table import function, op
 
@@ -57,7 +57,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
-    return act("elu", shared(Elu, alpha, 1.0, 1.0), input, inplace)
+    return act("elu", shared_numbers(Elu, alpha, 1.0, 1.0), input, inplace)
 
 
 @function(**_F)
@@ -66,7 +66,7 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:
 
     In-place version of `elu`.
     """
-    return act("elu_", shared(Elu, alpha, 1.0, 1.0), input, True)
+    return act("elu_", shared_numbers(Elu, alpha, 1.0, 1.0), input, True)
 
 
 @function(method=False, namespace="nn.functional")
@@ -123,7 +123,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return act("celu", shared(Celu, alpha), input, inplace)
+    return act("celu", shared_numbers(Celu, alpha), input, inplace)
 
 
 @function(name="celu", method=False)
@@ -290,7 +290,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
     """
-    return act("softplus", shared(Softplus, beta, threshold), input)
+    return act("softplus", shared_numbers(Softplus, beta, threshold), input)
 
 
 @op

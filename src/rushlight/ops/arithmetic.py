@@ -15,6 +15,7 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
+from rushlight.ops import old_forms
 from rushlight.ops.operands import (
     attach_operator,
     check_integers,
@@ -59,7 +60,7 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
 
 
 @public(inplace=True)
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def add(input: Any, other: Any, *deprecated: Any, alpha: Any = 1) -> Any:
     """add(input, other, *, alpha=1, out=None) -> Tensor
 
     Add `other`, scaled by `alpha`, to `input`.
@@ -68,6 +69,9 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     >>> torch.add(torch.tensor([1., 2.]), 10, alpha=2)
     tensor([21., 22.])
     """
+    if deprecated:
+        args = (input, other, *deprecated)
+        input, other, alpha = old_forms.scaled("add", args, "alpha", "other")
     check_operands("add", input, other)
     if type(alpha) is int and alpha == 1:
         return ADD, (input, other)
@@ -80,7 +84,7 @@ def _add(a: Any, b: Any) -> Any:
 
 
 @public(inplace=True, aliases=("subtract",))
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sub(input: Any, other: Any, *deprecated: Any, alpha: Any = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
 
     Subtract `other`, scaled by `alpha`, from `input`.
@@ -89,6 +93,9 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     >>> torch.sub(torch.tensor([1., 2.]), 10, alpha=2)
     tensor([-19., -18.])
     """
+    if deprecated:
+        args = (input, other, *deprecated)
+        input, other, alpha = old_forms.scaled("sub", args, "alpha", "other")
     check_operands("sub", input, other)
     input, other = operand(input), operand(other)
     refuse_bools((input, other))

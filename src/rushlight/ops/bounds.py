@@ -11,6 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops import old_forms
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
 from rushlight.ops.pointwise import (
@@ -396,7 +397,7 @@ def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
 
 
 @public(inplace=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Any = 1) -> Any:
     """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
     input + value · tensor1 · tensor2.
@@ -405,6 +406,11 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     >>> torch.addcmul(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([3.]), value=0.5)
     tensor([4.])
     """
+    if deprecated:
+        args = (input, tensor1, tensor2, *deprecated)
+        input, tensor1, tensor2, value = old_forms.scaled(
+            "addcmul", args, "value", "tensor1", "tensor2"
+        )
     check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
     xs = (input, tensor1, tensor2)
     value = _value("addcmul", value, xs)
@@ -412,7 +418,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
 
 
 @public(inplace=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Any = 1) -> Any:
     """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
     input + value · tensor1 / tensor2.
@@ -421,6 +427,11 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     >>> torch.addcdiv(torch.tensor([1.]), torch.tensor([6.]), torch.tensor([3.]), value=0.5)
     tensor([2.])
     """
+    if deprecated:
+        args = (input, tensor1, tensor2, *deprecated)
+        input, tensor1, tensor2, value = old_forms.scaled(
+            "addcdiv", args, "value", "tensor1", "tensor2"
+        )
     check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     xs = (input, tensor1, tensor2)
     value = _value("addcdiv", value, xs)

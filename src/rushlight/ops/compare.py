@@ -26,6 +26,7 @@ from rushlight.ops.operands import (
     integral,
     invalid,
     is_number,
+    number_from,
     zeros,
 )
 from rushlight.ops.pointwise import answer_with, check_second, expose_pair, not_implemented
@@ -180,6 +181,7 @@ def isclose(
     if a.dtype != b.dtype:
         mine, theirs = dtypes.of(a.dtype).scalar_type, dtypes.of(b.dtype).scalar_type
         raise RuntimeError(f"{mine} did not match {theirs}")
+    rtol, atol = number_from(rtol, "isclose", "rtol"), number_from(atol, "isclose", "atol")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")

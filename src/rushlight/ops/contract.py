@@ -26,7 +26,7 @@ from rushlight.ops.table import function, op
 __all__ = [
     "BMM", "DOT", "MM", "MMS", "MV", "Bmm", "Dot", "Mm", "Mv", "Vdot", "bmm_of", "c_name", "dot_of",
     "into", "left_of", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "refuse_grad",
-    "right_of", "shared", "times",
+    "right_of", "shared", "shared_numbers", "times",
 ]  # fmt: skip
 
 _C_NAMES: Final = {
@@ -353,6 +353,18 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
 def shared(cls: Any, *values: Any) -> Any:
     """The op of a class with these parameters: made once, for ops hold no state."""
     return cls(*values)
+
+
+def shared_numbers(cls: Any, *values: Any) -> Any:
+    """`shared`, where users may give tensors of one number for the parameters."""
+    for i, x in enumerate(values):
+        if isinstance(x, TensorBase):
+            if x.array.ndim != 0 or x.requires_grad:  # type: ignore[attr-defined]
+                raise TypeError(
+                    f"{cls.name}(): argument '{cls.params[i]}' must be Number, not Tensor"
+                )
+            return shared_numbers(cls, *values[:i], x.array.item(), *values[i + 1 :])
+    return shared(cls, *values)
 
 
 @function()

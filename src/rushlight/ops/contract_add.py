@@ -11,6 +11,7 @@ from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.inplace import write
 from rushlight.core.record import apply, columns_of
+from rushlight.ops import old_forms
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import (
     c_name,
@@ -312,7 +313,13 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
 
 @function()
 def addmm(
-    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any,
+    mat1: Any,
+    mat2: Any,
+    *deprecated: Any,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
 ) -> Any:
     """addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -322,15 +329,21 @@ def addmm(
     >>> torch.addmm(torch.ones(2), torch.ones(1, 3), torch.ones(3, 2))
     tensor([[4., 4.]])
     """
+    if deprecated:
+        args = (input, mat1, mat2, *deprecated)
+        input, mat1, mat2, beta, alpha = old_forms.weighted("addmm", args, "mat1", "mat2")
     return addmm_of(input, mat1, mat2, beta, alpha, out, False)
 
 
 @function(free=False)
-def addmm_(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm_(self: Any, mat1: Any, mat2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """addmm_(mat1, mat2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addmm`.
     """
+    if deprecated:
+        args = (self, mat1, mat2, *deprecated)
+        self, mat1, mat2, beta, alpha = old_forms.weighted("addmm_", args, "mat1", "mat2")
     return addmm_of(self, mat1, mat2, beta, alpha, None, True)
 
 
@@ -358,7 +371,9 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool)
 
 
 @function()
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmv(
+    input: Any, mat: Any, vec: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
     """addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor
 
     beta * input + alpha * (mat @ vec).
@@ -367,15 +382,21 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3), alpha=2)
     tensor([7., 7.])
     """
+    if deprecated:
+        args = (input, mat, vec, *deprecated)
+        input, mat, vec, beta, alpha = old_forms.weighted("addmv", args, "mat", "vec")
     return _addmv(input, mat, vec, beta, alpha, out, False)
 
 
 @function(method=True)
-def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmv_(input: Any, mat: Any, vec: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """addmv_(mat, vec, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addmv`.
     """
+    if deprecated:
+        args = (input, mat, vec, *deprecated)
+        input, mat, vec, beta, alpha = old_forms.weighted("addmv_", args, "mat", "vec")
     return _addmv(input, mat, vec, beta, alpha, None, True)
 
 
@@ -413,7 +434,13 @@ def _one_dtype(x: Any, *others: Any) -> None:
 
 @function()
 def addbmm(
-    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any,
+    batch1: Any,
+    batch2: Any,
+    *deprecated: Any,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
 ) -> Any:
     """addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -423,15 +450,23 @@ def addbmm(
     >>> torch.addbmm(torch.ones(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[7.]])
     """
+    if deprecated:
+        args = (input, batch1, batch2, *deprecated)
+        input, batch1, batch2, beta, alpha = old_forms.weighted("addbmm", args, "batch1", "batch2")
     return _addbmm(input, batch1, batch2, beta, alpha, out, False)
 
 
 @function(free=False)
-def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addbmm_(
+    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1
+) -> Any:
     """addbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addbmm`.
     """
+    if deprecated:
+        args = (self, batch1, batch2, *deprecated)
+        self, batch1, batch2, beta, alpha = old_forms.weighted("addbmm_", args, "batch1", "batch2")
     return _addbmm(self, batch1, batch2, beta, alpha, None, True)
 
 
@@ -447,7 +482,13 @@ def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
 
 @function()
 def baddbmm(
-    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any,
+    batch1: Any,
+    batch2: Any,
+    *deprecated: Any,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
 ) -> Any:
     """baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -457,15 +498,23 @@ def baddbmm(
     >>> torch.baddbmm(torch.ones(1, 1, 1), torch.ones(1, 1, 3), torch.ones(1, 3, 1))
     tensor([[[4.]]])
     """
+    if deprecated:
+        args = (input, batch1, batch2, *deprecated)
+        input, batch1, batch2, beta, alpha = old_forms.weighted("baddbmm", args, "batch1", "batch2")
     return _baddbmm(input, batch1, batch2, beta, alpha, out, False)
 
 
 @function(free=False)
-def baddbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def baddbmm_(
+    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1
+) -> Any:
     """baddbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `baddbmm`.
     """
+    if deprecated:
+        args = (self, batch1, batch2, *deprecated)
+        self, batch1, batch2, beta, alpha = old_forms.weighted("baddbmm_", args, "batch1", "batch2")
     return _baddbmm(self, batch1, batch2, beta, alpha, None, True)
 
 
@@ -486,7 +535,13 @@ def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) 
 
 @function()
 def addr(
-    input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any,
+    vec1: Any,
+    vec2: Any,
+    *deprecated: Any,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
 ) -> Any:
     """addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -497,13 +552,19 @@ def addr(
     tensor([[3.],
             [6.]])
     """
+    if deprecated:
+        args = (input, vec1, vec2, *deprecated)
+        input, vec1, vec2, beta, alpha = old_forms.weighted("addr", args, "vec1", "vec2")
     return _addr(input, vec1, vec2, beta, alpha, out, False)
 
 
 @function(free=False)
-def addr_(self: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr_(self: Any, vec1: Any, vec2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """addr_(vec1, vec2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addr`.
     """
+    if deprecated:
+        args = (self, vec1, vec2, *deprecated)
+        self, vec1, vec2, beta, alpha = old_forms.weighted("addr_", args, "vec1", "vec2")
     return _addr(self, vec1, vec2, beta, alpha, None, True)

@@ -17,7 +17,7 @@ from rushlight.core.families import Bilinear
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import apply
 from rushlight.core.views import look_at
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import expect_tensor, one_dim, one_int
 from rushlight.ops.join import Join, cat, stack
 from rushlight.ops.reducing import not_implemented
 from rushlight.ops.run import put, result_dtype
@@ -216,6 +216,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 def _triangle_indices(
     name: str, row: int, col: int, offset: int, dtype: Any, device: Any, lower: bool
 ) -> Any:
+    row, col = one_int(name, "row", row, 1), one_int(name, "col", col, 2)
+    offset = one_int(name, "offset", offset, 3)
     if row < 0:
         raise RuntimeError(f"row must be non-negative, got{row}")
     if col < 0:

@@ -133,7 +133,8 @@ class IndexSelect(Vector):
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         assert node.shapes is not None
         shape = node.shapes[0]
-        index = v.reshape(index, (-1,))
+        if index.ndim != 1:
+            index = v.reshape(index, (-1,))
         if not shape:
             return v.reshape(v.unpick(v.reshape(g, (1,)), (1,), (SLOT,), index), ()), None
         return v.unpick(g, shape, along(self.dim), index), None

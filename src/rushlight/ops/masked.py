@@ -638,7 +638,8 @@ class DiagonalScatter(Region):
 
 @op
 class AsStridedScatter(Region):
-    """`AsStrided`, written."""
+    """`AsStrided`, written. Where places overlap the last writer stays, and each of them gets the
+    gradient of the place, as in PyTorch; `self` gets that of what it kept."""
 
     name = "as_strided_scatter"
     params = ("view", "order")
@@ -764,6 +765,11 @@ def as_strided_scatter(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
             f"itemsize {width} requiring a storage size of {last * width} are out of bounds for "
             f"storage of size {input.array.size * width}"
+        )
+    if 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
         )
     view = AsStrided(tuple(size), tuple(stride), offset, offset, tuple(inside))
     return _into_region("as_strided_scatter", AsStridedScatter, view, input, src, order)

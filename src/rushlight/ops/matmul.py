@@ -189,7 +189,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     tensor([12., 12.])
     """
     if isinstance(dims, TensorBase):
-        dims = dims.array.tolist()
+        dims = dims.array.tolist() if dims.array.size > 1 else int(dims.array.item())
+    if not isinstance(dims, (tuple, list, int)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, (tuple, list)):
         if len(dims) == 1 and isinstance(dims[0], int):
             dims = dims[0]

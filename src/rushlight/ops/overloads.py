@@ -13,7 +13,17 @@ from rushlight.ops.table import functions, namespaces, table
 __all__ = ["OpOverload", "OpOverloadPacket", "overload_of", "packet"]
 
 
-class OpOverload:
+class Named:
+    """What there is one of for each name: copies are the object itself, a pickle holds the name."""
+
+    def __copy__(self) -> Named:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Named:
+        return self
+
+
+class OpOverload(Named):
     """One form of an op, such as `aten.add.Tensor`; there is one object for each."""
 
     def __init__(self, overloadpacket: OpOverloadPacket, overload: str) -> None:
@@ -30,6 +40,9 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.overloadpacket(*args, **kwargs)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.overloadpacket, self._overloadname)
+
     def __str__(self) -> str:
         return f"aten.{self.__name__}"
 
@@ -37,7 +50,7 @@ class OpOverload:
         return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
 
 
-class OpOverloadPacket:
+class OpOverloadPacket(Named):
     """All forms of an op: `aten.add`, of which `aten.add.Tensor` is one."""
 
     def __init__(self, name: str) -> None:
@@ -46,7 +59,11 @@ class OpOverloadPacket:
 
     def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("_"):
-            raise AttributeError(f"The underlying op of '{self}' has no overload name '{overload}'")
+            # its name is asked of the dict: one that is still empty would ask here again
+            name = self.__dict__.get("__name__", "")
+            raise AttributeError(
+                f"The underlying op of 'aten.{name}' has no overload name '{overload}'"
+            )
         return self._made.setdefault(overload, OpOverload(self, overload))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -55,6 +72,9 @@ class OpOverloadPacket:
             if name in names:
                 return names[name](*args, **kwargs)
         raise NotImplementedError(f"rushlight has no function for aten.{self.__name__}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return packet, (self.__name__,)
 
     def __str__(self) -> str:
         return f"aten.{self.__name__}"
@@ -67,7 +87,7 @@ _packets: Final[dict[str, OpOverloadPacket]] = {}
 
 # The form that an op of the table is, where it is not `name.default`.
 _FORMS: Final[dict[str, str]] = {
-    "add": "add.Tensor", "all_dim": "all.dim", "any_dim": "any.dim",
+    "add": "add.Tensor",
     "batch_norm_eval": "native_batch_norm.default", "clamp": "clamp.Tensor",
     "clamp_max": "clamp_max.Tensor", "clamp_min": "clamp_min.Tensor",
     "clamp_numbers": "clamp.default", "copysign": "copysign.Tensor", "div": "div.Tensor",
@@ -101,6 +121,8 @@ _FORMS: Final[dict[str, str]] = {
 _BY_OPERAND: Final = frozenset(
     "bitwise_and bitwise_or bitwise_xor eq ge gt le lt ne".split()
 )  # fmt: skip
+# These have a form for all elements, one along a dimension and one along several.
+_BY_DIM: Final = frozenset(("all", "any"))
 
 
 # What PyTorch has and rushlight lacks, among the ops that programs list because they are costly.
@@ -145,6 +167,10 @@ def overload_of(op: Op, raws: tuple[Any, ...]) -> OpOverload:
         if name in _BY_OPERAND:
             number = any(isinstance(x, (bool, int, float, complex)) for x in raws)
             form = f"{name}.{'Scalar' if number else 'Tensor'}"
+        elif name in _BY_DIM:
+            dims = op.dims  # type: ignore[attr-defined]
+            if dims is not None:
+                form = f"{name}.{'dim' if len(dims) == 1 else 'dims'}"
     start, _, end = form.partition(".")
     found: OpOverload = getattr(packet(start), end)
     return found

@@ -16,6 +16,7 @@ from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, ints, tuple_of_ints
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, word_for
+from rushlight.size import Size
 
 __all__ = ["Expand", "broadcast_shape", "expand", "sum_to"]
 
@@ -159,6 +160,35 @@ def broadcast_tensors(*tensors: Any) -> Any:
         tensors = tuple(tensors[0])
     shape = broadcast_shape([x.array.shape for x in tensors])
     return tuple([x if x.array.shape == shape else expand(x, shape) for x in tensors])
+
+
+@function(method=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """broadcast_shapes(*shapes) -> Size
+
+    The shape that tensors of these shapes broadcast to; a number is a shape of one dimension.
+
+    >>> import rushlight as torch
+    >>> torch.broadcast_shapes((2, 1), 3)
+    torch.Size([2, 3])
+    """
+    given = [tuple(s) if isinstance(s, (tuple, list)) else (s,) for s in shapes]
+    result = [1] * max((len(s) for s in given), default=0)
+    for at, shape in enumerate(given):
+        for i in range(-1, -1 - len(shape), -1):
+            n = shape[i]
+            if n == 1 or n == result[i]:
+                continue
+            if result[i] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {n} at {i}! Mismatching "
+                    f"argument at index {at} had {shape}; but expected shape should be "
+                    f"broadcastable to {result}"
+                )
+            if n < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            result[i] = n
+    return Size(result)
 
 
 @word_for("broadcast")

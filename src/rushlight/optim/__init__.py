@@ -8,6 +8,9 @@
 >>> opt.zero_grad()
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from rushlight.missing import answers as _answers
 from rushlight.optim import lr_scheduler as lr_scheduler
 from rushlight.optim.adagrad import Adagrad as Adagrad
 from rushlight.optim.adam import Adam as Adam
@@ -15,3 +18,6 @@ from rushlight.optim.adamw import AdamW as AdamW
 from rushlight.optim.optimizer import Optimizer as Optimizer
 from rushlight.optim.rmsprop import RMSprop as RMSprop
 from rushlight.optim.sgd import SGD as SGD
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.optim", globals())

@@ -11,9 +11,11 @@ import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
+from rushlight.missing import answers as _answers
 from rushlight.optim.optimizer import Optimizer
 
 __all__ = [
@@ -626,3 +628,7 @@ class ReduceLROnPlateau(LRScheduler):
             return a < (best * (1.0 - self.threshold) if relative else best - self.threshold)
         relative = self.threshold_mode == "rel"
         return a > (best * (self.threshold + 1.0) if relative else best + self.threshold)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.optim.lr_scheduler", globals())

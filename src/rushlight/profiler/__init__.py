@@ -9,7 +9,10 @@
 [('double', 1), ('aten::mul', 1)]
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from rushlight.autograd.profiler import DeviceType, ProfilerActivity, record_function
+from rushlight.missing import answers as _answers
 from rushlight.profiler.profiler import (
     ProfilerAction,
     _KinetoProfile,
@@ -24,3 +27,6 @@ __all__ = [
     "DeviceType", "ProfilerAction", "ProfilerActivity", "_KinetoProfile", "kineto_available",
     "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.profiler", globals())

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
+from rushlight.missing import answers as _answers
 from rushlight.random.choose import multinomial, normal, randperm
 from rushlight.random.draw import (
     bernoulli_,
@@ -140,3 +142,7 @@ def fork_rng(
         yield
     finally:
         default_generator.load(state)
+
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.random", globals())

@@ -178,7 +178,8 @@ class Frame:
     def report(self, error: CheckpointError) -> str:
         parts = [
             " An error happened while unpacking tensors; dumping logs of latest computation\n"
-            "because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`."
+            "because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`.\n"
+            "Scroll all the way down for guidance on how to navigate these logs."
         ]
         for what, first, second in (
             ("Operations executed during", self.first_ops, self.second_ops),

@@ -1,8 +1,14 @@
 """`nn.utils`: clipping gradients, and parameters as one vector."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from rushlight.missing import answers as _answers
 from rushlight.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm_
 from rushlight.nn.utils.clip_grad import clip_grad_value_ as clip_grad_value_
 from rushlight.nn.utils.clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
 from rushlight.nn.utils.clip_grad import get_total_norm as get_total_norm
 from rushlight.nn.utils.convert_parameters import parameters_to_vector as parameters_to_vector
 from rushlight.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
+
+if not _TYPE_CHECKING:
+    __getattr__ = _answers("torch.nn.utils", globals())

@@ -1,0 +1,148 @@
+"""What is said of a name that PyTorch has and rushlight lacks. Imported where such a name is asked.
+
+The names stand in `missing_names`, which `tools/make_missing.py` writes beside `docs/missing.md`.
+An AttributeError comes of it, so `hasattr` works; names that exist never come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+__all__ = ["HINTS", "Lacking", "advice", "answers", "hide_in", "lacking", "without_lacking"]
+
+PAGE: Final = "docs/missing.md"
+
+# What comes closest, where spelling does not tell.
+HINTS: Final[dict[str, str]] = {
+    "torch.fft": "torch.stft and torch.istft, or the methods of old, x.rfft(1) and its kin",
+    "torch.compile": "the function itself: compile(f) without the call is f",
+    "torch.jit": "the function or module itself, uncompiled",
+    "torch.fx": "torch.func, which transforms functions as they run",
+    "torch.amp": "tensors in float32 throughout, or x.half()",
+    "torch.autocast": "tensors in float32 throughout, or x.half()",
+    "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
+    "torch.backends": "torch.__config__.show()",
+    "torch.sparse": "dense tensors",
+    "torch.cov": "(x - x.mean(1, keepdim=True)) and a product with its own transpose",
+    "torch.trapezoid": "((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()",
+    "torch.matrix_exp": "torch.linalg.eigh, torch.linalg.eig",
+    "torch.Tensor.fill_diagonal_": "x.diagonal().fill_(value)",
+    "torch.Tensor.sum_to_size": "x.sum(dims, keepdim=True)",
+    "torch.nn.Conv1d": "nn.Linear on x.unfold(-1, width, step)",
+    "torch.nn.Conv2d": "nn.Linear on x.unfold(-2, height, step).unfold(-2, width, step)",
+    "torch.nn.functional.conv1d": "x.unfold(-1, width, step) and torch.einsum",
+    "torch.nn.functional.conv2d": "x.unfold(-2, height, step).unfold(-2, width, step) and "
+    "torch.einsum",
+    "torch.nn.MaxPool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
+    "torch.nn.functional.max_pool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
+    "torch.nn.GroupNorm": "nn.LayerNorm",
+    "torch.nn.RMSNorm": "nn.LayerNorm",
+    "torch.nn.LSTM": "nn.Linear in a loop over time",
+    "torch.nn.GRU": "nn.Linear in a loop over time",
+    "torch.nn.RNN": "nn.Linear in a loop over time",
+    "torch.nn.MultiheadAttention": "nn.Linear, torch.matmul and softmax",
+    "torch.nn.functional.scaled_dot_product_attention": "torch.matmul and softmax",
+    "torch.nn.EmbeddingBag": "nn.Embedding, and a sum over its result",
+    "torch.optim.LBFGS": "torch.optim.SGD, torch.optim.Adam",
+    "torch.optim.NAdam": "torch.optim.Adam",
+    "torch.optim.RAdam": "torch.optim.Adam",
+    "torch.optim.Adamax": "torch.optim.Adam",
+    "torch.utils.data": "a loop over x.split(batch_size), and torch.randperm to shuffle",
+    "torch.linalg.matmul": "torch.matmul",
+    "torch.linalg.vecdot": "(x * y).sum(-1)",
+    "torch.linalg.matrix_exp": "torch.linalg.eigh, torch.linalg.eig",
+    "torch.linalg.diagonal": "torch.diagonal",
+    "torch.special.softmax": "torch.softmax",
+    "torch.special.log_softmax": "torch.log_softmax",
+    "torch.testing.assert_allclose": "torch.testing.assert_close",
+}
+
+
+def names_missing(home: str) -> list[str]:
+    """The names that PyTorch has in `home` and rushlight has not."""
+    from rushlight.missing_names import NAMES
+
+    return NAMES.get(home, "").split()
+
+
+def is_missing(home: str, name: str) -> bool:
+    """Whether PyTorch has `home.name` and rushlight does not."""
+    return name in names_missing(home)
+
+
+def nearest(home: str, name: str, there: Iterable[str]) -> str:
+    """The thing that exists and comes closest to a missing one."""
+    import difflib  # slow to import, and wanted here alone
+
+    hint = HINTS.get(f"{home}.{name}")
+    if hint is not None:
+        return hint
+    folded = {n.lower(): n for n in there if not n.startswith("_")}
+    found = difflib.get_close_matches(name.lower(), folded, 1, 0.0)
+    return f"{home}.{folded[found[0]]}" if found else home
+
+
+def advice(home: str, name: str, there: Iterable[str]) -> str:
+    """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
+
+    >>> from rushlight.missing import advice
+    >>> print(advice("torch.nn", "LSTM", []))
+    PyTorch has torch.nn.LSTM, rushlight has not. Nearest to it: nn.Linear in a loop over time.
+    docs/missing.md lists all that is missing.
+    """
+    if not is_missing(home, name):
+        return ""
+    return (
+        f"PyTorch has {home}.{name}, rushlight has not. Nearest to it: "
+        f"{nearest(home, name, there)}.\n{PAGE} lists all that is missing."
+    )
+
+
+def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
+    """The error for a name that a module has not; `there` are those it has."""
+    first = f"module {home!r} has no attribute {name!r}"
+    if name.startswith("_"):  # probed for by tools, and nobody reads the answer
+        return AttributeError(first)
+    more = advice(home, name, there)
+    return AttributeError(f"{first}\n{more}" if more else first)
+
+
+def answers(home: str, there: dict[str, Any]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names are `there`."""
+
+    def __getattr__(name: str) -> Any:
+        raise lacking(home, name, there)
+
+    return __getattr__
+
+
+class Lacking:
+    """Stands in a class for a method that it lacks, and raises when someone asks for it.
+
+    `__getattr__` would do the same, and make each attribute that exists dearer."""
+
+    def __init__(self, home: str, name: str) -> None:
+        self.home = home
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        kind = self.home.rpartition(".")[2]
+        who = f"type object {kind!r}" if instance is None else f"{kind!r} object"
+        raise AttributeError(
+            f"{who} has no attribute {self.name!r}\n"
+            + advice(self.home, self.name, [n for n in dir(owner) if n != self.name])
+        )
+
+
+def without_lacking(cls: type, names: Iterable[str]) -> list[str]:
+    """What `dir` shows of a class that answers for names it lacks."""
+    hidden = {n for c in cls.__mro__ for n, x in vars(c).items() if isinstance(x, Lacking)}
+    return sorted(set(names) - hidden)
+
+
+def hide_in(cls: Any, home: str) -> None:
+    """Let a class answer for the names it lacks."""
+    for name in names_missing(home):
+        if name not in vars(cls):
+            setattr(cls, name, Lacking(home, name))

@@ -1,0 +1,196 @@
+"""PyTorch's public names that rushlight lacks: written by tools/make_missing.py."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NAMES: Final[dict[str, str]] = {
+    "torch": """
+AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType
+BFloat16Storage BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType BufferDict
+ByteStorage CallStack Capsule CharStorage ClassType Code CompilationUnit CompleteArgumentSpec
+ComplexDoubleStorage ComplexFloatStorage ComplexType ConcreteModuleType ConcreteModuleTypeBuilder
+DeepCopyMemoTable DeserializationStorageContext DeviceObjType DictType DisableTorchFunction
+DisableTorchFunctionSubclass DispatchKey DispatchKeySet DoubleStorage EnumType ErrorReport Event
+ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck FloatStorage FloatType FunctionSchema
+Future FutureType GradScaler Gradient Graph GraphExecutorState HalfStorage IODescriptor
+InferredType IntStorage IntType InterfaceType JITException ListType LiteScriptModule LockingLogger
+LoggerBase LongStorage ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType
+OutOfMemoryError PRIVATE_OPS ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter
+QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage RRefType SUM ScriptClass
+ScriptClassFunction ScriptDict ScriptDictIterator ScriptDictKeyIterator ScriptFunction ScriptList
+ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject
+ScriptObjectProperty SerializationStorageContext ShortStorage StaticModule Storage StorageBase
+Stream StreamObjType StringType SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING
+TensorType ThroughputBenchmark TracingState TupleType Type USE_GLOBAL_DEPS
+USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType Use Value accelerator adaptive_avg_pool1d
+adaptive_max_pool1d affine_grid_generator alias_copy amp ao as_strided_copy autocast
+autocast_decrement_nesting autocast_increment_nesting avg_pool1d backends bartlett_window
+batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
+batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats
+binary_cross_entropy_with_logits binomial bit bits16 bits1x8 bits2x4 bits4x2 bits8 blackman_window
+ccol_indices_copy channel_shuffle choose_qparams_optimized classes classproperty
+clear_autocast_cache col_indices_copy compile compiled_with_cxx11_abi compiler cond conv1d conv2d
+conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution corrcoef
+cosine_embedding_loss cov cpp cpu crow_indices_copy ctc_loss cudnn_affine_grid_generator
+cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
+cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable cumulative_trapezoid dequantize
+detach_ detach_copy diagonal_copy distributed distributions dsmm embedding_bag embedding_renorm_
+empty_permuted empty_quantized expand_copy export fake_quantize_per_channel_affine
+fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation
+fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight
+fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fft float4_e2m1fn_x2 fork frobenius_norm
+from_file functional fused_moving_avg_obs_fake_quant futures fx get_autocast_cpu_dtype
+get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype get_device
+get_device_module get_file_path gradient grid_sampler grid_sampler_2d grid_sampler_3d group_norm
+gru gru_cell hamming_window hann_window has_lapack has_mkl has_openmp has_spectral hash_tensor
+hinge_embedding_loss histogram histogramdd hsmm hspmm hub import_ir_module
+import_ir_module_from_buffer indices_copy init_num_threads instance_norm int1 int2 int3 int4 int5
+int6 int7 int_repr is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+is_autocast_ipu_enabled is_autocast_xla_enabled is_distributed is_vulkan_available jagged jit
+kaiser_window kl_div legacy_contiguous_format lobpcg lstm lstm_cell margin_ranking_loss masked
+matrix_exp max_pool1d max_pool1d_with_indices max_pool2d max_pool3d merge_type_from_type_comment
+miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu
+miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn
+mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d
+mkldnn_max_pool3d mkldnn_rnn_layer monitor mps mtia multiprocessing native_batch_norm
+native_channel_shuffle native_dropout native_group_norm native_norm nested nonzero_static
+norm_except_dim overrides package parse_ir parse_schema parse_type_comment pca_lowrank pdist
+per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine
+per_tensor_symmetric permute_copy pixel_shuffle pixel_unshuffle poisson poisson_nll_loss
+prepare_multiprocessing_environment profiler_allow_cudagraph_cupti_lazy_reinit_cuda12
+q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8
+qscheme quantization quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic
+quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell
+quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell
+quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 resize_as_ resize_as_sparse_ rms_norm
+rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell row_indices_copy saddmm segment_reduce select_copy
+set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
+set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled
+set_autocast_xla_dtype set_autocast_xla_enabled set_flush_denormal signal slice_copy slice_inverse
+sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_compressed_tensor
+sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor split_copy
+split_with_sizes_copy spmm squeeze_copy svd_lowrank sym_constrain_range
+sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not
+sym_sqrt sym_sum t_copy thread_safe_generator torch torch_version transpose_copy trapezoid trapz
+triplet_margin_loss uint1 uint2 uint3 uint4 uint5 uint6 uint7 unbind_copy unfold_copy
+unify_type_list unravel_index unsqueeze_copy values_copy view_as_complex_copy view_as_real_copy
+view_copy wait while_loop windows xpu
+""",
+    "torch.Tensor": """
+const_data_ptr corrcoef cov dequantize dim_order fill_diagonal_ hash_tensor histogram int_repr ipu
+matrix_exp module_load mtia new_empty_strided nonzero_static q_per_channel_axis
+q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme resize_as_sparse_
+slice_inverse sum_to_size to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_csc xpu
+""",
+    "torch.autograd.profiler": """
+EnforceUnique KinetoStepTracker MemRecordsAcc emit_itt emit_nvtx load_nvprof parse_nvprof_trace
+""",
+    "torch.cuda": """
+BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CUDAGraph
+CUDAPluggableAllocator CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage CudaError
+DeferredCudaCallError DoubleStorage DoubleTensor Event ExternalStream FloatStorage FloatTensor
+GreenContext HalfStorage HalfTensor IntStorage IntTensor LongStorage LongTensor MemPool
+ShortStorage ShortTensor Stream StreamContext amp caching_allocator_alloc caching_allocator_delete
+caching_allocator_disabled caching_allocator_enable can_device_access_peer change_current_allocator
+check_error clock_rate cudaStatus cudart current_blas_handle current_solver_handle current_stream
+default_generators default_stream device_memory_used get_allocator_backend get_arch_list
+get_gencode_flags get_per_process_memory_fraction get_rng_state get_rng_state_all
+get_stream_from_external get_sync_debug_mode graph graph_pool_handle graphs has_half has_magma
+host_memory_stats host_memory_stats_as_nested_dict ipc_collect is_current_stream_capturing
+is_tf32_supported jiterator list_gpu_processes make_graphed_callables max_memory_cached memory
+memory_cached memory_snapshot memory_stats memory_stats_as_nested_dict memory_summary memory_usage
+nccl nvtx power_draw profiler random reset_accumulated_host_memory_stats
+reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached
+reset_peak_host_memory_stats set_per_process_memory_fraction set_rng_state set_rng_state_all
+set_stream set_sync_debug_mode sparse stream streams temperature tunable use_mem_pool utilization
+""",
+    "torch.func": """
+functionalize rearrange
+""",
+    "torch.library": """
+fallthrough_kernel get_ctx get_kernel register_autocast register_torch_dispatch triton_op
+wrap_triton
+""",
+    "torch.linalg": """
+common_notes diagonal ldl_factor ldl_factor_ex ldl_solve matmul matrix_exp tensorinv tensorsolve
+vander vecdot
+""",
+    "torch.nn": """
+AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool1d
+AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d CTCLoss ChannelShuffle
+CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d Container
+Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d CrossMapLRN2d DataParallel
+EmbeddingBag Fold FractionalMaxPool2d FractionalMaxPool3d GRU GRUCell GroupNorm InstanceNorm1d
+InstanceNorm2d InstanceNorm3d LPPool1d LPPool2d LPPool3d LSTM LSTMCell LazyBatchNorm1d
+LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d
+LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
+LazyLinear LinearCrossEntropyLoss LinearCrossEntropyOptions LocalResponseNorm MaxPool1d MaxPool2d
+MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d MultiLabelMarginLoss MultiLabelSoftMarginLoss
+MultiMarginLoss MultiheadAttention NLLLoss2d PixelShuffle PixelUnshuffle RMSNorm RNN RNNBase
+RNNCell RNNCellBase ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d
+ReplicationPad2d ReplicationPad3d SyncBatchNorm Transformer TransformerDecoder
+TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer TripletMarginWithDistanceLoss
+Unfold UninitializedBuffer UninitializedParameter Upsample UpsamplingBilinear2d UpsamplingNearest2d
+ZeroPad1d ZeroPad2d ZeroPad3d attention common_types factory_kwargs grad intrinsic parallel qat
+quantizable quantized
+""",
+    "torch.nn.functional": """
+BroadcastingList1 BroadcastingList2 BroadcastingList3 DType GRID_SAMPLE_INTERPOLATION_MODES
+GRID_SAMPLE_PADDING_MODES ScalingType SwizzleType Tensor adaptive_avg_pool1d adaptive_avg_pool2d
+adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool2d
+adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices affine_grid
+assert_int_or_pair avg_pool1d avg_pool2d avg_pool3d boolean_dispatch channel_shuffle conv1d conv2d
+conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d ctc_loss embedding_bag fold
+fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d
+fractional_max_pool3d_with_indices grad grid_sample group_norm grouped_mm handle_torch_function
+has_torch_function has_torch_function_unary has_torch_function_variadic instance_norm interpolate
+linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d max_pool1d
+max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d max_pool3d_with_indices
+max_unpool1d max_unpool2d max_unpool3d multi_head_attention_forward multi_margin_loss
+multilabel_margin_loss multilabel_soft_margin_loss native_channel_shuffle pdist pixel_shuffle
+pixel_unshuffle reproducibility_notes rms_norm scaled_dot_product_attention scaled_grouped_mm
+scaled_mm sparse_support_notes tf32_notes torch triplet_margin_with_distance_loss unfold upsample
+upsample_bilinear upsample_nearest
+""",
+    "torch.nn.init": """
+constant dirac eye kaiming_normal kaiming_uniform normal orthogonal orthogonal_ sparse uniform
+xavier_normal xavier_uniform
+""",
+    "torch.nn.parameter": """
+UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy
+""",
+    "torch.nn.utils": """
+clip_grad_norm convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
+fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights parametrizations
+parametrize remove_spectral_norm remove_weight_norm rnn skip_init spectral_norm stateless
+weight_norm
+""",
+    "torch.optim": """
+ASGD Adadelta Adafactor Adamax LBFGS Muon NAdam RAdam Rprop SparseAdam swa_utils
+swap_in_optimizer_params_and_state
+""",
+    "torch.optim.lr_scheduler": """
+CosineAnnealingWarmRestarts CyclicLR OneCycleLR
+""",
+    "torch.profiler": """
+ExecutionTraceObserver
+""",
+    "torch.random": """
+thread_safe_generator
+""",
+    "torch.special": """
+airy_ai chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w
+hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p log_softmax
+shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v
+shifted_chebyshev_polynomial_w softmax spherical_bessel_j0
+""",
+    "torch.testing": """
+FileCheck assert_allclose
+""",
+    "torch.utils": """
+ThroughputBenchmark backcompat backend_registration cmake_prefix_path collect_env cpp_backtrace
+data deterministic dlpack generate_methods_for_privateuse1_backend get_cpp_backtrace
+rename_privateuse1_backend set_module throughput_benchmark torch weak
+""",
+}  # fmt: skip
