@@ -8,6 +8,7 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import maximum, minimum, where
 from rushlight.ops.activation_parts import Piecewise, act, fitted
 from rushlight.ops.contract import shared
+from rushlight.ops.numbers import Number
 from rushlight.ops.table import function, op
 
 __all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
@@ -43,7 +44,9 @@ class Hardtanh(Piecewise):
 
 
 @function(**_F)
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(
+    input: Any, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False
+) -> Any:
     """hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False) -> Tensor
 
     x held between two values.
@@ -58,7 +61,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
 
 
 @function(**_F)
-def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
     """hardtanh_(input, min_val=-1.0, max_val=1.0) -> Tensor
 
     In-place version of `hardtanh`.
@@ -161,7 +164,7 @@ class Threshold(Piecewise):
 
 
 @function(method=False, namespace="nn.functional")
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+def threshold(input: Any, threshold: Number, value: Number, inplace: bool = False) -> Any:
     """threshold(input, threshold, value, inplace=False) -> Tensor
 
     x above the threshold, `value` elsewhere.
@@ -174,7 +177,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
 
 
 @function(method=False, namespace="nn.functional")
-def threshold_(input: Any, threshold: float, value: float) -> Any:
+def threshold_(input: Any, threshold: Number, value: Number) -> Any:
     """threshold_(input, threshold, value) -> Tensor
 
     In-place version of `threshold`.
@@ -210,7 +213,7 @@ class Softshrink(Shrink):
 
 
 @function(**_F)
-def softshrink(input: Any, lambd: float = 0.5) -> Any:
+def softshrink(input: Any, lambd: Number = 0.5) -> Any:
     """softshrink(input, lambd=0.5) -> Tensor
 
     x moved towards 0 by `lambd`, 0 if it would pass it.
@@ -241,7 +244,7 @@ class Hardshrink(Shrink):
 
 
 @function(namespace="nn.functional")
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     """hardshrink(input, lambd=0.5) -> Tensor
 
     x, but 0 within `lambd` of 0.

@@ -13,6 +13,7 @@ from rushlight.core.record import slots
 from rushlight.ops.activation_parts import Activation, Piecewise, act
 from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.contract import shared
+from rushlight.ops.numbers import Number
 from rushlight.ops.run import run_inplace
 from rushlight.ops.table import function, op
 
@@ -97,7 +98,7 @@ class LeakyRelu(Piecewise):
 
 
 @function(**_F)
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False) -> Any:
     """leaky_relu(input, negative_slope=0.01, inplace=False) -> Tensor
 
     x above 0, negative_slope * x below.
@@ -110,7 +111,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
 
 
 @function(**_F)
-def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
     """leaky_relu_(input, negative_slope=0.01) -> Tensor
 
     In-place version of `leaky_relu`.
@@ -209,8 +210,8 @@ class RreluEval(LeakyRelu):
 @function(method=False, free=False, namespace="nn.functional")
 def rrelu(
     input: Any,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
+    lower: Number = 1 / 8,
+    upper: Number = 1 / 3,
     training: bool = False,
     inplace: bool = False,
 ) -> Any:
@@ -241,7 +242,7 @@ def rrelu(
 
 
 @function(name="rrelu", method=False)
-def _rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Any:
+def _rrelu(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
     """rrelu(input, lower=1/8, upper=1/3, training=False) -> Tensor
 
     `nn.functional.rrelu`.
@@ -254,7 +255,7 @@ def _rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: boo
 
 
 @function(method=False, namespace="nn.functional")
-def rrelu_(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Any:
+def rrelu_(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
     """rrelu_(input, lower=1/8, upper=1/3, training=False) -> Tensor
 
     In-place version of `rrelu`.

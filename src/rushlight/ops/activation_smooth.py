@@ -9,6 +9,7 @@ from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, wher
 from rushlight.core.families import is_complex
 from rushlight.ops.activation_parts import Activation, Piecewise, act
 from rushlight.ops.contract import shared
+from rushlight.ops.numbers import Number
 from rushlight.ops.special import by_name
 from rushlight.ops.table import function, op
 
@@ -48,7 +49,7 @@ SELU = Elu(1.6732632423543772, 1.0507009873554805, 1.0)
 
 
 @function(**_F)
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """elu(input, alpha=1.0, inplace=False) -> Tensor
 
     x above 0, alpha * (exp(x) - 1) below.
@@ -61,7 +62,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 @function(**_F)
-def elu_(input: Any, alpha: float = 1.0) -> Any:
+def elu_(input: Any, alpha: Number = 1.0) -> Any:
     """elu_(input, alpha=1.0) -> Tensor
 
     In-place version of `elu`.
@@ -112,7 +113,7 @@ class Celu(Piecewise):
 
 
 @function(method=False, free=False, namespace="nn.functional")
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """celu(input, alpha=1.0, inplace=False) -> Tensor
 
     x above 0, alpha * (exp(x / alpha) - 1) below.
@@ -127,7 +128,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 @function(name="celu", method=False)
-def _celu(input: Any, alpha: float = 1.0) -> Any:
+def _celu(input: Any, alpha: Number = 1.0) -> Any:
     """celu(input, alpha=1.0) -> Tensor
 
     x above 0, alpha * (exp(x / alpha) - 1) below.
@@ -140,7 +141,7 @@ def _celu(input: Any, alpha: float = 1.0) -> Any:
 
 
 @function(method=False, namespace="nn.functional")
-def celu_(input: Any, alpha: float = 1.0) -> Any:
+def celu_(input: Any, alpha: Number = 1.0) -> Any:
     """celu_(input, alpha=1.0) -> Tensor
 
     In-place version of `celu`.
@@ -281,7 +282,7 @@ class Softplus(Piecewise):
 
 
 @function(**_F)
-def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
+def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
     """softplus(input, beta=1, threshold=20) -> Tensor
 
     log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.

@@ -15,6 +15,7 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
+from rushlight.ops.numbers import Number
 from rushlight.ops.operands import (
     attach_operator,
     check_integers,
@@ -59,7 +60,7 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
 
 
 @public(inplace=True)
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def add(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     """add(input, other, *, alpha=1, out=None) -> Tensor
 
     Add `other`, scaled by `alpha`, to `input`.
@@ -80,7 +81,7 @@ def _add(a: Any, b: Any) -> Any:
 
 
 @public(inplace=True, aliases=("subtract",))
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
 
     Subtract `other`, scaled by `alpha`, from `input`.
@@ -134,7 +135,7 @@ operators.rsub = RsubNumber()
 
 
 @public(method=False, out=False)
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     """rsub(input, other, *, alpha=1) -> Tensor
 
     `other` minus `input` scaled by `alpha`: subtraction the other way round.

@@ -12,6 +12,7 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
 from rushlight.ops.pointwise import (
     Numbered,
@@ -170,7 +171,7 @@ _BOUND: Final = (TensorBase, int, float, complex)
 
 
 @public(inplace=True, aliases=("clip",))
-def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """clamp(input, min=None, max=None, *, out=None) -> Tensor
 
     Each element, but at least `min` and at most `max`: numbers or tensors.
@@ -203,7 +204,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
 
 
 @public(inplace=True)
-def clamp_min(input: Any, min: Any) -> Any:
+def clamp_min(input: Any, min: Operand) -> Any:
     """clamp_min(input, min, *, out=None) -> Tensor
 
     Each element, but at least `min`.
@@ -219,7 +220,7 @@ def clamp_min(input: Any, min: Any) -> Any:
 
 
 @public(inplace=True)
-def clamp_max(input: Any, max: Any) -> Any:
+def clamp_max(input: Any, max: Operand) -> Any:
     """clamp_max(input, max, *, out=None) -> Tensor
 
     Each element, but at most `max`.
@@ -291,7 +292,7 @@ LERP = Lerp()
 
 
 @public(inplace=True)
-def lerp(input: Any, end: Any, weight: Any) -> Any:
+def lerp(input: Any, end: Any, weight: Operand) -> Any:
     """lerp(input, end, weight, *, out=None) -> Tensor
 
     On the way from `input` to `end`, at `weight`: a number or a tensor.
@@ -396,7 +397,7 @@ def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
 
 
 @public(inplace=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Number = 1) -> Any:
     """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
     input + value · tensor1 · tensor2.
@@ -412,7 +413,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
 
 
 @public(inplace=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Number = 1) -> Any:
     """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
     input + value · tensor1 / tensor2.

@@ -13,6 +13,7 @@ from rushlight.core.inplace import write
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import c_name, into, mat_vec, outer_of, refuse, times
+from rushlight.ops.numbers import Number
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
@@ -294,7 +295,7 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
 
 @function()
 def addmm(
-    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: Number = 1, out: Any = None
 ) -> Any:
     """addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -308,7 +309,7 @@ def addmm(
 
 
 @function(free=False)
-def addmm_(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm_(self: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """addmm_(mat1, mat2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addmm`.
@@ -340,7 +341,9 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool)
 
 
 @function()
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmv(
+    input: Any, mat: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1, out: Any = None
+) -> Any:
     """addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor
 
     beta * input + alpha * (mat @ vec).
@@ -353,7 +356,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
 
 
 @function(method=True)
-def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmv_(input: Any, mat: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """addmv_(mat, vec, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addmv`.
@@ -395,7 +398,7 @@ def _one_dtype(x: Any, *others: Any) -> None:
 
 @function()
 def addbmm(
-    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any, batch1: Any, batch2: Any, *, beta: Number = 1, alpha: Number = 1, out: Any = None
 ) -> Any:
     """addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -409,7 +412,7 @@ def addbmm(
 
 
 @function(free=False)
-def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """addbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addbmm`.
@@ -429,7 +432,7 @@ def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
 
 @function()
 def baddbmm(
-    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any, batch1: Any, batch2: Any, *, beta: Number = 1, alpha: Number = 1, out: Any = None
 ) -> Any:
     """baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -443,7 +446,7 @@ def baddbmm(
 
 
 @function(free=False)
-def baddbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def baddbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """baddbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `baddbmm`.
@@ -468,7 +471,7 @@ def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) 
 
 @function()
 def addr(
-    input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any, vec1: Any, vec2: Any, *, beta: Number = 1, alpha: Number = 1, out: Any = None
 ) -> Any:
     """addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -483,7 +486,7 @@ def addr(
 
 
 @function(free=False)
-def addr_(self: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr_(self: Any, vec1: Any, vec2: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """addr_(vec1, vec2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addr`.

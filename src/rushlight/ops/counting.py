@@ -41,6 +41,7 @@ from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.members import one_by_one
+from rushlight.ops.numbers import Number
 from rushlight.ops.reducing import not_implemented, single, tensor_of, wide
 from rushlight.ops.run import result_dtype
 from rushlight.ops.table import function, op, public
@@ -477,7 +478,7 @@ class Histc(Op):
 
 
 @public()
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
     """histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor
 
     How many elements fall into each of `bins` equal parts between `min` and `max` (if they are

@@ -24,6 +24,7 @@ from rushlight.core.record import finish, recording
 from rushlight.dtypes import type_name
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.memory import lend
+from rushlight.ops.numbers import Number
 from rushlight.ops.run import put
 from rushlight.ops.table import function
 
@@ -362,7 +363,7 @@ def order_for(memory_format: Any, shape: tuple[int, ...]) -> tuple[int, ...] | N
 
 @function(method=False)
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    size: Any, fill_value: Number, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """full(size, fill_value, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor

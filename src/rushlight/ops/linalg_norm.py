@@ -13,6 +13,7 @@ from rushlight.ops.linalg_parts import check_square, floating, is_tensor, matric
 from rushlight.ops.linalg_solve import inv, inv_ex
 from rushlight.ops.linalg_spectrum import eigvalsh, svdvals
 from rushlight.ops.norm import vector_norm
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reducing import mismatch, numpy_names, tensor_of
 from rushlight.ops.table import function
 
@@ -77,7 +78,8 @@ def _spectral(A: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
+    A: Any, ord: Number | str = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
+    dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -94,7 +96,8 @@ def matrix_norm(
 
 @function(method=False, free=False, namespace="linalg", name="norm")
 def linalg_norm(
-    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None,
+    A: Any, ord: Number | str | None = None, dim: Any = None, keepdim: bool = False, *,
+    out: Any = None,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
     """norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None) -> Tensor
@@ -133,7 +136,8 @@ def linalg_norm(
 @function()
 @numpy_names
 def norm(
-    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+    input: Any, p: Number | str | None = "fro", dim: Any = None, keepdim: bool = False, *,
+    dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """norm(input, p='fro', dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -177,7 +181,7 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
 
 # --- condition and rank ---------------------------------------------------------------------------
 @function(method=False, free=False, namespace="linalg")
-def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
+def cond(A: Any, p: Number | str | None = None, *, out: Any = None) -> Any:
     """cond(A, p=None, *, out=None) -> Tensor
 
     How much a matrix can enlarge relative errors: the norm of A times that of its inverse. By
@@ -216,7 +220,8 @@ def _cond(A: Any, p: Any) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def matrix_rank(
-    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
+    A: Any, tol: Operand | None = None, hermitian: bool = False, *, atol: Operand | None = None,
+    rtol: Operand | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None) -> Tensor

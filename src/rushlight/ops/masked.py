@@ -23,6 +23,7 @@ from rushlight.ops.arguments import expect_tensor, is_batched, one_dim
 from rushlight.ops.gather import gather
 from rushlight.ops.index import joint_shape
 from rushlight.ops.members import one_by_one
+from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.places import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.run import run_out
@@ -129,7 +130,7 @@ def _check_mask(name: str, mask: Any, value: Any) -> None:
 
 
 @scattering(out=False)
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
     """masked_fill(input, mask, value) -> Tensor
 
     `input` with `value`, a number or a 0-d tensor, where the boolean `mask` is true.

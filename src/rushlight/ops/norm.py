@@ -27,6 +27,7 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
+from rushlight.ops.numbers import Number
 from rushlight.ops.reducing import (
     Fold,
     dims_of,
@@ -189,7 +190,7 @@ def _check_identity(array: Any, ord: float, dims: tuple[int, ...] | None) -> Non
 
 @public(method=False, free=False, namespace="linalg")
 def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    x: Any, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 
@@ -246,7 +247,7 @@ class Dist(Fold):
 
 
 @public(out=False)
-def dist(input: Any, other: Any, p: float = 2) -> Any:
+def dist(input: Any, other: Any, p: Number = 2) -> Any:
     """dist(input, other, p=2) -> Tensor
 
     The norm of order `p` of the difference.

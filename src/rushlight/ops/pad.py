@@ -14,6 +14,7 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, ints
 from rushlight.ops.members import in_front
+from rushlight.ops.numbers import Number
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
 
@@ -275,7 +276,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 
 
 @public(method=False, out=False)
-def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:
+def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """constant_pad_nd(input, pad, value=0) -> Tensor
 
     A border of `value`: `pad` says how many before and after, from the last dimension on.
@@ -309,7 +310,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:
 
 
 @function(method=False, free=False, namespace="nn.functional")
-def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """pad(input, pad, mode="constant", value=None) -> Tensor
 
     A border around the last dimensions: "constant", "reflect", "replicate" or "circular".

@@ -13,6 +13,7 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import (
     attach_operator,
     check_tensors,
@@ -347,7 +348,7 @@ def _double_kind(input: Any, exponent: Any) -> dtypes.dtype:
 
 
 @public()
-def float_power(input: Any, exponent: Any) -> Any:
+def float_power(input: Any, exponent: Operand) -> Any:
     """float_power(input, exponent, *, out=None) -> Tensor
 
     `pow` in double precision.
@@ -363,7 +364,7 @@ def float_power(input: Any, exponent: Any) -> Any:
 
 
 @function(free=False)
-def float_power_(input: Any, exponent: Any) -> Any:
+def float_power_(input: Any, exponent: Operand) -> Any:
     """float_power_(exponent) -> Tensor
 
     In-place version of `float_power`, for tensors of double precision.

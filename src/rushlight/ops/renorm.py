@@ -10,6 +10,7 @@ from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.ops.arguments import expect_tensor, one_dim, raw_dtype
 from rushlight.ops.norm import moved, norm_of, slope_of
+from rushlight.ops.numbers import Number
 from rushlight.ops.table import op, public
 
 __all__ = ["Renorm"]
@@ -72,7 +73,7 @@ class Renorm(Op):
 
 
 @public(inplace=True)
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
+def renorm(input: Any, p: Number, dim: int, maxnorm: Number) -> Any:
     """renorm(input, p, dim, maxnorm, *, out=None) -> Tensor
 
     A copy in which each slice along `dim` whose norm of order `p` is above `maxnorm` is scaled down

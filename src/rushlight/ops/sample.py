@@ -31,6 +31,7 @@ from rushlight.ops.create import (
     whole,
 )
 from rushlight.ops.like import alike
+from rushlight.ops.numbers import Operand
 from rushlight.ops.randomness import (
     around,
     drawn_anew,
@@ -216,7 +217,7 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
 
 
 @function(free=False)
-def bernoulli_(input: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+def bernoulli_(input: Any, p: Operand = 0.5, *, generator: Any = None) -> Any:
     """bernoulli_(p=0.5, *, generator=None) -> Tensor
 
     Fill with ones, each with probability `p` (a number, or a tensor of them), and zeros.
@@ -492,7 +493,7 @@ torch.device device = None, bool pin_memory = False, bool requires_grad = False)
 
 @function(method=False)
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+    mean: Operand, std: Operand = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
@@ -542,7 +543,9 @@ def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
 
 
 @function()
-def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
+def bernoulli(
+    input: Any, p: Operand | None = None, *, generator: Any = None, out: Any = None
+) -> Any:
     """bernoulli(input, *, generator=None, out=None) -> Tensor
 
     Ones, each with the probability that stands in its place in `input`, and zeros.

@@ -14,6 +14,7 @@ from rushlight.arrays.vocabulary import cast, equal, real, sqrt, total, where
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
+from rushlight.ops.numbers import Number
 from rushlight.ops.reducing import (
     Fold,
     count,
@@ -206,7 +207,7 @@ def _spread(
 @numpy_names
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """var(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
 
@@ -223,7 +224,7 @@ def var(
 @numpy_names
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """std(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
 
@@ -240,7 +241,7 @@ def std(
 @numpy_names
 def var_mean(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """var_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
 
@@ -258,7 +259,7 @@ def var_mean(
 @numpy_names
 def std_mean(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """std_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
 

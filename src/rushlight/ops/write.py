@@ -20,6 +20,7 @@ from rushlight.core.record import apply, node_for, remember_all, slots
 from rushlight.core.tangents import foresee, fulfil, keep_tangents
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.numbers import Operand
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, methods, op, word_for
 
@@ -360,7 +361,7 @@ def _check_value(name: str, value: Any) -> Any:
 
 
 @function(method=False)
-def fill(input: Any, value: Any) -> Any:
+def fill(input: Any, value: Operand) -> Any:
     """fill(input, value) -> Tensor
 
     A tensor like `input` that holds `value` everywhere.
