@@ -6,6 +6,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import maximum, minimum, where
+from rushlight.core.graph import TensorBase
 from rushlight.ops.activation_parts import Piecewise, act, fitted
 from rushlight.ops.contract import shared
 from rushlight.ops.numbers import Number
@@ -55,9 +56,12 @@ def hardtanh(
     >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5]))
     tensor([-1.0000,  0.5000])
     """
+    low, high = fitted(input, min_val, max_val)
+    if isinstance(input, TensorBase) and input.array.dtype.kind == "u" and (low < 0 or high < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return act("hardtanh", shared(Hardtanh, *fitted(input, min_val, max_val)), input, inplace)
+    return act("hardtanh", shared(Hardtanh, low, high), input, inplace)
 
 
 @function(**_F)
@@ -222,6 +226,8 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
     >>> torch.nn.functional.softshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-0.5000,  0.0000,  1.5000])
     """
+    if type(lambd) is complex:
+        fitted(input, lambd)
     if lambd < 0:
         kind = dtypes.of(input.array.dtype)
         top = dtypes.finfo(kind).max
@@ -229,7 +235,7 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
             f"{lambd:g}"
         )
-    return act("softshrink", shared(Softshrink, lambd), input)
+    return act("softshrink", shared(Softshrink, *fitted(input, lambd)), input)
 
 
 @op
@@ -253,7 +259,7 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
-    return act("hardshrink", shared(Hardshrink, lambd), input)
+    return act("hardshrink", shared(Hardshrink, *fitted(input, lambd)), input)
 
 
 @function(**_F)

@@ -10,7 +10,7 @@ from rushlight.arrays.host import from_host, to_host
 from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import slots
-from rushlight.ops.activation_parts import Activation, Piecewise, act
+from rushlight.ops.activation_parts import Activation, Piecewise, act, fitted
 from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.contract import shared
 from rushlight.ops.numbers import Number
@@ -107,7 +107,7 @@ def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False)
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return act("leaky_relu", shared(LeakyRelu, negative_slope), input, inplace)
+    return act("leaky_relu", shared(LeakyRelu, *fitted(input, negative_slope)), input, inplace)
 
 
 @function(**_F)
@@ -116,7 +116,7 @@ def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
 
     In-place version of `leaky_relu`.
     """
-    return act("leaky_relu_", shared(LeakyRelu, negative_slope), input, True)
+    return act("leaky_relu_", shared(LeakyRelu, *fitted(input, negative_slope)), input, True)
 
 
 @op
@@ -225,6 +225,7 @@ def rrelu(
     tensor([-0.5000,  2.0000])
     """
     expect_tensor(input, "rrelu")
+    lower, upper = fitted(input, lower, upper)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:

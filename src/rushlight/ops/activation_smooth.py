@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
-from rushlight.ops.activation_parts import Activation, Piecewise, act
+from rushlight.ops.activation_parts import Activation, Piecewise, act, fitted
 from rushlight.ops.contract import shared
 from rushlight.ops.numbers import Number
 from rushlight.ops.special import by_name
@@ -58,7 +58,7 @@ def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
-    return act("elu", shared(Elu, alpha, 1.0, 1.0), input, inplace)
+    return act("elu", shared(Elu, *fitted(input, alpha), 1.0, 1.0), input, inplace)
 
 
 @function(**_F)
@@ -67,7 +67,7 @@ def elu_(input: Any, alpha: Number = 1.0) -> Any:
 
     In-place version of `elu`.
     """
-    return act("elu_", shared(Elu, alpha, 1.0, 1.0), input, True)
+    return act("elu_", shared(Elu, *fitted(input, alpha), 1.0, 1.0), input, True)
 
 
 @function(method=False, namespace="nn.functional")
@@ -124,7 +124,7 @@ def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return act("celu", shared(Celu, alpha), input, inplace)
+    return act("celu", shared(Celu, *fitted(input, alpha)), input, inplace)
 
 
 @function(name="celu", method=False)
@@ -274,7 +274,7 @@ class Softplus(Piecewise):
 
     def forward(self, x: Any) -> Any:
         z = x * self.beta
-        return where(z > self.threshold, x, special(-z, "log_expit") / -self.beta)
+        return where(z > self.threshold, x, -special(-z, "log_expit") / self.beta)
 
     def through(self, g: Any, x: Any) -> Any:
         z = x * self.beta
@@ -291,7 +291,7 @@ def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
     """
-    return act("softplus", shared(Softplus, beta, threshold), input)
+    return act("softplus", shared(Softplus, *fitted(input, beta, threshold)), input)
 
 
 @op

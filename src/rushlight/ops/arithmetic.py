@@ -54,6 +54,8 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
         raise RuntimeError(
             "For non-complex input tensors, argument alpha must not be a complex number."
         )
+    if common is dtypes.bool_:
+        return bool(alpha)
     if isinstance(alpha, int) and common.numpy.kind == "u":
         alpha %= 1 << common.itemsize * 8  # negative numbers wrap round
     return alpha

@@ -12,7 +12,7 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.numbers import Number, Operand
+from rushlight.ops.numbers import Number, Operand, plain
 from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
 from rushlight.ops.pointwise import (
     Numbered,
@@ -186,6 +186,10 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     if not given:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = [isinstance(b, TensorBase) for b in given]
+    if any(tensors) and not all(tensors):  # beside a number, a 0-d tensor is one too
+        min, max = plain(min), plain(max)
+        given = [b for b in (min, max) if b is not None]
+        tensors = [isinstance(b, TensorBase) for b in given]
     if all(tensors):
         if max is None:
             return CLAMP_MIN_ONLY, (input, min)
@@ -198,6 +202,11 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
         )  # fmt: skip
     low = None if min is None else operand(min)
     high = None if max is None else operand(max)
+    if input.array.dtype.kind == "u" and not any(isinstance(b, float) for b in (low, high)):
+        # negative numbers wrap round
+        low, high = (
+            number_for(b, input.array.dtype) if type(b) is int and b < 0 else b for b in (low, high)
+        )
     if (isinstance(low, complex) or isinstance(high, complex)) and not is_complex(input):
         raise RuntimeError("value cannot be converted to type double without overflow")
     return with_numbers(ClampNumbers, low, high), (input,)
@@ -216,6 +225,8 @@ def clamp_min(input: Any, min: Operand) -> Any:
     check_second("clamp_min", input, min)
     if isinstance(min, TensorBase):
         return CLAMP_MIN, (input, min)
+    if isinstance(min, complex):
+        raise NotImplementedError("clamp is not supported for complex types")
     return with_numbers(ClampMinNumber, operand(min), None), (input,)
 
 
@@ -232,6 +243,8 @@ def clamp_max(input: Any, max: Operand) -> Any:
     check_second("clamp_max", input, max)
     if isinstance(max, TensorBase):
         return CLAMP_MAX, (input, max)
+    if isinstance(max, complex):
+        raise NotImplementedError("clamp is not supported for complex types")
     return with_numbers(ClampMaxNumber, None, operand(max)), (input,)
 
 
@@ -309,6 +322,8 @@ def lerp(input: Any, end: Any, weight: Operand) -> Any:
             "(Tensor input, Tensor end, Number weight, *, Tensor out = None)",
         )  # fmt: skip
     check_same_dtype({"self": input, "end": end})
+    if isinstance(weight, TensorBase) and raw_dtype(weight) != raw_dtype(input):
+        weight = plain(weight)
     if isinstance(weight, TensorBase):
         check_same_dtype({"self": input, "weight": weight})
     if integral(input):

@@ -271,9 +271,11 @@ def isin(
         )  # fmt: skip
     a, b = operand(elements), operand(test_elements)
     for x in (a, b):
-        if isinstance(x, TensorBase) and is_complex(x):
+        if isinstance(x, TensorBase) and (is_complex(x) or x.array.dtype.kind == "b"):
             kind = dtypes.of(x.array.dtype).scalar_type
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
+        if isinstance(x, complex):
+            raise RuntimeError("Unsupported input type encountered for isin(): ComplexDouble")
     common = result_dtype((a, b)).numpy
     raws = [numbers(t.array) if isinstance(t, TensorBase) else None for t in (a, b)]
     x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)

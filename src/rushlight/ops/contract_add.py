@@ -465,6 +465,15 @@ def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) 
         raise RuntimeError(f"2D tensor expected, got {x.array.ndim}D tensor for input")
     common = result_dtype((x, a, b))
     xs = [t if t.array.dtype == common.numpy else t.to(common) for t in (x, a, b)]
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if isinstance(number, bool) and common is not dtypes.bool_:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(number, (float, complex)) and not (
+            common.is_floating_point or common.is_complex
+        ):
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
     what = Addr(*_weights(xs[1], beta, alpha))
     return _go("addr", what, tuple(xs), shape, out, place)
 

@@ -41,7 +41,7 @@ from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.members import one_by_one
-from rushlight.ops.numbers import Number
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reducing import not_implemented, single, tensor_of, wide
 from rushlight.ops.run import result_dtype
 from rushlight.ops.table import function, op, public
@@ -331,7 +331,7 @@ def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
 
 @public()
 def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
+    sorted_sequence: Any, input: Operand, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Any:  # fmt: skip
     """searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, out=None, sorter=None) -> Tensor
@@ -373,7 +373,9 @@ def searchsorted(
 
 
 @public(method=False)
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+def bucketize(
+    input: Operand, boundaries: Any, *, out_int32: bool = False, right: bool = False
+) -> Any:
     """bucketize(input, boundaries, *, out_int32=False, right=False, out=None) -> Tensor
 
     The index of the bucket that each value falls into; `boundaries` are sorted.

@@ -540,6 +540,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     tensor([[9., 1., 2.],
             [9., 9., 9.]])
     """
+    if is_scalar(value):  # before the numbers: np.float64 is a float
+        value = value.item()
     if isinstance(value, (bool, int, float, complex)):
         if isinstance(value, int) and not -(1 << 63) <= value < (1 << 63):
             raise ValueError("Overflow when unpacking long long")

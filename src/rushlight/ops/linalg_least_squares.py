@@ -131,7 +131,7 @@ def pinv(
         atol, rtol = 0.0, rcond
     if array.size:
         atol, rtol = tolerances(array, atol, rtol)
-    atol, rtol = (t.detach() if is_tensor(t) else t for t in (atol, rtol))
+    atol, rtol = (t.detach() if t is not None and is_tensor(t) else t for t in (atol, rtol))
     what = Pinv(bool(hermitian))
     return into("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
 

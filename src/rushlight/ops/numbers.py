@@ -35,6 +35,8 @@ _WANTED: Final = {
     "Number | str": "word", "Number | str | None": "word",
     "Operand": "either", "Operand | None": "either",
 }  # fmt: skip
+_SAID: Final = {"float": "float", "Number": "Number", "word": "Number or str"}
+_VARARGS: Final = inspect.CO_VARARGS
 
 
 def number(x: Any, wanted: str = "Number") -> Any:
@@ -44,7 +46,7 @@ def number(x: Any, wanted: str = "Number") -> Any:
     >>> number(np.float32(0.5)), number(np.bool_(True)), number("0.5")
     (0.5, True, NotImplemented)
     """
-    if type(x) in _REAL:
+    if type(x) is float or (type(x) in _REAL and wanted != "float"):
         return x
     if is_scalar(x):  # before the numbers: np.float64 is a float
         x = x.item()
@@ -54,9 +56,9 @@ def number(x: Any, wanted: str = "Number") -> Any:
         x = x.array.item()
         if wanted == "float" and isinstance(x, complex) and x.imag == 0:
             x = x.real
-    if isinstance(x, (int, float)) or (isinstance(x, complex) and wanted != "float"):
-        return x
-    return NotImplemented
+    if isinstance(x, (int, float)):
+        return float(x) if wanted == "float" else x
+    return x if isinstance(x, complex) and wanted != "float" else NotImplemented
 
 
 def plain(x: Any) -> Any:
@@ -70,11 +72,14 @@ def plain(x: Any) -> Any:
 class Numbers:
     """Which parameters of a function are numbers."""
 
-    __slots__ = ("by_name", "title", "where")
+    __slots__ = ("by_name", "rest", "start", "title", "where")
 
-    def __init__(self, title: str, by_name: dict[str, tuple[int, str, bool]]) -> None:
+    def __init__(
+        self, title: str, by_name: dict[str, tuple[int, str, bool]], rest: str, start: int
+    ) -> None:
         self.title = title
         self.by_name = by_name  # position from 0 (-1: keyword only), what is wanted, may be None
+        self.rest, self.start = rest, start  # `*rest`, numbers from this position on, or ""
         self.where = [(at, name) for name, (at, _, _) in by_name.items() if at >= 0]
 
     def settle(
@@ -82,10 +87,15 @@ class Numbers:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with plain numbers in their places."""
         for at, name in self.where:
-            if at < len(args) and type(args[at]) not in _REAL:
+            if at < len(args) and type(args[at]) is not float:
                 args = (*args[:at], self.one(name, args[at], at), *args[at + 1 :])
+        if self.rest and len(args) > self.start:
+            more = [
+                self.one(self.rest, x, at) for at, x in enumerate(args[self.start :], self.start)
+            ]
+            args = (*args[: self.start], *more)
         for name, x in kwargs.items():
-            if type(x) not in _REAL and name in self.by_name:
+            if type(x) is not float and name in self.by_name:
                 kwargs[name] = self.one(name, x, -1)
         return args, kwargs
 
@@ -93,17 +103,23 @@ class Numbers:
         """One argument as a plain number, or PyTorch's TypeError."""
         _, wanted, optional = self.by_name[name]
         if wanted == "either":
-            return x.item() if is_scalar(x) else x  # the function tells what it does not take
-        if wanted == "word":
-            return plain(x)
-        if x is None and optional:
+            if isinstance(x, TensorBase) or (x is None and optional):
+                return x
+            found = number(x)
+            if found is NotImplemented:
+                raise TypeError(
+                    f"{self.title}() received an invalid combination of arguments - got "
+                    f"{dtypes.type_name(x)} for '{name}', but expected Tensor or Number"
+                )
+            return found
+        if (x is None and optional) or (wanted == "word" and isinstance(x, str)):
             return x
         found = number(x, wanted)
         if found is NotImplemented:
             place = f" (position {at + 1})" if at >= 0 else ""
             kind = "Tensor" if isinstance(x, TensorBase) else dtypes.type_name(x)
             raise TypeError(
-                f"{self.title}(): argument '{name}'{place} must be {wanted}, not {kind}"
+                f"{self.title}(): argument '{name}'{place} must be {_SAID[wanted]}, not {kind}"
             )
         return found
 
@@ -115,6 +131,7 @@ def numbers_of(fn: Callable[..., Any], title: str) -> tuple[Numbers | None, int]
     code = inspect.unwrap(fn).__code__
     positional, names = code.co_argcount, code.co_varnames
     first = positional
+    rest = names[positional + code.co_kwonlyargcount] if code.co_flags & _VARARGS else ""
     for name, said in fn.__annotations__.items():
         wanted = _WANTED.get(said)
         if wanted is not None and name != "return":
@@ -123,4 +140,6 @@ def numbers_of(fn: Callable[..., Any], title: str) -> tuple[Numbers | None, int]
             by_name[name] = at, wanted, said.endswith("None")
             if 0 <= at < first:
                 first = at
-    return (Numbers(title, by_name) if by_name else None), first
+    if rest not in by_name:
+        rest = ""
+    return (Numbers(title, by_name, rest, positional) if by_name else None), first

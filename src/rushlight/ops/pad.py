@@ -17,6 +17,7 @@ from rushlight.ops.members import in_front
 from rushlight.ops.numbers import Number
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
+from rushlight.ops.write import number_for
 
 __all__ = ["ConstantPadNd", "pad"]
 
@@ -306,6 +307,8 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
                 f"negative output size, which is invalid. Check dimension {len(shape) - 1 - k} of "
                 "your input."
             )
+    if isinstance(value, complex) and input.array.dtype.kind != "c":
+        value = number_for(value, input.array.dtype)
     return ConstantPadNd(widths, value), (input,)
 
 

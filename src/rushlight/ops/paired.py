@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import binary
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.arithmetic import DivFloor
 from rushlight.ops.operands import (
@@ -30,7 +31,7 @@ from rushlight.ops.pointwise import (
 )
 from rushlight.ops.run import operand
 from rushlight.ops.samples import Draw
-from rushlight.ops.table import functions, op, public
+from rushlight.ops.table import functions, op, public, word_for
 
 
 # --- remainders -----------------------------------------------------------------------------------
@@ -127,9 +128,25 @@ class FloorDivide(Unfinished):
 
 FMOD, REMAINDER, FLOOR_DIVIDE = Fmod(), Remainder(), FloorDivide()
 REMAINDER_OF_NUMBER = RemainderOfNumber()
-answer_with("fmod", FMOD)
-answer_with("remainder", REMAINDER)
-answer_with("floor_divide", DivFloor())
+DIV_FLOOR = DivFloor()
+
+
+@word_for("fmod")
+def _fmod(a: Any, b: Any) -> Any:
+    check_integers("fmod_cpu", a, b)
+    return binary(FMOD, operand(a), operand(b))
+
+
+@word_for("remainder")
+def _remainder(a: Any, b: Any) -> Any:
+    check_integers("remainder_cpu", a, b)
+    return binary(REMAINDER, operand(a), operand(b))
+
+
+@word_for("floor_divide")
+def _floor_divide(a: Any, b: Any) -> Any:
+    check_integers("div_floor_cpu", a, b)
+    return binary(DIV_FLOOR, operand(a), operand(b))
 
 
 @public(inplace=True)

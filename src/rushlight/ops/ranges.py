@@ -12,7 +12,7 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import move
 from rushlight.core.families import is_complex as holds_complex
-from rushlight.core.graph import Node, Op, TensorBase
+from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
@@ -138,6 +138,7 @@ def _spaced(
             f"{name} only supports 0-dimensional start and end tensors, but got "
             f"{' and '.join(ends)}."
         )
+    start, end = (wrap(x.array) if isinstance(x, TensorBase) else x for x in (start, end))
     first, last = number(start, name, "start", 1), number(end, name, "end", 2)
     count = whole(steps)
     if count is None:

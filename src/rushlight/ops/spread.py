@@ -64,6 +64,8 @@ class Spread(Fold):
         d = x - self.average(x, True)
         if n > 0:
             return d * (2 / n)
+        if self.dims is not None and not is_complex(d):  # as PyTorch has it, where dims are given
+            return d * (2 / n if n else math.inf)
         # real: what a complex infinity is multiplied with becomes NaN in both parts
         d = real(d * conj(d)) if is_complex(d) else d
         return cast(where(equal(d, 0), math.nan, math.inf), raw_dtype(d))
