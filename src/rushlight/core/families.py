@@ -61,6 +61,11 @@ class Elementwise(Op):
     scalar: ClassVar[str] = ""  # the expression of one element, for kernels: "tanh({0})"
     domain: ClassVar[str] = "real"  # where samples are drawn: a method of `ops.samples.Draw`
     complex_too: ClassVar[bool] = False  # takes complex inputs
+    # Low precision is computed in float32 and rounded once, but operands of another dtype are
+    # rounded to it first: so has PyTorch it. `unrounded` are the inputs that it reads as they are
+    # if they are numbers; `low` is set by ops that compute in the low precision itself.
+    unrounded: ClassVar[tuple[int, ...]] = ()
+    low: ClassVar[bool] = False
 
     def check(self, common: Any) -> None:
         """Refuse a dtype the op does not take (`common` is the operands' promoted dtype)."""

@@ -181,7 +181,7 @@ def _multiply(a: Any, b: Any) -> Any:
 class DivRounded(Elementwise):
     """input / other, rounded to an integer; flat, so its derivatives are zero."""
 
-    inputs = ("self", "other")
+    inputs, unrounded = ("self", "other"), (1,)
     node, params = "DivBackward2", ("rounding_mode",)
     rounding_mode: ClassVar[str] = ""
 

@@ -170,6 +170,11 @@ CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = ClampMinOnly(), ClampMaxOnly()
 _BOUND: Final = (TensorBase, int, float, complex)
 
 
+def _modest(bound: Any) -> bool:
+    """Whether a bound fits every dtype, or is none."""
+    return bound is None or isinstance(bound, complex) or 0 <= bound <= 127
+
+
 @public(inplace=True, aliases=("clip",))
 def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """clamp(input, min=None, max=None, *, out=None) -> Tensor
@@ -202,13 +207,11 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
         )  # fmt: skip
     low = None if min is None else operand(min)
     high = None if max is None else operand(max)
-    if input.array.dtype.kind == "u" and not any(isinstance(b, float) for b in (low, high)):
-        # negative numbers wrap round
-        low, high = (
-            number_for(b, input.array.dtype) if type(b) is int and b < 0 else b for b in (low, high)
-        )
     if (isinstance(low, complex) or isinstance(high, complex)) and not is_complex(input):
         raise RuntimeError("value cannot be converted to type double without overflow")
+    if not _modest(low) or not _modest(high):
+        common = result_dtype(tuple(x for x in (input, low, high) if x is not None)).numpy
+        low, high = (b if b is None else number_for(b, common) for b in (low, high))
     return with_numbers(ClampNumbers, low, high), (input,)
 
 

@@ -28,9 +28,10 @@ from rushlight.ops.operands import (
     zeros,
 )
 from rushlight.ops.pointwise import answer_with, check_second, expose_pair, not_implemented
-from rushlight.ops.run import operand, put, result_dtype, run_inplace, run_out
+from rushlight.ops.run import number_in, operand, put, result_dtype, run_inplace, run_out
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, methods, op, word_for
+from rushlight.ops.write import number_for
 
 __all__ = ["Where", "isclose", "where"]
 
@@ -274,9 +275,12 @@ def isin(
         if isinstance(x, TensorBase) and (is_complex(x) or x.array.dtype.kind == "b"):
             kind = dtypes.of(x.array.dtype).scalar_type
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
-        if isinstance(x, complex):
-            raise RuntimeError("Unsupported input type encountered for isin(): ComplexDouble")
-    common = result_dtype((a, b)).numpy
+        if isinstance(x, (complex, bool)):
+            kind = "Bool" if isinstance(x, bool) else "ComplexDouble"
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
+    both = result_dtype((a, b))
+    a, b = (x if isinstance(x, TensorBase) else number_in(x, both) for x in (a, b))
+    common = both.numpy
     raws = [numbers(t.array) if isinstance(t, TensorBase) else None for t in (a, b)]
     x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)
     many = v.constant(raws[0], b, common) if raws[1] is None else v.cast(raws[1], common)
@@ -366,7 +370,12 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     mixed = not isinstance(a, TensorBase) or not isinstance(b, TensorBase)
     if mixed or a.array.dtype is not b.array.dtype:
         a, b = operand(a), operand(b)
-        made = Where(result_dtype((a, b)).numpy)
+        common = result_dtype((a, b)).numpy
+        made = Where(common)
+        if not isinstance(a, TensorBase):
+            a = number_for(a, common, False)
+        if not isinstance(b, TensorBase):
+            b = number_for(b, common, False)
     return apply(made, a, b, condition)
 
 

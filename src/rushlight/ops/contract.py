@@ -19,6 +19,7 @@ from rushlight.core.record import apply, binary, recording, slots
 from rushlight.core.tangents import refuse_out
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.members import in_front
+from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.run import put, refuse_batches
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
@@ -327,9 +328,15 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
     return put(out, y)
 
 
-@functools.lru_cache(maxsize=1024, typed=True)
 def shared(cls: Any, *values: Any) -> Any:
     """The op of a class with these parameters: made once, for ops hold no state."""
+    if 0.0 in values and has_negative_zero(values):
+        return cls(*values)
+    return _made(cls, *values)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _made(cls: Any, *values: Any) -> Any:
     return cls(*values)
 
 

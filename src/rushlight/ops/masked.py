@@ -19,7 +19,7 @@ from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.views import look, look_at
 from rushlight.core.views import put as put_region
-from rushlight.ops.arguments import expect_tensor, is_batched, one_dim
+from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, varies
 from rushlight.ops.gather import gather
 from rushlight.ops.index import joint_shape
 from rushlight.ops.members import one_by_one
@@ -161,8 +161,8 @@ def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
         )
     joint_shape(mask.array.shape, input.array.shape)
     if isinstance(value, TensorBase):
-        if value.array.dtype.kind == "c" and input.array.dtype.kind != "c":
-            number_for(value.array.item(), input.array.dtype)  # refuses an imaginary part
+        if value.array.dtype != input.array.dtype and not varies(value.array):
+            number_for(value.array.item(), input.array.dtype)  # refuses what does not fit
         return MaskedFillWith(), (input, mask, same_device(value, input))
     return MaskedFill(number_for(value, input.array.dtype)), (input, mask)
 

@@ -17,6 +17,7 @@ with `| None` where None may stand there too. Who takes numbers and is no functi
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -24,7 +25,7 @@ from rushlight import dtypes
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase, asks
 
-__all__ = ["Number", "Numbers", "Operand", "number", "numbers_of", "plain"]
+__all__ = ["Number", "Numbers", "Operand", "has_negative_zero", "number", "numbers_of", "plain"]
 
 Number: TypeAlias = Any  # bool, int, float or complex, of which mypy would not let us ask `x < 0`
 Operand: TypeAlias = Any  # one of these, or a tensor
@@ -67,6 +68,15 @@ def plain(x: Any) -> Any:
         return x
     found = number(x)
     return x if found is NotImplemented else found
+
+
+def has_negative_zero(values: tuple[Any, ...]) -> bool:
+    """Whether -0.0 is among values: a cache takes it for 0.0, since they are equal.
+
+    >>> has_negative_zero((0.0, 1)), has_negative_zero((-0.0, 1))
+    (False, True)
+    """
+    return any(type(x) is float and x == 0 and math.copysign(1, x) < 0 for x in values)
 
 
 class Numbers:

@@ -16,7 +16,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.numbers import number
-from rushlight.ops.run import operand, result_dtype
+from rushlight.ops.run import number_in, operand, result_dtype
 from rushlight.ops.table import methods
 
 __all__ = [
@@ -83,7 +83,7 @@ def check_integers(kernel: str, input: Any, other: Any) -> None:
     common = result_dtype((operand(input), operand(other)))
     if common is dtypes.bool_ or common.is_complex:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_type}'")
-    if common.numpy.kind in "iu" and has_zero(other):
+    if common.numpy.kind in "iu" and has_zero(other, common):
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -99,11 +99,12 @@ def zeros(g: Any) -> Any:
     return v.full(g, tuple(g.shape), 0, raw_dtype(g))
 
 
-def has_zero(x: Any) -> bool:
-    """Whether there is a zero in a tensor or number: integers cannot be divided by it."""
+def has_zero(x: Any, common: dtypes.dtype) -> bool:
+    """Whether there is a zero in a tensor or number, as the common dtype holds it: integers cannot
+    be divided by it."""
     if isinstance(x, TensorBase):
-        return not bool(v.everything(bottom(x.array), None, False))
-    return bool(x == 0)
+        return not bool(v.everything(v.cast(bottom(x.array), common.numpy), None, False))
+    return bool(number_in(x, common) == 0)
 
 
 # --- Python's operators ---------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from rushlight.ops.pointwise import (
     expose_pair,
     with_numbers,
 )
-from rushlight.ops.run import operand
+from rushlight.ops.run import number_beside, operand
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import functions, op, public, word_for
 
@@ -120,7 +120,7 @@ class RemainderOfNumber(Unfinished):
 class FloorDivide(Unfinished):
     """input / other, rounded down."""
 
-    name, inputs = "floor_divide", ("self", "other")
+    name, inputs, unrounded = "floor_divide", ("self", "other"), (1,)
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.floor_divide(a, b)
@@ -163,7 +163,7 @@ def fmod(input: Any, other: Any) -> Any:
     check_integers("fmod_cpu", input, other)
     if isinstance(other, TensorBase):
         return FMOD, (input, other)
-    return with_numbers(FmodNumber, operand(other)), (input,)
+    return with_numbers(FmodNumber, number_beside(input, operand(other))), (input,)
 
 
 @public(inplace=True)
@@ -186,7 +186,7 @@ def remainder(input: Any, other: Any) -> Any:
         check_second("remainder", input, other)
         if isinstance(other, TensorBase):
             return REMAINDER, (input, other)
-        return with_numbers(RemainderNumber, operand(other)), (input,)
+        return with_numbers(RemainderNumber, number_beside(input, operand(other))), (input,)
     return REMAINDER_OF_NUMBER, (input, other)
 
 
@@ -368,7 +368,7 @@ class NextAfter(Pointwise):
     """The next number that can be represented, from input towards other."""
 
     name, inputs, saves = "nextafter", ("self", "other"), ("self", "other")
-    refuses = "bic"
+    refuses, low = "bic", True
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.nextafter(a, b)

@@ -30,9 +30,10 @@ from rushlight.ops.pointwise import (
     not_implemented,
     with_numbers,
 )
-from rushlight.ops.run import operand, result_dtype, run_inplace
+from rushlight.ops.run import number_beside, number_in, operand, result_dtype, run_inplace
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op, public, word_for
+from rushlight.ops.write import number_for
 
 
 @op
@@ -278,6 +279,8 @@ class PowOfComplex(Pow):
 
 POW, SQUARE = Pow(), PowNumber(2)
 POW_TO_COMPLEX, POW_OF_COMPLEX = PowToComplex(), PowOfComplex()
+_FLOAT32: Final = dtypes.float32.numpy
+_FLOAT64: Final = dtypes.float64.numpy
 _POW_FORMS: Final = (
     "(Tensor input, Tensor exponent, *, Tensor out = None)",
     "(Number self, Tensor exponent, *, Tensor out = None)",
@@ -297,12 +300,16 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             if isinstance(exponent, complex) and not is_complex(input):
                 return POW_TO_COMPLEX, (input, exponent)
+            kind = input.array.dtype
+            if kind is not _FLOAT32 and kind is not _FLOAT64:
+                common = result_dtype((input, exponent))
+                exponent = number_in(number_for(exponent, common.numpy), common)
             return with_numbers(PowNumber, exponent), (input,)
     elif isinstance(exponent, TensorBase) and is_number(input):
         input = operand(input)
         if isinstance(input, complex) and not is_complex(exponent):
             return POW_OF_COMPLEX, (input, exponent)
-        return with_numbers(PowOfNumber, input), (exponent,)
+        return with_numbers(PowOfNumber, number_beside(exponent, input)), (exponent,)
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
