@@ -40,7 +40,7 @@ def is_complex(x: Any) -> bool:
     if isinstance(x, complex):
         return True
     kind: str = x.dtype.kind
-    return kind == "c"
+    return kind == "c" or kind == "W"  # W: ml_dtypes' complex32
 
 
 def conj(x: Any) -> Any:

@@ -39,7 +39,7 @@ from rushlight.arrays.vocabulary import searchsorted as place_among
 from rushlight.core.batches import WORDS
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.ops.arguments import is_batched
+from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.members import one_by_one
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reducing import not_implemented, single, tensor_of, wide
@@ -362,6 +362,12 @@ def searchsorted(
             f"boundaries tensor {list(bounds.shape)} and input value tensor {list(shape)}"
         )
     if sorter is not None:
+        expect_tensor(sorter, "searchsorted", "sorter", 6)
+        if sorter.array.dtype != dtypes.int64.numpy:
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                f"{dtypes.of(sorter.array.dtype).scalar_type}"
+            )
         if sorter.array.shape != bounds.shape:
             raise RuntimeError(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got "

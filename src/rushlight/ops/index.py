@@ -212,7 +212,7 @@ def explained(
                 "shape mismatch: indexing tensors could not be broadcast together with shapes "
                 + shapes
             )
-    if isinstance(error, (ValueError, TypeError)) and values:
+    if isinstance(error, (ValueError, TypeError)) and values and "read-only" not in str(error):
         result = list(indexed_shape(shape, index, arrays))
         return RuntimeError(
             f"shape mismatch: value tensor of shape {list(values[0].shape)} cannot be broadcast to "

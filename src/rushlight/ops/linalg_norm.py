@@ -285,12 +285,8 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 def _matrix_power(A: Any, n: Any, out: Any, function: str) -> Any:
     array = tensor_at(A, function, "input")
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(
-            f"{function}(): argument 'n' (position 2) must be int, not {dtypes.type_name(n)}"
-        )
     check_square(array, "linalg.matrix_power")
-    return into(function, (A,), out, lambda: _power(A, int(n)))
+    return into(function, (A,), out, lambda: _power(A, n))
 
 
 def _power(A: Any, n: int) -> Any:

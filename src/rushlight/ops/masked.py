@@ -460,14 +460,16 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     """
     expect_tensor(input, "take_along_dim")
     expect_tensor(indices, "take_along_dim", "indices", 2)
+    if dim is None:
+        if indices.array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
+            raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        flat = methods["reshape"]
+        return gather(flat(input, -1), 0, flat(indices, -1), out=out)
     if indices.array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{scalar_type(indices)}"
         )
-    if dim is None:
-        flat = methods["reshape"]
-        return gather(flat(input, -1), 0, flat(indices, -1), out=out)
     mine, theirs = input.array.shape, indices.array.shape
     if len(mine) != len(theirs):
         raise RuntimeError(

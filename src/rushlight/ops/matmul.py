@@ -14,6 +14,7 @@ from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import DOT, MM, bmm_of, dot_of, into, mm_of, mv_of
+from rushlight.ops.numbers import plain
 from rushlight.ops.run import operand
 from rushlight.ops.table import function, word_for
 from rushlight.ops.view_expand import broadcast_shape
@@ -190,6 +191,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """
     if isinstance(dims, TensorBase):
         dims = dims.array.tolist()
+    dims = plain(dims)
+    if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, (tuple, list)):
         if len(dims) == 1 and isinstance(dims[0], int):
             dims = dims[0]

@@ -109,11 +109,15 @@ def _meant(error: BaseException) -> bool:
     if home != "rushlight":
         return False
     code = frame.f_code.co_code
+    if str(error).startswith("only integer tensors of a single element"):
+        return False  # a tensor where an int was expected
     if last < 0 or last >= len(code):  # compiled: there is no bytecode to look at
         return not (isinstance(error, AttributeError) or "object expected; got" in str(error))
     return code[last] in _RAISES
 
 
+# What is no better told in other words, if all arguments are of the types they should be.
+_LEFT: Final = (TypeError, ValueError, IndexError, OverflowError, NameError, SystemError)
 _INSIDE: Final = ("rushlight", "numpy", "scipy", "ml_dtypes", "cupy")
 
 
@@ -123,8 +127,13 @@ def blame(
     """What to raise in place of `error`, which a call raised; None: nothing better is known."""
     if _meant(error):
         return None
+    if "read-only" in str(error) and isinstance(error, ValueError):
+        return RuntimeError(
+            f"{title}(): the memory that would be written is read-only: it belongs to a NumPy "
+            "array or a buffer that may not be changed. Write to a copy of it: `x.clone()`."
+        )
     found = _wrong(title, fn, args, kwargs)
-    if found is not None or isinstance(error, (TypeError, ValueError, IndexError, OverflowError)):
+    if found is not None or isinstance(error, _LEFT):
         return found
     got = [_kind(x) for x in args] + [f"{name}={_kind(x)}" for name, x in kwargs.items()]
     return TypeError(

@@ -27,6 +27,7 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
+from rushlight.errors import broadcast_mismatch
 from rushlight.ops.numbers import Number
 from rushlight.ops.reducing import (
     Fold,
@@ -218,6 +219,11 @@ class Dist(Fold):
         super().__init__(dims, keepdim)
         self.p = p
 
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        if isinstance(error, ValueError):
+            return RuntimeError(broadcast_mismatch(xs[0].shape, xs[1].shape))
+        return super().explain(error, xs)
+
     def forward(self, a: Any, b: Any) -> Any:
         d = a - b
         return narrow(norm_of(wide(d), self.p, self.dims, self.keepdim), d)
@@ -264,6 +270,8 @@ def dist(input: Any, other: Any, p: Number = 2) -> Any:
             "norm(): input dtype should be either floating point or complex. Got "
             f"{common.scalar_type} instead."
         )
+    if input.array.dtype != other.array.dtype:
+        input, other = cast(input, common.numpy), cast(other, common.numpy)
     return Dist(p), (input, other)
 
 

@@ -5,6 +5,7 @@ asks for no gradient. Ops take Python's alone: NumPy's would change the dtype of
 and a tensor would end up inside an array. A public function says by its annotations which of its
 parameters are numbers, and the table has them turned into plain ones before it is called:
 
+    p: int              a whole number; "must be int". Dimensions have their own check, `one_dim`
     p: float            a real number; PyTorch's error says "must be float"
     p: Number           real or complex; "must be Number"
     p: Number | str     a number, or a word that stands for one, such as "fro"
@@ -32,11 +33,12 @@ Operand: TypeAlias = Any  # one of these, or a tensor
 
 _REAL: Final = frozenset({float, int, bool})
 _WANTED: Final = {
+    "int": "int", "int | None": "int",
     "float": "float", "float | None": "float", "Number": "Number", "Number | None": "Number",
     "Number | str": "word", "Number | str | None": "word",
     "Operand": "either", "Operand | None": "either",
 }  # fmt: skip
-_SAID: Final = {"float": "float", "Number": "Number", "word": "Number or str"}
+_SAID: Final = {"int": "int", "float": "float", "Number": "Number", "word": "Number or str"}
 _VARARGS: Final = inspect.CO_VARARGS
 
 
@@ -47,6 +49,8 @@ def number(x: Any, wanted: str = "Number") -> Any:
     >>> number(np.float32(0.5)), number(np.bool_(True)), number("0.5")
     (0.5, True, NotImplemented)
     """
+    if wanted == "int":
+        return _whole(x)
     if type(x) is float or (type(x) in _REAL and wanted != "float"):
         return x
     if is_scalar(x):  # before the numbers: np.float64 is a float
@@ -60,6 +64,19 @@ def number(x: Any, wanted: str = "Number") -> Any:
     if isinstance(x, (int, float)):
         return float(x) if wanted == "float" else x
     return x if isinstance(x, complex) and wanted != "float" else NotImplemented
+
+
+def _whole(x: Any) -> Any:
+    """A whole number as Python's int."""
+    if type(x) is int:
+        return x
+    if isinstance(x, TensorBase):
+        if x.array.ndim or x.array.dtype.kind not in "iu":
+            return NotImplemented
+        return x.array.item()
+    if isinstance(x, bool) or not hasattr(x, "__index__") or not hasattr(x, "__int__"):
+        return NotImplemented
+    return int(x)
 
 
 def plain(x: Any) -> Any:
@@ -90,14 +107,18 @@ class Numbers:
         self.title = title
         self.by_name = by_name  # position from 0 (-1: keyword only), what is wanted, may be None
         self.rest, self.start = rest, start  # `*rest`, numbers from this position on, or ""
-        self.where = [(at, name) for name, (at, _, _) in by_name.items() if at >= 0]
+        self.where = [
+            (at, name, int if wanted == "int" else float)
+            for name, (at, wanted, _) in by_name.items()
+            if at >= 0
+        ]
 
     def settle(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with plain numbers in their places."""
-        for at, name in self.where:
-            if at < len(args) and type(args[at]) is not float:
+        for at, name, usual in self.where:
+            if at < len(args) and type(args[at]) is not usual:
                 args = (*args[:at], self.one(name, args[at], at), *args[at + 1 :])
         if self.rest and len(args) > self.start:
             more = [
@@ -105,7 +126,7 @@ class Numbers:
             ]
             args = (*args[: self.start], *more)
         for name, x in kwargs.items():
-            if type(x) is not float and name in self.by_name:
+            if name in self.by_name:
                 kwargs[name] = self.one(name, x, -1)
         return args, kwargs
 
@@ -144,6 +165,8 @@ def numbers_of(fn: Callable[..., Any], title: str) -> tuple[Numbers | None, int]
     rest = names[positional + code.co_kwonlyargcount] if code.co_flags & _VARARGS else ""
     for name, said in fn.__annotations__.items():
         wanted = _WANTED.get(said)
+        if wanted == "int" and ("dim" in name or "axis" in name):
+            continue
         if wanted is not None and name != "return":
             at = names.index(name)
             at = at if at < positional else -1
