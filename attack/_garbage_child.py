@@ -26,7 +26,8 @@ from rushlight.ops.table import functions, methods, namespaces
 # Names that leave the process, wait, print, or change what later calls do.
 LEFT_OUT = frozenset(
     "set_printoptions set_default_dtype set_default_device set_default_tensor_type manual_seed "
-    "set_num_threads derivative_along set_num_interop_threads set_grad_enabled set_anomaly_enabled save load "
+    "set_num_threads derivative_along set_num_interop_threads set_grad_enabled save load "
+    "set_anomaly_enabled "
     "from_file set_rng_state use_deterministic_algorithms set_flush_denormal seed "
     "set_deterministic_debug_mode set_float32_matmul_precision set_warn_always "
     "set_checkpoint_early_stop set_checkpoint_debug_enabled __init__ __new__ __class__ __dict__ "
@@ -60,7 +61,7 @@ def values() -> list[Any]:
         f, f.clone().requires_grad_(), torch.tensor([1, 0, 1]), torch.tensor(2.5), torch.tensor(3),
         torch.tensor([True, False]), torch.zeros(0), torch.zeros(2, 0, 3), torch.tensor([1j, 2.0]),
         torch.ones(3, 3), torch.ones(2, dtype=torch.float16), torch.zeros(1, 1, 1, 1, 1),
-        0, 1, -1, 2, 3, 100, 2**40, 2**70, 0.5, -0.5, float("nan"), float("inf"), 1j, True, None,
+        0, 1, -1, 2, 3, 100, 5000, 2**70, 0.5, -0.5, float("nan"), float("inf"), 1j, True, None,
         "", "sum", "mean", "ij,jk", "x" * 50, b"ab", [], [1, 2], [1.5], ["a"], (), (2, 3), (-1,),
         (0, 1), ((1,), (2,)), [f, f], (f,), [None], {}, {"a": 1}, {1, 2}, range(3), slice(1, 2),
         ..., Odd(), Odd, int, len, np.ones(2), np.float32(2), np.int64(1), np.array(None),

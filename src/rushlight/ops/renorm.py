@@ -35,11 +35,15 @@ class Renorm(Op):
         return norm_of(x, self.p, self.dims, True)
 
     def factor(self, n: Any) -> Any:
-        return where(greater(n, self.maxnorm), self.maxnorm / (n + _TINY), 1)
+        over = greater(n, self.maxnorm)
+        return where(over, self.maxnorm / (where(over, n, 1) + _TINY), 1)
 
     def slope(self, n: Any) -> Any:
         """The derivative of the factor by the norm."""
-        return where(greater(n, self.maxnorm), -self.maxnorm / ((n + _TINY) * (n + _TINY)), 0)
+        over = greater(n, self.maxnorm)
+        # what is not chosen must not overflow: in the next derivative it is multiplied by zero
+        above = where(over, n, 1) + _TINY
+        return where(over, -self.maxnorm / (above * above), 0)
 
     def forward(self, x: Any) -> Any:
         return cast(x * self.factor(self.norm(x)), raw_dtype(x))
