@@ -26,8 +26,8 @@ from rushlight.ops.table import functions, methods, namespaces
 # Names that leave the process, wait, print, or change what later calls do.
 LEFT_OUT = frozenset(
     "set_printoptions set_default_dtype set_default_device set_default_tensor_type manual_seed "
-    "set_num_threads derivative_along set_num_interop_threads set_grad_enabled save load "
-    "set_anomaly_enabled "
+    "set_num_threads derivative_along dual_at give tangent_at __deepcopy__ set_grad_enabled "
+    "set_num_interop_threads set_anomaly_enabled save load "
     "from_file set_rng_state use_deterministic_algorithms set_flush_denormal seed "
     "set_deterministic_debug_mode set_float32_matmul_precision set_warn_always "
     "set_checkpoint_early_stop set_checkpoint_debug_enabled __init__ __new__ __class__ __dict__ "
@@ -37,7 +37,7 @@ LEFT_OUT = frozenset(
 )
 CLEAR = (
     TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, OverflowError,
-    StopIteration, ImportError,
+    StopIteration, ImportError, BufferError,
 )  # fmt: skip
 # Of `torch` itself, beside the functions of the op table.
 _ALSO = (
@@ -228,6 +228,8 @@ def unclear(name: str, error: BaseException) -> str:
             and "not numpy" not in text
             and "a numpy" not in text
             and "got " not in text
+            and "can't convert np.ndarray" not in text
+            and "passed in a" not in text
         ):
             return f"{type(error).__name__}: {text}"
     return ""

@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight.arrays.batched import Batched, outer
 from rushlight.core.graph import TensorBase
+from rushlight.dtypes import type_name
 from rushlight.errors import dim_out_of_range
 
 __all__ = [
@@ -45,7 +46,7 @@ def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1)
     if not isinstance(x, TensorBase):
         raise TypeError(
             f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-            f"not {type(x).__name__}"
+            f"not {type_name(x)}"
         )
 
 

@@ -33,6 +33,7 @@ _TENSORS: Final = frozenset(
     running_mean running_var sorted_sequence sorter source src target tensor1 tensor2 the_template
     vec vec1 vec2 weight x1 x2""".split()
 )
+_DIMS: Final = frozenset({"dim", "dims", "axis", "size", "shape", "indices_or_sections"})
 _FLAGS: Final = frozenset({"keepdim", "requires_grad", "descending", "pin_memory"})
 
 
@@ -49,6 +50,10 @@ def _wanted(name: str, said: Any, default: Any) -> tuple[str, bool]:
             return "Tensor", optional
         if name in _FLAGS:
             return "bool", optional
+        if name == "dtype":
+            return "torch.dtype", optional
+        if name in _DIMS:
+            return "tuple of ints", optional
     return "", optional
 
 
@@ -57,6 +62,10 @@ def _fits(x: Any, wanted: str) -> bool:
         return isinstance(x, TensorBase)
     if wanted == "bool":
         return isinstance(x, bool) or (is_scalar(x) and x.dtype.kind == "b")
+    if wanted == "torch.dtype":
+        return isinstance(x, (dtypes.dtype, type))
+    if wanted == "tuple of ints":
+        return isinstance(x, (tuple, list, TensorBase)) or hasattr(x, "__index__")
     if wanted == "str":
         return isinstance(x, str)
     if wanted == "int":
@@ -125,6 +134,12 @@ def blame(
     title: str, fn: Callable[..., Any], args: Any, kwargs: Any, error: Exception
 ) -> Exception | None:
     """What to raise in place of `error`, which a call raised; None: nothing better is known."""
+    text = str(error)
+    if text.startswith("argument 'dim'"):  # from `one_dim`, which does not know for whom it looks
+        names = list(inspect.signature(fn).parameters)
+        at = names.index("dim") if "dim" in names else len(args)
+        place = f" (position {at + 1})" if at < len(args) else ""
+        return TypeError(text.replace("argument 'dim'", f"{title}(): argument 'dim'{place}", 1))
     if _meant(error):
         return None
     if "read-only" in str(error) and isinstance(error, ValueError):
@@ -133,7 +148,7 @@ def blame(
             "array or a buffer that may not be changed. Write to a copy of it: `x.clone()`."
         )
     found = _wrong(title, fn, args, kwargs)
-    if found is not None or isinstance(error, _LEFT):
+    if found is not None or (isinstance(error, _LEFT) and "ufunc" not in str(error)):
         return found
     got = [_kind(x) for x in args] + [f"{name}={_kind(x)}" for name, x in kwargs.items()]
     return TypeError(

@@ -17,6 +17,7 @@ from rushlight.ops.operands import (
     check_operands,
     check_tensors,
     invalid,
+    is_number,
     zeros,
 )
 from rushlight.ops.pointwise import (
@@ -67,7 +68,7 @@ class Remainder(Fmod):
         return v.remainder(a, b)
 
     def times(self, a: Any, b: Any) -> Any:
-        return v.floor(a / b)
+        return v.floor_divide(a, b)
 
 
 @op
@@ -176,7 +177,8 @@ def remainder(input: Any, other: Any) -> Any:
     >>> torch.remainder(torch.tensor([5., -5.]), 3)
     tensor([2., 1.])
     """
-    if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
+    numbers = sum(not isinstance(x, TensorBase) for x in (input, other))
+    if numbers > 1 or (numbers and not is_number(other) and not is_number(input)):
         raise invalid(
             "remainder", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
             "(Number self, Tensor other)", "(Tensor input, Number other, *, Tensor out = None)",

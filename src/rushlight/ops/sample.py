@@ -218,7 +218,8 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     given = dict(named)
     names = ("to",) if len(bounds) == 1 and "to" not in named else ("from", "to")
     given.update(zip(names, bounds, strict=False))
-    if any(x is not None and whole(x) is None for x in given.values()):
+    alone = len(bounds) == 1 and bounds[0] is None
+    if alone or any(x is not None and whole(x) is None for x in given.values()):
         _refuse("random_", _RANDOM_FORMS, bounds, named)
     low, high = (x if x is None else whole(x) for x in (given.get("from"), given.get("to")))
     op = _RANDOM[0 if not given else 1 if "from" not in given else 2]

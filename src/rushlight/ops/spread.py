@@ -65,7 +65,10 @@ class Spread(Fold):
         if n > 0:
             return d * (2 / n)
         if self.dims is not None and not is_complex(d):  # as PyTorch has it, where dims are given
-            return d * (2 / n if n else math.inf)
+            if n:
+                return d * (2 / n)
+            side = cast(where(d > 0, math.inf, -math.inf), raw_dtype(d))
+            return where(equal(d, 0), math.nan, side)
         # real: what a complex infinity is multiplied with becomes NaN in both parts
         d = real(d * conj(d)) if is_complex(d) else d
         return cast(where(equal(d, 0), math.nan, math.inf), raw_dtype(d))
