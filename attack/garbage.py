@@ -7,6 +7,7 @@ why calls are made in a child: one that dies or is silent for long is counted, a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import random
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 TITLE = "garbage calls"
-SHORT = 1500
+SHORT = 800
 WEIGHT = 1.0
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +40,8 @@ class Child:
         )  # fmt: skip
         self.made = 0
         self.heard: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._hear, daemon=True).start()
+        self.thread = threading.Thread(target=self._hear, daemon=True)
+        self.thread.start()
 
     def _hear(self) -> None:
         assert self.process.stdout is not None
@@ -55,9 +57,11 @@ class Child:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None and pipe is not self.process.stdout:
-                pipe.close()
+        self.thread.join()  # it has read to the end
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # what was left to write is for no one
+            self.process.stdin.close()
+        self.process.stdout.close()
 
 
 def attempts(seed: int, torch: Any) -> Iterator[str | None]:

@@ -22,7 +22,7 @@ import numpy as np
 import rushlight
 
 TITLE = "programs of ops in six dtypes"
-SHORT = 220
+SHORT = 120
 WEIGHT = 1.5
 COMPARE_STRIDES = False  # whether results must also lie in memory as PyTorch's do
 

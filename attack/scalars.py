@@ -18,7 +18,7 @@ import numpy as np
 import rushlight
 
 TITLE = "numbers of every kind"
-SHORT = 4000
+SHORT = 900
 WEIGHT = 0.6
 
 CALLS = """
@@ -220,8 +220,10 @@ def left_out(name: str, kind: str, dtype: str) -> bool:
         return dtype not in _FULL
     if dtype == "complex64" and ("nan_to_num" in name or "(n, x)" in name or "n **" in name):
         return True
-    if "pinv" in name and kind == "complex":
+    if "pinv" in name and kind in ("complex", "None"):
         return True
+    if dtype == "complex64" and ("var" in name or "std" in name):
+        return True  # where nothing is left to divide by, PyTorch's infinities are partly NaN
     if "lerp" in name and (kind == "asks" or "int" in kind):
         return True
     if "dist" in name and dtype == "bfloat16":

@@ -142,7 +142,7 @@ def number_for(value: Any, raw: Any, low_too: bool = True) -> Any:
             if fits:
                 value = int(value)
                 value = value + top + 1 if kind == "u" and value < 0 else value
-    elif kind == "c":
+    elif kind in "cW":
         if raw.itemsize == 8:
             parts = (value.real, value.imag)
             fits = all(abs(p) <= _FLOAT_MAX or not math.isfinite(p) for p in parts)
