@@ -72,7 +72,7 @@ RESULTS = {
     "(Tensor, Tensor)": "tuple[Tensor, Tensor]", "(Tensor, LongTensor)": "tuple[Tensor, Tensor]",
     "tuple of Tensors": "tuple[Tensor, ...]", "seq": "tuple[Tensor, ...]",
 }  # fmt: skip
-BUILTINS = ("bool", "int", "float", "complex", "str")
+BUILTINS = ("bool", "int", "float", "complex", "str", "Number", "Operand")
 # Methods whose types Python or mypy fix.
 FIXED = {
     "__len__": "def __len__(self) -> _int: ...",
@@ -106,8 +106,9 @@ def annotation(given: object, name: str) -> str:
     known = {"Any", "None", "Sequence", "Callable", "tuple", "list", "dict", "Tensor", *BUILTINS}
     if words - known:
         return "Any"
+    text = re.sub(r"\bOperand\b", "Tensor | Number", text)
     # `float` and its like are dtypes in rushlight: the stubs give Python's types another name
-    return re.sub(r"\b(bool|int|float|complex|str)\b", r"_\1", text)
+    return re.sub(r"\b(bool|int|float|complex|str|Number)\b", r"_\1", text)
 
 
 def result(fn: Callable[..., Any]) -> str:

@@ -276,9 +276,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """
     if type1 is type2 and isinstance(type1, dtype):
         return type1
+    _check("promote_types", type1=type1, type2=type2)
     found = _promoted.get((type1, type2))
     if found is None:
-        _check("promote_types", type1=type1, type2=type2)
         found = _promoted[type1, type2] = _join(type1, type2)
     return found
 

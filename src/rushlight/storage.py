@@ -172,6 +172,8 @@ class UntypedStorage(_Storage):
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         values = None if isinstance(size, int) else list(size)
+        if values is not None and not all(isinstance(x, int) for x in values):
+            raise TypeError("UntypedStorage(): expected a size, or a sequence of ints")
         count = size if values is None else len(values)
         self._bytes = make_array((count,), dtypes.uint8.numpy, CPU)
         self._array = self._bytes

@@ -46,6 +46,11 @@ def legacy_new(dtype: dtypes.dtype, args: tuple[Any, ...]) -> Any:
             raise TypeError(f"new(): data must be a sequence (got {type_name(first)})")
         elif not isinstance(first, int) and not is_scalar(first):
             return finish(wrap(raw_from(first, dtype)))
+    for at, a in enumerate(args, 1):
+        if not hasattr(a, "__index__"):
+            raise TypeError(
+                f"new(): argument 'size' (position {at}) must be tuple of ints, not {type_name(a)}"
+            )
     sizes = [int(a.__index__()) for a in args]
     for n in sizes:
         if n < 0:

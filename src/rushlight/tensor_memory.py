@@ -153,6 +153,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 def to_dlpack(tensor: Any) -> Any:
     """to_dlpack(tensor) -> a DLPack capsule, for `from_dlpack` of any library."""
+    if not isinstance(tensor, TensorBase):
+        raise TypeError(f"to_dlpack(): argument 'tensor' must be Tensor, not {type_name(tensor)}")
     return __dlpack__(tensor)
 
 

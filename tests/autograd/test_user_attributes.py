@@ -9,7 +9,7 @@ import pytest
 import rushlight as torch
 from rushlight.autograd import Function
 
-# Words that programs put on a context or a tensor, and those that rushlight's own fields had or have
+# Words that programs put on a context or a tensor, and those that rushlight's own fields had
 WORDS = """
     alpha args arguments array arrays axis base batch bias check checked cleared code count data
     device dim dims dims_ dtype dtypes duals edge edges extra first flag freed fn held hidden hooks

@@ -274,7 +274,7 @@ def test_layer_norm_errors() -> None:
 def test_batch_norm() -> None:
     x = torch.tensor([[1.0, 10.0], [3.0, 30.0]])
     mean, var = torch.zeros(2), torch.ones(2)
-    y = F.batch_norm(x, mean, var, training=True, momentum=0.5, eps=0.0)
+    y = F.batch_norm(x, mean, var, training=True, momentum=0.5, eps=1e-30)
     assert y.tolist() == [[-1.0, -1.0], [1.0, 1.0]]
     assert mean.tolist() == [1.0, 10.0]  # half way to [2, 20]
     assert same(var, [1.5, 100.5])  # half way to the unbiased [2, 200]
@@ -294,6 +294,10 @@ def test_batch_norm_errors() -> None:
         ValueError, match=r"Expected more than 1 value per channel when training, got"
     ):
         F.batch_norm(x[:1], None, None, training=True)
+    with pytest.raises(ValueError, match="batch_norm eps must be positive during training"):
+        F.batch_norm(x, None, None, training=True, eps=0.0)
+    with pytest.raises(ValueError, match="batch_norm eps must be non-negative"):
+        F.batch_norm(x, torch.ones(3), torch.ones(3), eps=-1.0)
 
 
 # --- dropout --------------------------------------------------------------------------------------

@@ -346,14 +346,20 @@ def fill_number(value: Any, dtype: Any) -> Any:
     if kind == "b":
         return bool(value)
     if kind == "c":
-        return complex(value)
+        value = complex(value)
+        top = dtypes.finfo(dtypes.of(dtype)).max
+        for part in (value.real, value.imag):
+            if abs(part) > top and math.isfinite(part):
+                raise RuntimeError(_overflow(dtype))
+        return value
     if isinstance(value, complex):
         if value.imag != 0:
             raise RuntimeError(_overflow(dtype))
         value = value.real
     if kind in "iu":
         if isinstance(value, float):
-            if not math.isfinite(value) or not fits(int(value), dtype):
+            below = kind == "u" and value < 0
+            if not math.isfinite(value) or not fits(int(value), dtype) or below:
                 raise RuntimeError(_overflow(dtype))
             value = int(value)
         if not fits(int(value), dtype):

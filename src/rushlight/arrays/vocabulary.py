@@ -448,12 +448,12 @@ def contiguous(x: Array) -> Array:
 
 @word
 def real(x: Array) -> Array:
-    return x.real
+    return as_pairs(x)[..., 0] if x.dtype.kind == "W" else x.real  # NumPy takes W for real
 
 
 @word
 def imag(x: Array) -> Array:
-    return x.imag
+    return as_pairs(x)[..., 1] if x.dtype.kind == "W" else x.imag
 
 
 @word

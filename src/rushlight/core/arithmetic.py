@@ -92,6 +92,7 @@ class Mul(Arithmetic):
     """input * other."""
 
     name = "mul"
+    unrounded = (0, 1)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}
     scalar = "({0} * {1})"
@@ -116,6 +117,7 @@ class Div(Arithmetic):
     """input / other."""
 
     name = "div"
+    unrounded = (1,)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self", "other")}
     promotion = "float"

@@ -40,7 +40,7 @@ def is_complex(x: Any) -> bool:
     if isinstance(x, complex):
         return True
     kind: str = x.dtype.kind
-    return kind == "c"
+    return kind == "c" or kind == "W"  # W: ml_dtypes' complex32
 
 
 def conj(x: Any) -> Any:
@@ -62,6 +62,11 @@ class Elementwise(Op):
     domain: ClassVar[str] = "real"  # where samples are drawn: a method of `ops.samples.Draw`
     complex_too: ClassVar[bool] = False  # takes complex inputs
     lies = "operands"
+    # Low precision is computed in float32 and rounded once, but operands of another dtype are
+    # rounded to it first: so has PyTorch it. `unrounded` are the inputs that it reads as they are
+    # if they are numbers; `low` is set by ops that compute in the low precision itself.
+    unrounded: ClassVar[tuple[int, ...]] = ()
+    low: ClassVar[bool] = False
 
     def check(self, common: Any) -> None:
         """Refuse a dtype the op does not take (`common` is the operands' promoted dtype)."""

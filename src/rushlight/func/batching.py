@@ -259,6 +259,8 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     >>> seen[0].shape
     torch.Size([2, 3])
     """
+    if not isinstance(tensor, TensorBase):
+        raise TypeError(f"debug_unwrap(): expected a Tensor, but got {type(tensor).__name__}")
     found = tensor
     while type(found.array) is Batched:
         found = plain_inside(found.array.inside).detach()

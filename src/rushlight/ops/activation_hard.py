@@ -6,8 +6,10 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import maximum, minimum, where
+from rushlight.core.graph import TensorBase
 from rushlight.ops.activation_parts import Piecewise, act, fitted
-from rushlight.ops.contract import shared, shared_numbers
+from rushlight.ops.contract import shared
+from rushlight.ops.numbers import Number
 from rushlight.ops.table import function, op
 
 __all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
@@ -45,7 +47,9 @@ class Hardtanh(Piecewise):
 
 
 @function(**_F)
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(
+    input: Any, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False
+) -> Any:
     """hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False) -> Tensor
 
     x held between two values.
@@ -54,15 +58,16 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5]))
     tensor([-1.0000,  0.5000])
     """
+    low, high = fitted(input, min_val, max_val)
+    if isinstance(input, TensorBase) and input.array.dtype.kind == "u" and (low < 0 or high < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return act(
-        "hardtanh", shared_numbers(Hardtanh, *fitted(input, min_val, max_val)), input, inplace
-    )
+    return act("hardtanh", shared(Hardtanh, low, high), input, inplace)
 
 
 @function(**_F)
-def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
     """hardtanh_(input, min_val=-1.0, max_val=1.0) -> Tensor
 
     In-place version of `hardtanh`.
@@ -165,7 +170,7 @@ class Threshold(Piecewise):
 
 
 @function(method=False, namespace="nn.functional")
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+def threshold(input: Any, threshold: Number, value: Number, inplace: bool = False) -> Any:
     """threshold(input, threshold, value, inplace=False) -> Tensor
 
     x above the threshold, `value` elsewhere.
@@ -174,20 +179,16 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
     tensor([-9.,  2.])
     """
-    return act(
-        "threshold", shared_numbers(Threshold, *fitted(input, threshold, value)), input, inplace
-    )
+    return act("threshold", shared(Threshold, *fitted(input, threshold, value)), input, inplace)
 
 
 @function(method=False, namespace="nn.functional")
-def threshold_(input: Any, threshold: float, value: float) -> Any:
+def threshold_(input: Any, threshold: Number, value: Number) -> Any:
     """threshold_(input, threshold, value) -> Tensor
 
     In-place version of `threshold`.
     """
-    return act(
-        "threshold_", shared_numbers(Threshold, *fitted(input, threshold, value)), input, True
-    )
+    return act("threshold_", shared(Threshold, *fitted(input, threshold, value)), input, True)
 
 
 # --- towards 0 ------------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ class Softshrink(Shrink):
 
 
 @function(**_F)
-def softshrink(input: Any, lambd: float = 0.5) -> Any:
+def softshrink(input: Any, lambd: Number = 0.5) -> Any:
     """softshrink(input, lambd=0.5) -> Tensor
 
     x moved towards 0 by `lambd`, 0 if it would pass it.
@@ -227,6 +228,8 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     >>> torch.nn.functional.softshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-0.5000,  0.0000,  1.5000])
     """
+    if type(lambd) is complex:
+        fitted(input, lambd)
     if lambd < 0:
         kind = dtypes.of(input.array.dtype)
         top = dtypes.finfo(kind).max
@@ -234,7 +237,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
             f"{lambd:g}"
         )
-    return act("softshrink", shared_numbers(Softshrink, lambd), input)
+    return act("softshrink", shared(Softshrink, *fitted(input, lambd)), input)
 
 
 @op
@@ -249,7 +252,7 @@ class Hardshrink(Shrink):
 
 
 @function(namespace="nn.functional")
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     """hardshrink(input, lambd=0.5) -> Tensor
 
     x, but 0 within `lambd` of 0.
@@ -258,7 +261,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
-    return act("hardshrink", shared_numbers(Hardshrink, lambd), input)
+    return act("hardshrink", shared(Hardshrink, *fitted(input, lambd)), input)
 
 
 @function(**_F)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from rushlight import dtypes
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import unary
@@ -54,5 +55,20 @@ def act(title: str, what: Any, input: Any, inplace: bool = False) -> Any:
 
 def fitted(input: Any, *bounds: Any) -> Any:
     """Bounds as the input's dtype holds them: whole numbers for integers."""
-    whole = isinstance(input, TensorBase) and input.array.dtype.kind in "iu"
-    return [int(b) for b in bounds] if whole else bounds
+    if not isinstance(input, TensorBase):
+        return bounds
+    kind = input.array.dtype.kind
+    if kind == "f":
+        for b in bounds:
+            if type(b) is complex:
+                raise unfit(input)
+    elif kind != "c" and any(type(b) is complex for b in bounds):
+        raise unfit(input)
+    return [int(b) for b in bounds] if kind in "iu" else bounds
+
+
+def unfit(input: TensorBase) -> RuntimeError:
+    """PyTorch's error for a complex number where the input is real."""
+    name = {"float32": "float", "float64": "double"}.get(dtypes.of(input.array.dtype).name, "")
+    name = name or dtypes.of(input.array.dtype).scalar_type
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")

@@ -10,9 +10,10 @@ from rushlight.arrays.host import from_host, to_host
 from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import slots
-from rushlight.ops.activation_parts import Activation, Piecewise, act
+from rushlight.ops.activation_parts import Activation, Piecewise, act, fitted
 from rushlight.ops.arguments import expect_tensor, is_batched
-from rushlight.ops.contract import shared, shared_numbers
+from rushlight.ops.contract import shared
+from rushlight.ops.numbers import Number
 from rushlight.ops.run import run_inplace
 from rushlight.ops.table import function, op
 
@@ -97,7 +98,7 @@ class LeakyRelu(Piecewise):
 
 
 @function(**_F)
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False) -> Any:
     """leaky_relu(input, negative_slope=0.01, inplace=False) -> Tensor
 
     x above 0, negative_slope * x below.
@@ -106,16 +107,16 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return act("leaky_relu", shared_numbers(LeakyRelu, negative_slope), input, inplace)
+    return act("leaky_relu", shared(LeakyRelu, *fitted(input, negative_slope)), input, inplace)
 
 
 @function(**_F)
-def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
     """leaky_relu_(input, negative_slope=0.01) -> Tensor
 
     In-place version of `leaky_relu`.
     """
-    return act("leaky_relu_", shared_numbers(LeakyRelu, negative_slope), input, True)
+    return act("leaky_relu_", shared(LeakyRelu, *fitted(input, negative_slope)), input, True)
 
 
 @op
@@ -209,8 +210,8 @@ class RreluEval(LeakyRelu):
 @function(method=False, free=False, namespace="nn.functional")
 def rrelu(
     input: Any,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
+    lower: Number = 1 / 8,
+    upper: Number = 1 / 3,
     training: bool = False,
     inplace: bool = False,
 ) -> Any:
@@ -224,10 +225,11 @@ def rrelu(
     tensor([-0.5000,  2.0000])
     """
     expect_tensor(input, "rrelu")
+    lower, upper = fitted(input, lower, upper)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return act("rrelu", shared_numbers(RreluEval, (lower + upper) / 2), input, inplace)
+        return act("rrelu", shared(RreluEval, (lower + upper) / 2), input, inplace)
     if is_batched(input):
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     host = to_host(input.array)
@@ -241,7 +243,7 @@ def rrelu(
 
 
 @function(name="rrelu", method=False)
-def _rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Any:
+def _rrelu(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
     """rrelu(input, lower=1/8, upper=1/3, training=False) -> Tensor
 
     `nn.functional.rrelu`.
@@ -254,7 +256,7 @@ def _rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: boo
 
 
 @function(method=False, namespace="nn.functional")
-def rrelu_(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Any:
+def rrelu_(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
     """rrelu_(input, lower=1/8, upper=1/3, training=False) -> Tensor
 
     In-place version of `rrelu`.

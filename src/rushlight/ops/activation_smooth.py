@@ -7,8 +7,9 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
-from rushlight.ops.activation_parts import Activation, Piecewise, act
-from rushlight.ops.contract import shared, shared_numbers
+from rushlight.ops.activation_parts import Activation, Piecewise, act, fitted
+from rushlight.ops.contract import shared
+from rushlight.ops.numbers import Number
 from rushlight.ops.special import by_name
 from rushlight.ops.table import function, op
 
@@ -48,7 +49,7 @@ SELU = Elu(1.6732632423543772, 1.0507009873554805, 1.0)
 
 
 @function(**_F)
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """elu(input, alpha=1.0, inplace=False) -> Tensor
 
     x above 0, alpha * (exp(x) - 1) below.
@@ -57,16 +58,16 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
-    return act("elu", shared_numbers(Elu, alpha, 1.0, 1.0), input, inplace)
+    return act("elu", shared(Elu, *fitted(input, alpha), 1.0, 1.0), input, inplace)
 
 
 @function(**_F)
-def elu_(input: Any, alpha: float = 1.0) -> Any:
+def elu_(input: Any, alpha: Number = 1.0) -> Any:
     """elu_(input, alpha=1.0) -> Tensor
 
     In-place version of `elu`.
     """
-    return act("elu_", shared_numbers(Elu, alpha, 1.0, 1.0), input, True)
+    return act("elu_", shared(Elu, *fitted(input, alpha), 1.0, 1.0), input, True)
 
 
 @function(method=False, namespace="nn.functional")
@@ -112,7 +113,7 @@ class Celu(Piecewise):
 
 
 @function(method=False, free=False, namespace="nn.functional")
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """celu(input, alpha=1.0, inplace=False) -> Tensor
 
     x above 0, alpha * (exp(x / alpha) - 1) below.
@@ -123,11 +124,11 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return act("celu", shared_numbers(Celu, alpha), input, inplace)
+    return act("celu", shared(Celu, *fitted(input, alpha)), input, inplace)
 
 
 @function(name="celu", method=False)
-def _celu(input: Any, alpha: float = 1.0) -> Any:
+def _celu(input: Any, alpha: Number = 1.0) -> Any:
     """celu(input, alpha=1.0) -> Tensor
 
     x above 0, alpha * (exp(x / alpha) - 1) below.
@@ -140,7 +141,7 @@ def _celu(input: Any, alpha: float = 1.0) -> Any:
 
 
 @function(method=False, namespace="nn.functional")
-def celu_(input: Any, alpha: float = 1.0) -> Any:
+def celu_(input: Any, alpha: Number = 1.0) -> Any:
     """celu_(input, alpha=1.0) -> Tensor
 
     In-place version of `celu`.
@@ -273,7 +274,7 @@ class Softplus(Piecewise):
 
     def forward(self, x: Any) -> Any:
         z = x * self.beta
-        return where(z > self.threshold, x, special(-z, "log_expit") / -self.beta)
+        return where(z > self.threshold, x, -special(-z, "log_expit") / self.beta)
 
     def through(self, g: Any, x: Any) -> Any:
         z = x * self.beta
@@ -281,7 +282,7 @@ class Softplus(Piecewise):
 
 
 @function(**_F)
-def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
+def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
     """softplus(input, beta=1, threshold=20) -> Tensor
 
     log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
@@ -290,7 +291,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
     """
-    return act("softplus", shared_numbers(Softplus, beta, threshold), input)
+    return act("softplus", shared(Softplus, *fitted(input, beta, threshold)), input)
 
 
 @op

@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight.arrays.batched import Batched, outer
 from rushlight.core.graph import TensorBase
+from rushlight.dtypes import type_name
 from rushlight.errors import dim_out_of_range
 
 __all__ = [
@@ -45,7 +46,7 @@ def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1)
     if not isinstance(x, TensorBase):
         raise TypeError(
             f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-            f"not {type(x).__name__}"
+            f"not {type_name(x)}"
         )
 
 
@@ -127,9 +128,11 @@ def tuple_of_ints(function_name: str, name: str, given: Any, position: int) -> t
 
 def one_int(function_name: str, name: str, given: Any, position: int) -> int:
     """An int argument, or PyTorch's TypeError."""
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
+    tensor = isinstance(given, TensorBase)
+    fine = given.array.ndim == 0 and given.array.dtype.kind in "iu" if tensor else True
+    if isinstance(given, bool) or not fine or not hasattr(given, "__index__"):
         raise TypeError(
             f"{function_name}(): argument '{name}' (position {position}) must be int, "
-            f"not {type(given).__name__}"
+            f"not {'Tensor' if tensor else type(given).__name__}"
         )
     return int(given.__index__())

@@ -16,6 +16,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
 from rushlight.ops import old_forms
+from rushlight.ops.numbers import Number
 from rushlight.ops.operands import (
     attach_operator,
     check_integers,
@@ -54,13 +55,15 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
         raise RuntimeError(
             "For non-complex input tensors, argument alpha must not be a complex number."
         )
+    if common is dtypes.bool_:
+        return bool(alpha)
     if isinstance(alpha, int) and common.numpy.kind == "u":
         alpha %= 1 << common.itemsize * 8  # negative numbers wrap round
     return alpha
 
 
 @public(inplace=True)
-def add(input: Any, other: Any, *deprecated: Any, alpha: Any = 1) -> Any:
+def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """add(input, other, *, alpha=1, out=None) -> Tensor
 
     Add `other`, scaled by `alpha`, to `input`.
@@ -84,7 +87,7 @@ def _add(a: Any, b: Any) -> Any:
 
 
 @public(inplace=True, aliases=("subtract",))
-def sub(input: Any, other: Any, *deprecated: Any, alpha: Any = 1) -> Any:
+def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
 
     Subtract `other`, scaled by `alpha`, from `input`.
@@ -141,7 +144,7 @@ operators.rsub = RsubNumber()
 
 
 @public(method=False, out=False)
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     """rsub(input, other, *, alpha=1) -> Tensor
 
     `other` minus `input` scaled by `alpha`: subtraction the other way round.
@@ -185,7 +188,7 @@ def _multiply(a: Any, b: Any) -> Any:
 class DivRounded(Elementwise):
     """input / other, rounded to an integer; flat, so its derivatives are zero."""
 
-    inputs = ("self", "other")
+    inputs, unrounded = ("self", "other"), (1,)
     node, params = "DivBackward2", ("rounding_mode",)
     rounding_mode: ClassVar[str] = ""
 

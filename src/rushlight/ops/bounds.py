@@ -13,6 +13,7 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.numbers import Number, Operand, plain
 from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
 from rushlight.ops.pointwise import (
     Numbered,
@@ -170,8 +171,13 @@ CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = ClampMinOnly(), ClampMaxOnly()
 _BOUND: Final = (TensorBase, int, float, complex)
 
 
+def _modest(bound: Any) -> bool:
+    """Whether a bound fits every dtype, or is none."""
+    return bound is None or isinstance(bound, complex) or 0 <= bound <= 127
+
+
 @public(inplace=True, aliases=("clip",))
-def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """clamp(input, min=None, max=None, *, out=None) -> Tensor
 
     Each element, but at least `min` and at most `max`: numbers or tensors.
@@ -186,6 +192,10 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if not given:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = [isinstance(b, TensorBase) for b in given]
+    if any(tensors) and not all(tensors):  # beside a number, a 0-d tensor is one too
+        min, max = plain(min), plain(max)
+        given = [b for b in (min, max) if b is not None]
+        tensors = [isinstance(b, TensorBase) for b in given]
     if all(tensors):
         if max is None:
             return CLAMP_MIN_ONLY, (input, min)
@@ -200,11 +210,14 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     high = None if max is None else operand(max)
     if (isinstance(low, complex) or isinstance(high, complex)) and not is_complex(input):
         raise RuntimeError("value cannot be converted to type double without overflow")
+    if not _modest(low) or not _modest(high):
+        common = result_dtype(tuple(x for x in (input, low, high) if x is not None)).numpy
+        low, high = (b if b is None else number_for(b, common) for b in (low, high))
     return with_numbers(ClampNumbers, low, high), (input,)
 
 
 @public(inplace=True)
-def clamp_min(input: Any, min: Any) -> Any:
+def clamp_min(input: Any, min: Operand) -> Any:
     """clamp_min(input, min, *, out=None) -> Tensor
 
     Each element, but at least `min`.
@@ -216,11 +229,13 @@ def clamp_min(input: Any, min: Any) -> Any:
     check_second("clamp_min", input, min)
     if isinstance(min, TensorBase):
         return CLAMP_MIN, (input, min)
+    if isinstance(min, complex):
+        raise NotImplementedError("clamp is not supported for complex types")
     return with_numbers(ClampMinNumber, operand(min), None), (input,)
 
 
 @public(inplace=True)
-def clamp_max(input: Any, max: Any) -> Any:
+def clamp_max(input: Any, max: Operand) -> Any:
     """clamp_max(input, max, *, out=None) -> Tensor
 
     Each element, but at most `max`.
@@ -232,6 +247,8 @@ def clamp_max(input: Any, max: Any) -> Any:
     check_second("clamp_max", input, max)
     if isinstance(max, TensorBase):
         return CLAMP_MAX, (input, max)
+    if isinstance(max, complex):
+        raise NotImplementedError("clamp is not supported for complex types")
     return with_numbers(ClampMaxNumber, None, operand(max)), (input,)
 
 
@@ -292,7 +309,7 @@ LERP = Lerp()
 
 
 @public(inplace=True)
-def lerp(input: Any, end: Any, weight: Any) -> Any:
+def lerp(input: Any, end: Any, weight: Operand) -> Any:
     """lerp(input, end, weight, *, out=None) -> Tensor
 
     On the way from `input` to `end`, at `weight`: a number or a tensor.
@@ -309,6 +326,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
             "(Tensor input, Tensor end, Number weight, *, Tensor out = None)",
         )  # fmt: skip
     check_same_dtype({"self": input, "end": end})
+    if isinstance(weight, TensorBase) and raw_dtype(weight) != raw_dtype(input):
+        weight = plain(weight)
     if isinstance(weight, TensorBase):
         check_same_dtype({"self": input, "weight": weight})
     if integral(input):
@@ -397,7 +416,7 @@ def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
 
 
 @public(inplace=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Any = 1) -> Any:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
     """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
     input + value · tensor1 · tensor2.
@@ -418,7 +437,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Any
 
 
 @public(inplace=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Any = 1) -> Any:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
     """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
     input + value · tensor1 / tensor2.

@@ -30,9 +30,10 @@ from rushlight.ops.operands import (
     zeros,
 )
 from rushlight.ops.pointwise import answer_with, check_second, expose_pair, not_implemented
-from rushlight.ops.run import operand, put, result_dtype, run_inplace, run_out
+from rushlight.ops.run import number_in, operand, put, result_dtype, run_inplace, run_out
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, methods, op, word_for
+from rushlight.ops.write import number_for
 
 __all__ = ["Where", "isclose", "where"]
 
@@ -275,10 +276,15 @@ def isin(
         )  # fmt: skip
     a, b = operand(elements), operand(test_elements)
     for x in (a, b):
-        if isinstance(x, TensorBase) and is_complex(x):
+        if isinstance(x, TensorBase) and (is_complex(x) or x.array.dtype.kind == "b"):
             kind = dtypes.of(x.array.dtype).scalar_type
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
-    common = result_dtype((a, b)).numpy
+        if isinstance(x, (complex, bool)):
+            kind = "Bool" if isinstance(x, bool) else "ComplexDouble"
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
+    both = result_dtype((a, b))
+    a, b = (x if isinstance(x, TensorBase) else number_in(x, both) for x in (a, b))
+    common = both.numpy
     raws = [numbers(t.array) if isinstance(t, TensorBase) else None for t in (a, b)]
     x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)
     many = v.constant(raws[0], b, common) if raws[1] is None else v.cast(raws[1], common)
@@ -291,6 +297,8 @@ def _among(x: Any, many: Any) -> Any:
     """Whether elements of a raw array are in a flat one: look each up in the sorted values."""
     if many.shape[0] == 0:
         return v.full(x, tuple(x.shape), False, dtypes.bool_.numpy)
+    if v.low_precision(x.dtype):  # NumPy finds nothing in bfloat16 that is beside a NaN
+        x, many = v.cast(x, dtypes.float32.numpy), v.cast(many, dtypes.float32.numpy)
     ordered = v.gather(many, 0, v.sort(many, 0, False, False))
     at = v.minimum(v.searchsorted(ordered, v.reshape(x, (-1,)), False), many.shape[0] - 1)
     return v.reshape(v.equal(v.gather(ordered, 0, at), v.reshape(x, (-1,))), tuple(x.shape))
@@ -370,7 +378,12 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     mixed = not isinstance(a, TensorBase) or not isinstance(b, TensorBase)
     if mixed or a.array.dtype is not b.array.dtype:
         a, b = operand(a), operand(b)
-        made = Where(result_dtype((a, b)).numpy)
+        common = result_dtype((a, b)).numpy
+        made = Where(common)
+        if not isinstance(a, TensorBase):
+            a = number_for(a, common, False)
+        if not isinstance(b, TensorBase):
+            b = number_for(b, common, False)
     return apply(made, a, b, condition)
 
 

@@ -19,6 +19,7 @@ from rushlight.core.record import apply, binary, columns_of, recording, slots
 from rushlight.core.tangents import refuse_out
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.members import in_front
+from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.run import put, refuse_batches
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
@@ -26,7 +27,7 @@ from rushlight.ops.table import function, op
 __all__ = [
     "BMM", "DOT", "MM", "MMS", "MV", "Bmm", "Dot", "Mm", "Mv", "Vdot", "bmm_of", "c_name", "dot_of",
     "into", "left_of", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "refuse_grad",
-    "right_of", "shared", "shared_numbers", "times",
+    "right_of", "shared", "times",
 ]  # fmt: skip
 
 _C_NAMES: Final = {
@@ -349,22 +350,16 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
     return put(out, y)
 
 
-@functools.lru_cache(maxsize=1024, typed=True)
 def shared(cls: Any, *values: Any) -> Any:
     """The op of a class with these parameters: made once, for ops hold no state."""
+    if 0.0 in values and has_negative_zero(values):
+        return cls(*values)
+    return _made(cls, *values)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _made(cls: Any, *values: Any) -> Any:
     return cls(*values)
-
-
-def shared_numbers(cls: Any, *values: Any) -> Any:
-    """`shared`, where users may give tensors of one number for the parameters."""
-    for i, x in enumerate(values):
-        if isinstance(x, TensorBase):
-            if x.array.ndim != 0 or x.requires_grad:  # type: ignore[attr-defined]
-                raise TypeError(
-                    f"{cls.name}(): argument '{cls.params[i]}' must be Number, not Tensor"
-                )
-            return shared_numbers(cls, *values[:i], x.array.item(), *values[i + 1 :])
-    return shared(cls, *values)
 
 
 @function()

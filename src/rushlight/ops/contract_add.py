@@ -23,6 +23,7 @@ from rushlight.ops.contract import (
     right_of,
     times,
 )
+from rushlight.ops.numbers import Number
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op
@@ -317,8 +318,8 @@ def addmm(
     mat1: Any,
     mat2: Any,
     *deprecated: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Any = None,
 ) -> Any:
     """addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
@@ -336,7 +337,9 @@ def addmm(
 
 
 @function(free=False)
-def addmm_(self: Any, mat1: Any, mat2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm_(
+    self: Any, mat1: Any, mat2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """addmm_(mat1, mat2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addmm`.
@@ -372,7 +375,13 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool)
 
 @function()
 def addmv(
-    input: Any, mat: Any, vec: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any,
+    mat: Any,
+    vec: Any,
+    *deprecated: Any,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
 ) -> Any:
     """addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor
 
@@ -389,7 +398,9 @@ def addmv(
 
 
 @function(method=True)
-def addmv_(input: Any, mat: Any, vec: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmv_(
+    input: Any, mat: Any, vec: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """addmv_(mat, vec, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addmv`.
@@ -438,8 +449,8 @@ def addbmm(
     batch1: Any,
     batch2: Any,
     *deprecated: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Any = None,
 ) -> Any:
     """addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
@@ -458,7 +469,7 @@ def addbmm(
 
 @function(free=False)
 def addbmm_(
-    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1
+    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
 ) -> Any:
     """addbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
 
@@ -486,8 +497,8 @@ def baddbmm(
     batch1: Any,
     batch2: Any,
     *deprecated: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Any = None,
 ) -> Any:
     """baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
@@ -506,7 +517,7 @@ def baddbmm(
 
 @function(free=False)
 def baddbmm_(
-    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1
+    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
 ) -> Any:
     """baddbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
 
@@ -529,6 +540,15 @@ def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) 
         raise RuntimeError(f"2D tensor expected, got {x.array.ndim}D tensor for input")
     common = result_dtype((x, a, b))
     xs = [t if t.array.dtype == common.numpy else t.to(common) for t in (x, a, b)]
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if isinstance(number, bool) and common is not dtypes.bool_:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(number, (float, complex)) and not (
+            common.is_floating_point or common.is_complex
+        ):
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
     what = Addr(*_weights(xs[1], beta, alpha))
     return _go("addr", what, tuple(xs), shape, out, place)
 
@@ -539,8 +559,8 @@ def addr(
     vec1: Any,
     vec2: Any,
     *deprecated: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Any = None,
 ) -> Any:
     """addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor
@@ -559,7 +579,9 @@ def addr(
 
 
 @function(free=False)
-def addr_(self: Any, vec1: Any, vec2: Any, *deprecated: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr_(
+    self: Any, vec1: Any, vec2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
     """addr_(vec1, vec2, *, beta=1, alpha=1) -> Tensor
 
     In-place version of `addr`.

@@ -39,8 +39,9 @@ from rushlight.arrays.vocabulary import searchsorted as place_among
 from rushlight.core.batches import WORDS
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.ops.arguments import is_batched
+from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.members import one_by_one
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reducing import not_implemented, single, tensor_of, wide
 from rushlight.ops.run import result_dtype
 from rushlight.ops.table import function, op, public
@@ -330,7 +331,7 @@ def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
 
 @public()
 def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
+    sorted_sequence: Any, input: Operand, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Any:  # fmt: skip
     """searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, out=None, sorter=None) -> Tensor
@@ -361,6 +362,12 @@ def searchsorted(
             f"boundaries tensor {list(bounds.shape)} and input value tensor {list(shape)}"
         )
     if sorter is not None:
+        expect_tensor(sorter, "searchsorted", "sorter", 6)
+        if sorter.array.dtype != dtypes.int64.numpy:
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                f"{dtypes.of(sorter.array.dtype).scalar_type}"
+            )
         if sorter.array.shape != bounds.shape:
             raise RuntimeError(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got "
@@ -372,7 +379,9 @@ def searchsorted(
 
 
 @public(method=False)
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+def bucketize(
+    input: Operand, boundaries: Any, *, out_int32: bool = False, right: bool = False
+) -> Any:
     """bucketize(input, boundaries, *, out_int32=False, right=False, out=None) -> Tensor
 
     The index of the bucket that each value falls into; `boundaries` are sorted.
@@ -477,7 +486,7 @@ class Histc(Op):
 
 
 @public()
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
     """histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor
 
     How many elements fall into each of `bins` equal parts between `min` and `max` (if they are

@@ -14,7 +14,6 @@ from rushlight.arrays.host import (
     device_of,
     from_host,
     is_array,
-    is_scalar,
     make_array,
     move,
     to_host,
@@ -22,8 +21,10 @@ from rushlight.arrays.host import (
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish, recording
 from rushlight.dtypes import type_name
+from rushlight.ops import numbers
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.memory import lend
+from rushlight.ops.numbers import Number
 from rushlight.ops.run import put
 from rushlight.ops.table import function
 
@@ -362,7 +363,7 @@ def order_for(memory_format: Any, shape: tuple[int, ...]) -> tuple[int, ...] | N
 
 @function(method=False)
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    size: Any, fill_value: Number, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """full(size, fill_value, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
@@ -391,15 +392,13 @@ def full(
 
 def number(x: Any, name: str, argument: str, position: int) -> Any:
     """A Python number, from one, a NumPy scalar or a 0-d tensor."""
-    if isinstance(x, (bool, int, float, complex)):
-        return x
-    if is_scalar(x):
-        return x.item()
-    if isinstance(x, TensorBase) and x.array.ndim == 0:
-        return x.array.item()
-    raise TypeError(
-        f"{name}(): argument '{argument}' (position {position}) must be Number, not {type_name(x)}"
-    )
+    found = numbers.number(x)
+    if found is NotImplemented:
+        kind = "Tensor" if isinstance(x, TensorBase) else type_name(x)
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Number, not {kind}"
+        )
+    return found
 
 
 @function(method=False)

@@ -458,7 +458,8 @@ class Logit(Pointwise):
 
     def forward(self, x: Any) -> Any:
         if self.eps is not None:
-            x = v.minimum(v.maximum(x, self.eps), 1 - self.eps)
+            low, high = self.eps, 1 - self.eps
+            x = v.where(x < low, low, v.where(x > high, high, x))
         return v.log(x / (1 - x))
 
     def partials(self, x: Any) -> Any:

@@ -30,6 +30,7 @@ from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.contract import into, shared
 from rushlight.ops.members import in_front
+from rushlight.ops.numbers import Operand
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op
@@ -219,7 +220,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 
 @function(**_F)
 def gumbel_softmax(
-    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+    logits: Any, tau: Operand = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
     """gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1) -> Tensor
 

@@ -214,7 +214,7 @@ def explained(
                 "shape mismatch: indexing tensors could not be broadcast together with shapes "
                 + shapes
             )
-    if isinstance(error, (ValueError, TypeError)) and values:
+    if isinstance(error, (ValueError, TypeError)) and values and "read-only" not in str(error):
         result = list(indexed_shape(shape, index, arrays))
         return RuntimeError(
             f"shape mismatch: value tensor of shape {list(values[0].shape)} cannot be broadcast to "
@@ -542,6 +542,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     tensor([[9., 1., 2.],
             [9., 9., 9.]])
     """
+    if is_scalar(value):  # before the numbers: np.float64 is a float
+        value = value.item()
     if isinstance(value, (bool, int, float, complex)):
         if isinstance(value, int) and not -(1 << 63) <= value < (1 << 63):
             raise ValueError("Overflow when unpacking long long")

@@ -17,6 +17,7 @@ from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import evaluate
 from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.places import (
     INDEX_DTYPES,
@@ -221,7 +222,7 @@ class IndexAdd(Vector):
 
 
 @scattering()
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 1) -> Any:
     """index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor
 
     Add the slices of `source`, scaled by `alpha`, to those of `input` that `index` names.
@@ -391,7 +392,7 @@ class IndexFillWith(Vector):
 
 
 @scattering(out=False)
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill(input: Any, dim: int, index: Any, value: Operand) -> Any:
     """index_fill(input, dim, index, value) -> Tensor
 
     Fill the slices of `input` that `index` names with `value`, a number or a 0-d tensor.

@@ -12,7 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.errors import dim_out_of_range
-from rushlight.ops.arguments import from_end, one_dim
+from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.members import in_front
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
@@ -198,6 +198,8 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     xs = list_of_tensors("stack", tensors)
     first = xs[0].array.shape
     rank = len(first) + 1
+    if type(dim) is not int:
+        dim = one_int("stack", "dim", dim, 2)
     if not -rank <= dim < rank:
         raise IndexError(dim_out_of_range(dim, rank))
     for position, x in enumerate(xs):

@@ -33,6 +33,7 @@ from rushlight.ops.create import (
     size_of,
 )
 from rushlight.ops.memory import lend
+from rushlight.ops.numbers import Number
 from rushlight.ops.table import function
 
 __all__ = ["alike", "as_tensor", "asarray", "frombuffer", "zeros_like"]
@@ -117,7 +118,7 @@ def ones_like(
 
 @function(method=False)
 def full_like(
-    input: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    input: Any, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
     memory_format: Any = dtypes.preserve_format,
 ) -> Any:  # fmt: skip
@@ -204,7 +205,7 @@ def new_ones(
 
 @function(free=False)
 def new_full(
-    input: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
+    input: Any, size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """new_full(size, fill_value, *, dtype=None, device=None, requires_grad=False) -> Tensor
@@ -276,7 +277,7 @@ def empty_strided(
 
 @function(method=False)
 def scalar_tensor(
-    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    s: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """scalar_tensor(s, *, dtype=None, device=None, requires_grad=False) -> Tensor

@@ -15,6 +15,7 @@ from rushlight.core.record import apply
 from rushlight.ops.contract import into
 from rushlight.ops.linalg_parts import check_square, columns, is_tensor, mh, rows, square, tensor_at
 from rushlight.ops.linalg_spectrum import failed
+from rushlight.ops.numbers import Operand
 from rushlight.ops.reducing import raw_dtype
 from rushlight.ops.table import function, op, word_for
 
@@ -107,7 +108,8 @@ def _pinv(x: Any) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def pinv(
-    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
+    A: Any, rcond: Operand | None = None, hermitian: bool = False, *, atol: Operand | None = None,
+    rtol: Operand | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """pinv(A, *, atol=None, rtol=None, hermitian=False, out=None) -> Tensor
@@ -131,7 +133,7 @@ def pinv(
         atol, rtol = 0.0, rcond
     if array.size:
         atol, rtol = tolerances(array, atol, rtol)
-    atol, rtol = (t.detach() if is_tensor(t) else t for t in (atol, rtol))
+    atol, rtol = (t.detach() if t is not None and is_tensor(t) else t for t in (atol, rtol))
     what = Pinv(bool(hermitian))
     return into("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
 
@@ -238,7 +240,7 @@ def lacking(rank: Any, full: int) -> bool:
 
 
 @function(method=False, free=False, namespace="linalg", name="lstsq")
-def linalg_lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
+def linalg_lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """lstsq(A, B, rcond=None, *, driver=None) -> (Tensor, Tensor, Tensor, Tensor)
 
     The X that makes A X - B shortest; the squared lengths of the columns that are left, the rank

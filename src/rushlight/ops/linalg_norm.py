@@ -13,6 +13,7 @@ from rushlight.ops.linalg_parts import check_square, floating, is_tensor, matric
 from rushlight.ops.linalg_solve import inv, inv_ex
 from rushlight.ops.linalg_spectrum import eigvalsh, svdvals
 from rushlight.ops.norm import vector_norm
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reducing import mismatch, numpy_names, tensor_of
 from rushlight.ops.table import function
 
@@ -78,7 +79,8 @@ def _spectral(A: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
+    A: Any, ord: Number | str = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
+    dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -95,7 +97,8 @@ def matrix_norm(
 
 @function(method=False, free=False, namespace="linalg", name="norm")
 def linalg_norm(
-    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None,
+    A: Any, ord: Number | str | None = None, dim: Any = None, keepdim: bool = False, *,
+    out: Any = None,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
     """norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None) -> Tensor
@@ -134,7 +137,8 @@ def linalg_norm(
 @function()
 @numpy_names
 def norm(
-    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+    input: Any, p: Number | str | None = "fro", dim: Any = None, keepdim: bool = False, *,
+    dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """norm(input, p='fro', dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -178,7 +182,7 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
 
 # --- condition and rank ---------------------------------------------------------------------------
 @function(method=False, free=False, namespace="linalg")
-def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
+def cond(A: Any, p: Number | str | None = None, *, out: Any = None) -> Any:
     """cond(A, p=None, *, out=None) -> Tensor
 
     How much a matrix can enlarge relative errors: the norm of A times that of its inverse. By
@@ -217,7 +221,8 @@ def _cond(A: Any, p: Any) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def matrix_rank(
-    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
+    A: Any, tol: Operand | None = None, hermitian: bool = False, *, atol: Operand | None = None,
+    rtol: Operand | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
     """matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None) -> Tensor
@@ -281,12 +286,8 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 def _matrix_power(A: Any, n: Any, out: Any, function: str) -> Any:
     array = tensor_at(A, function, "input")
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(
-            f"{function}(): argument 'n' (position 2) must be int, not {dtypes.type_name(n)}"
-        )
     check_square(array, "linalg.matrix_power")
-    return into(function, (A,), out, lambda: _power(A, int(n)))
+    return into(function, (A,), out, lambda: _power(A, n))
 
 
 def _rows(A: Any) -> Any:

@@ -30,6 +30,7 @@ from rushlight.ops.contract import refuse_grad, shared
 from rushlight.ops.fused import LogSoftmax, along
 from rushlight.ops.layers import outside
 from rushlight.ops.loss_parts import MEAN, NONE, SUM, reduced, way
+from rushlight.ops.operands import integral
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op
 
@@ -350,6 +351,8 @@ def kl_div(
     expect_tensor(target, "kl_div", "target", 2)
     if is_complex(input) or is_complex(target):
         raise RuntimeError("kl_div: Complex inputs not supported.")
+    if integral(input) or integral(target):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     batchmean = reduction == "batchmean" and size_average is None and reduce is None
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(

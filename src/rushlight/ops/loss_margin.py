@@ -86,7 +86,7 @@ def hinge_embedding_loss(
 
 @function(**_F)
 def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
@@ -113,7 +113,7 @@ def margin_ranking_loss(
 
 @function(**_F)
 def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
@@ -148,7 +148,7 @@ def cosine_embedding_loss(
 
 @function(**_F)
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
+    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0,
     eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip

@@ -15,7 +15,7 @@ from rushlight.arrays.vocabulary import absolute, sign, where
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.contract import shared, shared_numbers
+from rushlight.ops.contract import shared
 from rushlight.ops.loss_parts import MEAN, NONE, WAYS, DifferenceLoss, pair, pairs, reduced, way
 from rushlight.ops.pointwise import not_implemented
 from rushlight.ops.samples import Draw
@@ -156,7 +156,7 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced((a - b).abs(), how)
-    return apply(shared_numbers(SmoothL1Loss, how, a.array.ndim, beta), a, b)
+    return apply(shared(SmoothL1Loss, how, a.array.ndim, beta), a, b)
 
 
 @op
@@ -203,12 +203,12 @@ def huber_loss(
     rank = a.array.ndim
     if weight is not None:
         return weighed(
-            apply(shared_numbers(HuberLoss, NONE, rank, delta), a, b),
+            apply(shared(HuberLoss, NONE, rank, delta), a, b),
             weight,
             input.array.shape,
             how,
         )
-    return apply(shared_numbers(HuberLoss, how, rank, delta), a, b)
+    return apply(shared(HuberLoss, how, rank, delta), a, b)
 
 
 # --- likelihoods, made of other functions ---------------------------------------------------------

@@ -24,6 +24,7 @@ from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, varies
 from rushlight.ops.gather import gather
 from rushlight.ops.index import joint_shape
 from rushlight.ops.members import one_by_one
+from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.places import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.run import run_out
@@ -132,7 +133,7 @@ def _check_mask(name: str, mask: Any, value: Any) -> None:
 
 
 @scattering(out=False)
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
     """masked_fill(input, mask, value) -> Tensor
 
     `input` with `value`, a number or a 0-d tensor, where the boolean `mask` is true.
@@ -163,8 +164,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
         )
     joint_shape(mask.array.shape, input.array.shape)
     if isinstance(value, TensorBase):
-        if value.array.dtype.kind == "c" and input.array.dtype.kind != "c":
-            number_for(value.array.item(), input.array.dtype)  # refuses an imaginary part
+        if value.array.dtype != input.array.dtype and not varies(value.array):
+            number_for(value.array.item(), input.array.dtype)  # refuses what does not fit
         return MaskedFillWith(), (input, mask, same_device(value, input))
     return MaskedFill(number_for(value, input.array.dtype)), (input, mask)
 
@@ -464,14 +465,16 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     """
     expect_tensor(input, "take_along_dim")
     expect_tensor(indices, "take_along_dim", "indices", 2)
+    if dim is None:
+        if indices.array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
+            raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        flat = methods["reshape"]
+        return gather(flat(input, -1), 0, flat(indices, -1), out=out)
     if indices.array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{scalar_type(indices)}"
         )
-    if dim is None:
-        flat = methods["reshape"]
-        return gather(flat(input, -1), 0, flat(indices, -1), out=out)
     mine, theirs = input.array.shape, indices.array.shape
     if len(mine) != len(theirs):
         raise RuntimeError(

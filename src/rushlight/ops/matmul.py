@@ -14,6 +14,7 @@ from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.contract import DOT, MMS, bmm_of, dot_of, into, mm_of, mv_of
+from rushlight.ops.numbers import plain
 from rushlight.ops.run import operand
 from rushlight.ops.table import function, word_for
 from rushlight.ops.view_expand import broadcast_shape
@@ -190,7 +191,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """
     if isinstance(dims, TensorBase):
         dims = dims.array.tolist() if dims.array.size > 1 else int(dims.array.item())
-    if not isinstance(dims, (tuple, list, int)):
+    dims = plain(dims)
+    if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
         raise RuntimeError(
             "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
             f"containing two lists, but got dims={dims}"

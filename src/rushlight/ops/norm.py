@@ -27,6 +27,8 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
+from rushlight.errors import broadcast_mismatch
+from rushlight.ops.numbers import Number
 from rushlight.ops.reducing import (
     Fold,
     dims_of,
@@ -189,7 +191,7 @@ def _check_identity(array: Any, ord: float, dims: tuple[int, ...] | None) -> Non
 
 @public(method=False, free=False, namespace="linalg")
 def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    x: Any, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 
@@ -216,6 +218,11 @@ class Dist(Fold):
     ) -> None:
         super().__init__(dims, keepdim)
         self.p = p
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        if isinstance(error, ValueError):
+            return RuntimeError(broadcast_mismatch(xs[0].shape, xs[1].shape))
+        return super().explain(error, xs)
 
     def forward(self, a: Any, b: Any) -> Any:
         d = a - b
@@ -246,7 +253,7 @@ class Dist(Fold):
 
 
 @public(out=False)
-def dist(input: Any, other: Any, p: float = 2) -> Any:
+def dist(input: Any, other: Any, p: Number = 2) -> Any:
     """dist(input, other, p=2) -> Tensor
 
     The norm of order `p` of the difference.
@@ -263,6 +270,8 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:
             "norm(): input dtype should be either floating point or complex. Got "
             f"{common.scalar_type} instead."
         )
+    if input.array.dtype != other.array.dtype:
+        input, other = cast(input, common.numpy), cast(other, common.numpy)
     return Dist(p), (input, other)
 
 

@@ -433,6 +433,10 @@ def batch_norm(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{Size(shape)}"
             )
+    if training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

@@ -11,10 +11,12 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.run import operand, result_dtype
+from rushlight.ops.numbers import number
+from rushlight.ops.run import number_in, operand, result_dtype
 from rushlight.ops.table import methods
 
 __all__ = [
@@ -28,7 +30,7 @@ _NUMBERS: Final = (TensorBase, int, float, complex)
 # --- what users wrote -----------------------------------------------------------------------------
 def is_number(x: Any) -> bool:
     """Whether `x` counts as a Python number: NumPy's scalars do."""
-    return isinstance(x, (int, float, complex)) or (hasattr(x, "dtype") and x.shape == ())
+    return isinstance(x, (int, float, complex)) or is_scalar(x)
 
 
 def check_operands(function: str, input: Any, other: Any, second: str = "other") -> None:
@@ -69,14 +71,11 @@ def invalid(function: str, args: tuple[Any, ...], *forms: str) -> TypeError:
 
 
 def number_from(x: Any, function: str, name: str) -> Any:
-    """A Python number from a number, a NumPy scalar or a tensor of one element."""
-    if isinstance(x, (int, float, complex)):
-        return x
-    if isinstance(x, TensorBase) and x.array.size == 1:
-        return x.array.item()
-    if is_number(x):
-        return x.item()
-    raise TypeError(f"{function}(): argument '{name}' must be Number, not {dtypes.type_name(x)}")
+    """A number that users passed as Python's, or PyTorch's TypeError."""
+    found = number(x)
+    if found is NotImplemented:
+        raise TypeError(f"{function}(): argument '{name}' must be Number, not {scalar_name(x)}")
+    return found
 
 
 def check_integers(kernel: str, input: Any, other: Any) -> None:
@@ -84,7 +83,7 @@ def check_integers(kernel: str, input: Any, other: Any) -> None:
     common = result_dtype((operand(input), operand(other)))
     if common is dtypes.bool_ or common.is_complex:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_type}'")
-    if common.numpy.kind in "iu" and has_zero(other):
+    if common.numpy.kind in "iu" and has_zero(other, common):
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -100,11 +99,12 @@ def zeros(g: Any) -> Any:
     return v.full(g, tuple(g.shape), 0, raw_dtype(g))
 
 
-def has_zero(x: Any) -> bool:
-    """Whether there is a zero in a tensor or number: integers cannot be divided by it."""
+def has_zero(x: Any, common: dtypes.dtype) -> bool:
+    """Whether there is a zero in a tensor or number, as the common dtype holds it: integers cannot
+    be divided by it."""
     if isinstance(x, TensorBase):
-        return not bool(v.everything(bottom(x.array), None, False))
-    return bool(x == 0)
+        return not bool(v.everything(v.cast(bottom(x.array), common.numpy), None, False))
+    return bool(number_in(x, common) == 0)
 
 
 # --- Python's operators ---------------------------------------------------------------------------

@@ -170,7 +170,7 @@ class ArgSort(Op):
 
 
 def _sortable(array: Any) -> None:
-    if array.dtype.kind == "c":
+    if array.dtype.kind in "cW":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
 
 
@@ -256,7 +256,7 @@ def topk(
         bool_ = array.dtype.kind == "b"
         what = "topk does not support bool" if bool_ else " topk does not support complex"
         raise RuntimeError(f"{what} dtypes on CPU")
-    return pair("topk", return_types.topk, TopK(at, bool(largest), int(k)), input, out)
+    return pair("topk", return_types.topk, TopK(at, bool(largest), k), input, out)
 
 
 @word_for("sort")
@@ -407,7 +407,7 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
         raise RuntimeError(
             f"kthvalue(): selected number k out of range for dimension {at + max(array.ndim, 1)}"
         )
-    what = KthValue((at,), keepdim, int(k))
+    what = KthValue((at,), keepdim, k)
     return pair("kthvalue", return_types.kthvalue, what, input, out)
 
 

@@ -14,8 +14,10 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, ints
 from rushlight.ops.members import in_front
+from rushlight.ops.numbers import Number
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public, word_for
+from rushlight.ops.write import number_for
 
 __all__ = ["ConstantPadNd", "pad"]
 
@@ -278,7 +280,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 
 
 @public(method=False, out=False)
-def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:
+def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """constant_pad_nd(input, pad, value=0) -> Tensor
 
     A border of `value`: `pad` says how many before and after, from the last dimension on.
@@ -308,11 +310,13 @@ def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:
                 f"negative output size, which is invalid. Check dimension {len(shape) - 1 - k} of "
                 "your input."
             )
+    if isinstance(value, complex) and input.array.dtype.kind != "c":
+        value = number_for(value, input.array.dtype)
     return ConstantPadNd(widths, value), (input,)
 
 
 @function(method=False, free=False, namespace="nn.functional")
-def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """pad(input, pad, mode="constant", value=None) -> Tensor
 
     A border around the last dimensions: "constant", "reflect", "replicate" or "circular".

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import binary
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.arithmetic import DivFloor
 from rushlight.ops.operands import (
@@ -16,6 +17,7 @@ from rushlight.ops.operands import (
     check_operands,
     check_tensors,
     invalid,
+    is_number,
     zeros,
 )
 from rushlight.ops.pointwise import (
@@ -28,9 +30,9 @@ from rushlight.ops.pointwise import (
     expose_pair,
     with_numbers,
 )
-from rushlight.ops.run import operand
+from rushlight.ops.run import number_beside, operand
 from rushlight.ops.samples import Draw
-from rushlight.ops.table import functions, op, public
+from rushlight.ops.table import functions, op, public, word_for
 
 
 # --- remainders -----------------------------------------------------------------------------------
@@ -66,7 +68,7 @@ class Remainder(Fmod):
         return v.remainder(a, b)
 
     def times(self, a: Any, b: Any) -> Any:
-        return v.floor(a / b)
+        return v.floor_divide(a, b)
 
 
 @op
@@ -119,7 +121,7 @@ class RemainderOfNumber(Unfinished):
 class FloorDivide(Unfinished):
     """input / other, rounded down."""
 
-    name, inputs = "floor_divide", ("self", "other")
+    name, inputs, unrounded = "floor_divide", ("self", "other"), (1,)
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.floor_divide(a, b)
@@ -127,9 +129,25 @@ class FloorDivide(Unfinished):
 
 FMOD, REMAINDER, FLOOR_DIVIDE = Fmod(), Remainder(), FloorDivide()
 REMAINDER_OF_NUMBER = RemainderOfNumber()
-answer_with("fmod", FMOD)
-answer_with("remainder", REMAINDER)
-answer_with("floor_divide", DivFloor())
+DIV_FLOOR = DivFloor()
+
+
+@word_for("fmod")
+def _fmod(a: Any, b: Any) -> Any:
+    check_integers("fmod_cpu", a, b)
+    return binary(FMOD, operand(a), operand(b))
+
+
+@word_for("remainder")
+def _remainder(a: Any, b: Any) -> Any:
+    check_integers("remainder_cpu", a, b)
+    return binary(REMAINDER, operand(a), operand(b))
+
+
+@word_for("floor_divide")
+def _floor_divide(a: Any, b: Any) -> Any:
+    check_integers("div_floor_cpu", a, b)
+    return binary(DIV_FLOOR, operand(a), operand(b))
 
 
 @public(inplace=True)
@@ -146,7 +164,7 @@ def fmod(input: Any, other: Any) -> Any:
     check_integers("fmod_cpu", input, other)
     if isinstance(other, TensorBase):
         return FMOD, (input, other)
-    return with_numbers(FmodNumber, operand(other)), (input,)
+    return with_numbers(FmodNumber, number_beside(input, operand(other))), (input,)
 
 
 @public(inplace=True)
@@ -159,7 +177,8 @@ def remainder(input: Any, other: Any) -> Any:
     >>> torch.remainder(torch.tensor([5., -5.]), 3)
     tensor([2., 1.])
     """
-    if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
+    numbers = sum(not isinstance(x, TensorBase) for x in (input, other))
+    if numbers > 1 or (numbers and not is_number(other) and not is_number(input)):
         raise invalid(
             "remainder", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
             "(Number self, Tensor other)", "(Tensor input, Number other, *, Tensor out = None)",
@@ -169,7 +188,7 @@ def remainder(input: Any, other: Any) -> Any:
         check_second("remainder", input, other)
         if isinstance(other, TensorBase):
             return REMAINDER, (input, other)
-        return with_numbers(RemainderNumber, operand(other)), (input,)
+        return with_numbers(RemainderNumber, number_beside(input, operand(other))), (input,)
     return REMAINDER_OF_NUMBER, (input, other)
 
 
@@ -351,7 +370,7 @@ class NextAfter(Pointwise):
     """The next number that can be represented, from input towards other."""
 
     name, inputs, saves = "nextafter", ("self", "other"), ("self", "other")
-    refuses = "bic"
+    refuses, low = "bic", True
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.nextafter(a, b)

@@ -14,6 +14,7 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary, unary
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.operands import check_tensors, invalid, is_number, zeros
 from rushlight.ops.run import operand, result_dtype
 from rushlight.ops.table import public, word_for
@@ -81,10 +82,16 @@ class Unfinished(Pointwise):
         )
 
 
-@functools.lru_cache(maxsize=256, typed=True)
 def with_numbers(cls: Any, *numbers: Any) -> Any:
     """An op of a class with numbers as parameters: the same object for the same numbers, since
     making one costs as much as applying it."""
+    if 0.0 in numbers and has_negative_zero(numbers):
+        return cls(*numbers)
+    return _kept(cls, *numbers)
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _kept(cls: Any, *numbers: Any) -> Any:
     return cls(*numbers)
 
 

@@ -13,6 +13,7 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import (
     attach_operator,
     check_tensors,
@@ -29,9 +30,10 @@ from rushlight.ops.pointwise import (
     not_implemented,
     with_numbers,
 )
-from rushlight.ops.run import operand, result_dtype, run_inplace
+from rushlight.ops.run import number_beside, number_in, operand, result_dtype, run_inplace
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op, public, word_for
+from rushlight.ops.write import number_for
 
 
 @op
@@ -278,6 +280,8 @@ class PowOfComplex(Pow):
 
 POW, SQUARE = Pow(), PowNumber(2)
 POW_TO_COMPLEX, POW_OF_COMPLEX = PowToComplex(), PowOfComplex()
+_FLOAT32: Final = dtypes.float32.numpy
+_FLOAT64: Final = dtypes.float64.numpy
 _POW_FORMS: Final = (
     "(Tensor input, Tensor exponent, *, Tensor out = None)",
     "(Number self, Tensor exponent, *, Tensor out = None)",
@@ -297,12 +301,16 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             if isinstance(exponent, complex) and not is_complex(input):
                 return POW_TO_COMPLEX, (input, exponent)
+            kind = input.array.dtype
+            if kind is not _FLOAT32 and kind is not _FLOAT64:
+                common = result_dtype((input, exponent))
+                exponent = number_in(number_for(exponent, common.numpy), common)
             return with_numbers(PowNumber, exponent), (input,)
     elif isinstance(exponent, TensorBase) and is_number(input):
         input = operand(input)
         if isinstance(input, complex) and not is_complex(exponent):
             return POW_OF_COMPLEX, (input, exponent)
-        return with_numbers(PowOfNumber, input), (exponent,)
+        return with_numbers(PowOfNumber, number_beside(exponent, input)), (exponent,)
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
@@ -348,7 +356,7 @@ def _double_kind(input: Any, exponent: Any) -> dtypes.dtype:
 
 
 @public()
-def float_power(input: Any, exponent: Any) -> Any:
+def float_power(input: Any, exponent: Operand) -> Any:
     """float_power(input, exponent, *, out=None) -> Tensor
 
     `pow` in double precision.
@@ -364,7 +372,7 @@ def float_power(input: Any, exponent: Any) -> Any:
 
 
 @function(free=False)
-def float_power_(input: Any, exponent: Any) -> Any:
+def float_power_(input: Any, exponent: Operand) -> Any:
     """float_power_(exponent) -> Tensor
 
     In-place version of `float_power`, for tensors of double precision.

@@ -31,6 +31,7 @@ from rushlight.arrays.vocabulary import (
     where,
 )
 from rushlight.core.graph import Node, TensorBase, wrap
+from rushlight.ops.numbers import Operand
 from rushlight.ops.reducing import (
     Fold,
     dims_of,
@@ -197,7 +198,7 @@ def _quantile(
 @public()
 @numpy_names
 def quantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
+    input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
     interpolation: str = "linear",
 ) -> Any:  # fmt: skip
     """quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor
@@ -214,7 +215,7 @@ def quantile(
 @public()
 @numpy_names
 def nanquantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *,
+    input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
     interpolation: str = "linear",
 ) -> Any:  # fmt: skip
     """nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor

@@ -105,7 +105,7 @@ class IsReal(Test):
     complex_too = True
 
     def forward(self, x: Any) -> Any:
-        if raw_dtype(x).kind == "c":
+        if raw_dtype(x).kind in "cW":
             return v.equal(v.imag(x), 0)
         return v.cast(v.full(x, tuple(x.shape), True, dtypes.bool_.numpy), dtypes.bool_.numpy)
 

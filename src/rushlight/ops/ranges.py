@@ -12,13 +12,14 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import move
 from rushlight.core.families import is_complex as holds_complex
-from rushlight.core.graph import Node, Op, TensorBase
+from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.create import check_plain, dtype_of, into, number, place_of, whole
 from rushlight.ops.members import one_by_one
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.table import function, op, public, word_for
 
 __all__ = ["arange", "complex", "linspace", "logspace", "polar", "range"]
@@ -88,7 +89,8 @@ def _refuse_arange(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
 
 @function(method=False)
 def range(
-    start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+    start: Number = 0, end: Number | None = None, step: Number = 1, *, out: Any = None,
+    dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """range(start=0, end, step=1, *, out=None, dtype=None) -> Tensor
@@ -136,6 +138,7 @@ def _spaced(
             f"{name} only supports 0-dimensional start and end tensors, but got "
             f"{' and '.join(ends)}."
         )
+    start, end = (wrap(x.array) if isinstance(x, TensorBase) else x for x in (start, end))
     first, last = number(start, name, "start", 1), number(end, name, "end", 2)
     count = whole(steps)
     if count is None:
@@ -175,7 +178,8 @@ def _is_complex(x: Any) -> bool:
 
 @function(method=False)
 def linspace(
-    start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    start: Operand, end: Operand, steps: Any, *, out: Any = None, dtype: Any = None,
+    layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """linspace(start, end, steps, *, out=None, dtype=None) -> Tensor
@@ -193,8 +197,9 @@ def linspace(
 
 @function(method=False)
 def logspace(
-    start: Any, end: Any, steps: Any, base: float = 10.0, *, out: Any = None, dtype: Any = None,
-    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    start: Operand, end: Operand, steps: Any, base: float = 10.0, *, out: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None) -> Tensor
 

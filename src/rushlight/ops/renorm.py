@@ -10,6 +10,7 @@ from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.ops.arguments import expect_tensor, one_dim, raw_dtype
 from rushlight.ops.norm import moved, norm_of, slope_of
+from rushlight.ops.numbers import Number
 from rushlight.ops.table import op, public
 
 __all__ = ["Renorm"]
@@ -35,11 +36,15 @@ class Renorm(Op):
         return norm_of(x, self.p, self.dims, True)
 
     def factor(self, n: Any) -> Any:
-        return where(greater(n, self.maxnorm), self.maxnorm / (n + _TINY), 1)
+        over = greater(n, self.maxnorm)
+        return where(over, self.maxnorm / (where(over, n, 1) + _TINY), 1)
 
     def slope(self, n: Any) -> Any:
         """The derivative of the factor by the norm."""
-        return where(greater(n, self.maxnorm), -self.maxnorm / ((n + _TINY) * (n + _TINY)), 0)
+        over = greater(n, self.maxnorm)
+        # what is not chosen must not overflow: in the next derivative it is multiplied by zero
+        above = where(over, n, 1) + _TINY
+        return where(over, -self.maxnorm / (above * above), 0)
 
     def forward(self, x: Any) -> Any:
         return cast(x * self.factor(self.norm(x)), raw_dtype(x))
@@ -73,7 +78,7 @@ class Renorm(Op):
 
 
 @public(inplace=True)
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
+def renorm(input: Any, p: Number, dim: int, maxnorm: Number) -> Any:
     """renorm(input, p, dim, maxnorm, *, out=None) -> Tensor
 
     A copy in which each slice along `dim` whose norm of order `p` is above `maxnorm` is scaled down

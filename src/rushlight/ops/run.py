@@ -6,6 +6,7 @@ and fall back on `elementwise` when dtypes or modes are not the plain case.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from rushlight import dtypes
@@ -49,13 +50,13 @@ from rushlight.core.tangents import refuse_out
 from rushlight.core.views import look_at
 
 __all__ = [
-    "elementwise", "operand", "put", "refuse_batches", "result_dtype", "run", "run_inplace",
-    "run_out",
-    "undisturbed",
+    "elementwise", "number_beside", "number_in", "operand", "put", "refuse_batches",
+    "result_dtype", "run", "run_inplace", "run_out", "undisturbed",
 ]  # fmt: skip
 
 _FLOAT32: Final = dtypes.float32.numpy
 _FLOAT64: Final = dtypes.float64.numpy
+_HALF_ENDS: Final = 65520  # from here on, float16 rounds to infinity (and NumPy warns)
 
 
 def operand(x: Any) -> Any:
@@ -122,18 +123,22 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     op.check_operands(xs)
     inside = common.numpy
     answer = inside
-    if v.low_precision(inside):
+    if v.low_precision(inside) and not op.low:
         inside = _FLOAT32  # PyTorch computes low precision in float32 and rounds once
     like = next((a for a in arrays if a.ndim), arrays[0])
     ready: list[Any] = []
-    for r in raws:
+    for at, r in enumerate(raws):
         if isinstance(r, (bool, int, float, complex)):
+            if inside is not answer and at not in op.unrounded:
+                r = number_in(r, common)
             # a bare number is weak in NumPy too; where kinds differ it must be given its dtype
             if inside.kind in "fc" and not isinstance(r, (bool, complex)):
                 ready.append(r)
             else:
-                ready.append(v.constant(like, _number(r, common), inside))
+                ready.append(v.constant(like, number_in(r, common), inside))
         else:
+            if inside is not answer and r.dtype != answer and (r.ndim or at not in op.unrounded):
+                r = v.cast(r, answer)
             ready.append(v.cast(r, inside))
     y = normal(evaluate(op, *ready))
     if inside is not answer and promotion != "bool" and y.dtype == inside:
@@ -141,9 +146,24 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     return settled(op, y, raws), raws
 
 
-def _number(value: Any, common: dtypes.dtype) -> Any:
-    """A Python number as PyTorch fits it into a dtype: integers wrap round."""
+def number_beside(x: TensorBase, value: Any) -> Any:
+    """A Python number as it stands beside a tensor, in their common dtype."""
+    kind = x.array.dtype
+    if kind is _FLOAT32 or kind is _FLOAT64:
+        return value
+    return number_in(value, result_dtype((x, value)))
+
+
+def number_in(value: Any, common: dtypes.dtype) -> Any:
+    """A Python number as PyTorch fits it into a dtype: integers wrap round, low precision is
+    rounded."""
     kind = common.numpy.kind
+    if common.is_floating_point and common.itemsize < 4:
+        if isinstance(value, complex):
+            return value
+        if common is dtypes.float16 and abs(value) >= _HALF_ENDS:
+            return math.copysign(math.inf, value)
+        return float(common.numpy.type(value))
     if kind in "iu" and isinstance(value, int):
         if not -(1 << 63) <= value < (1 << 64):
             raise OverflowError("Overflow when unpacking long long")

@@ -31,6 +31,7 @@ from rushlight.ops.create import (
     whole,
 )
 from rushlight.ops.like import alike
+from rushlight.ops.numbers import Operand, plain
 from rushlight.ops.randomness import (
     around,
     drawn_anew,
@@ -195,6 +196,13 @@ def geometric_(input: Any, p: float, *, generator: Any = None) -> Any:
     return _fill(_GEOMETRIC, input, lambda a: random.geometric_(a, p, gen))
 
 
+_RANDOM_FORMS: Final = """
+ * (*, torch.Generator generator = None)
+ * (int from, int to, *, torch.Generator generator = None)
+ * (int to, *, torch.Generator generator = None)
+"""
+
+
 @function(free=False)
 def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     """random_(from=0, to=None, *, generator=None) -> Tensor
@@ -210,13 +218,16 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     given = dict(named)
     names = ("to",) if len(bounds) == 1 and "to" not in named else ("from", "to")
     given.update(zip(names, bounds, strict=False))
-    low, high = given.get("from"), given.get("to")
+    alone = len(bounds) == 1 and bounds[0] is None
+    if alone or any(x is not None and whole(x) is None for x in given.values()):
+        _refuse("random_", _RANDOM_FORMS, bounds, named)
+    low, high = (x if x is None else whole(x) for x in (given.get("from"), given.get("to")))
     op = _RANDOM[0 if not given else 1 if "from" not in given else 2]
     return _fill(op, input, lambda a: random.random_(a, low, high, gen))
 
 
 @function(free=False)
-def bernoulli_(input: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+def bernoulli_(input: Any, p: Operand = 0.5, *, generator: Any = None) -> Any:
     """bernoulli_(p=0.5, *, generator=None) -> Tensor
 
     Fill with ones, each with probability `p` (a number, or a tensor of them), and zeros.
@@ -492,7 +503,7 @@ torch.device device = None, bool pin_memory = False, bool requires_grad = False)
 
 @function(method=False)
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+    mean: Operand, std: Operand = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
@@ -506,6 +517,10 @@ def normal(
     tensor([1.5410, 9.7066])
     """
     gen = _generator("normal", generator)
+    if size is not None:  # the form of two numbers, which 0-d tensors may be too
+        mean, std = plain(mean), plain(std)
+        if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
+            _refuse("normal", _NORMAL_FORMS, (mean, std, size), {})
     by = (isinstance(mean, TensorBase), isinstance(std, TensorBase))
     if not any(by):
         if size is None:
@@ -542,7 +557,7 @@ def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
 
 
 @function()
-def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
+def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
     """bernoulli(input, *, generator=None, out=None) -> Tensor
 
     Ones, each with the probability that stands in its place in `input`, and zeros.

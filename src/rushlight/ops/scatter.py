@@ -15,6 +15,7 @@ from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, one_dim
 from rushlight.ops.gather import gathered
 from rushlight.ops.members import in_front
+from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.places import (
     Along,
     Scattering,
@@ -138,8 +139,8 @@ _REDUCE_NAMES: Final = {"add": "sum", "multiply": "prod"}
 
 @scattering()
 def scatter(
-    input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None,
-    value: Any = None,
+    input: Any, dim: int, index: Any, src: Operand | None = None, *, reduce: str | None = None,
+    value: Number | None = None,
 ) -> Any:  # fmt: skip
     """scatter(input, dim, index, src, *, reduce=None, out=None) -> Tensor
 

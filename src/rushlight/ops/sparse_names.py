@@ -13,6 +13,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import recording
+from rushlight.ops.numbers import Number
 from rushlight.ops.table import function
 
 __all__: list[str] = []
@@ -193,7 +194,7 @@ def smm(input: Any, mat2: Any) -> Any:
 
 @function()
 def sspaddmm(
-    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: Number = 1, out: Any = None
 ) -> Any:
     """sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
 

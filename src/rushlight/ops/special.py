@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary, unary
@@ -135,6 +134,10 @@ class Lgamma(Special):
     """The logarithm of the absolute value of the gamma function."""
 
     name, scipy, kernel, domain = "lgamma", "gammaln", "lgamma_vml_cpu", "positive"
+
+    def forward(self, *xs: Any) -> Any:
+        x = xs[0]
+        return v.where(x == -math.inf, math.inf, v.special(x, "gammaln"))  # SciPy has -inf there
 
     def partials(self, x: Any) -> Any:
         return (v.special(x, "digamma"),)
@@ -532,17 +535,7 @@ def igammac(input: Any, other: Any) -> Any:
 _special["gammainc"], _special["gammaincc"] = functions["igamma"], functions["igammac"]
 
 
-def _order(function: str, name: str, n: Any, position: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, int):
-        raise TypeError(
-            f"{function}(): argument '{name}' (position {position}) must be int, "
-            f"not {'Tensor' if isinstance(n, TensorBase) else dtypes.type_name(n)}"
-        )
-    return n
-
-
 def _polygamma(n: Any, input: Any) -> Any:
-    n = _order("polygamma", "n", n, 1)
     check_tensors("polygamma", input=input)
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
@@ -582,9 +575,10 @@ def mvlgamma(input: Any, p: int) -> Any:
     tensor([0.4516, 1.5502])
     """
     check_tensors("mvlgamma", input=input)
-    p = _order("mvlgamma", "p", p, 2)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if p > 1 << 24:  # a term each: PyTorch finds no memory for them
+        raise RuntimeError(f"DefaultCPUAllocator: not enough memory: mvlgamma of order {p}")
     return Mvlgamma(p), (input,)
 
 

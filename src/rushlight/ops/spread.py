@@ -14,6 +14,7 @@ from rushlight.arrays.vocabulary import cast, deviations, equal, real, sqrt, tot
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
+from rushlight.ops.numbers import Number
 from rushlight.ops.reduce import Sum
 from rushlight.ops.reducing import (
     Fold,
@@ -73,6 +74,11 @@ class Spread(Fold):
         d = x - self.average(x, True)
         if n > 0:
             return d * (2 / n)
+        if self.dims is not None and not is_complex(d):  # as PyTorch has it, where dims are given
+            if n:
+                return d * (2 / n)
+            side = cast(where(d > 0, math.inf, -math.inf), raw_dtype(d))
+            return where(equal(d, 0), math.nan, side)
         # real: what a complex infinity is multiplied with becomes NaN in both parts
         d = real(d * conj(d)) if is_complex(d) else d
         return cast(where(equal(d, 0), math.nan, math.inf), raw_dtype(d))
@@ -222,7 +228,7 @@ def _spread(
 @numpy_names
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """var(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
 
@@ -239,7 +245,7 @@ def var(
 @numpy_names
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """std(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
 
@@ -256,7 +262,7 @@ def std(
 @numpy_names
 def var_mean(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """var_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
 
@@ -274,7 +280,7 @@ def var_mean(
 @numpy_names
 def std_mean(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Any = None,
+    correction: Number | None = None,
 ) -> Any:  # fmt: skip
     """std_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
 

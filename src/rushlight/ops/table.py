@@ -6,7 +6,9 @@
     @function      a function made of other functions: becomes `rushlight.f` and `Tensor.f`
     @word_for      says which op answers to a word of the vocabulary when rules run on tensors
 
-`rushlight/__init__.py` and `tensor.py` export what stands here; nothing lists ops a second time.
+What is exported takes whatever users pass as numbers (`ops.numbers`) and tells of arguments of the
+wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what stands here;
+nothing lists ops a second time.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from typing import Any, Final, TypeVar
 
 from rushlight.arrays.kinds import Kind, register
 from rushlight.core.graph import Op, TensorBase
+from rushlight.ops.mistakes import BLAMED, blame
+from rushlight.ops.numbers import numbers_of
 from rushlight.ops.run import run, run_inplace, run_out
 
 __all__ = [
@@ -62,10 +66,27 @@ def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
     namespace: str = "",
 ) -> Callable[[F], F]:  # fmt: skip
-    """Export a function that is made of other functions."""
+    """Export a function that is made of other functions.
+
+    It is handed back as it was, for others to be made of: those pass it what they have settled.
+    """
 
     def register_it(fn: F) -> F:
-        _export(fn, (name or fn.__name__, *aliases), method, free, namespace)
+        title = name or fn.__name__
+        taking, first = numbers_of(fn, title)
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                if taking is not None and (kwargs or len(args) > first):
+                    args, kwargs = taking.settle(args, kwargs)
+                return fn(*args, **kwargs)
+            except BLAMED as error:
+                if (better := blame(title, fn, args, kwargs, error)) is not None:
+                    raise better from None
+                raise
+
+        _export(call, (title, *aliases), method, free, namespace)
         return fn
 
     return register_it
@@ -83,23 +104,35 @@ def public(
 
     def register_it(fn: Callable[..., tuple[Any, tuple[Any, ...]]]) -> Callable[..., Any]:
         title = name or fn.__name__
+        taking, first = numbers_of(fn, title)
         if out:
 
             @functools.wraps(fn)
             def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-                if out is not None:
+                try:
+                    if taking is not None and (kwargs or len(args) > first):
+                        args, kwargs = taking.settle(args, kwargs)
                     what, xs = fn(*args, **kwargs)
-                    return run_out(title, what, xs, out)
-                what, xs = fn(*args, **kwargs)
-                return run(what, xs)
+                    return run(what, xs) if out is None else run_out(title, what, xs, out)
+                except BLAMED as error:
+                    if (better := blame(title, fn, args, kwargs, error)) is not None:
+                        raise better from None
+                    raise
 
             takes_out.add(call)
         else:
 
             @functools.wraps(fn)
             def call(*args: Any, **kwargs: Any) -> Any:
-                what, xs = fn(*args, **kwargs)
-                return run(what, xs)
+                try:
+                    if taking is not None and (kwargs or len(args) > first):
+                        args, kwargs = taking.settle(args, kwargs)
+                    what, xs = fn(*args, **kwargs)
+                    return run(what, xs)
+                except BLAMED as error:
+                    if (better := blame(title, fn, args, kwargs, error)) is not None:
+                        raise better from None
+                    raise
 
         call.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
         _export(call, (title, *aliases), method, free, namespace)
@@ -107,8 +140,15 @@ def public(
 
             @functools.wraps(fn)
             def write(*args: Any, **kwargs: Any) -> Any:
-                what, xs = fn(*args, **kwargs)
-                return run_inplace(what, xs)
+                try:
+                    if taking is not None and (kwargs or len(args) > first):
+                        args, kwargs = taking.settle(args, kwargs)
+                    what, xs = fn(*args, **kwargs)
+                    return run_inplace(what, xs)
+                except BLAMED as error:
+                    if (better := blame(title, fn, args, kwargs, error)) is not None:
+                        raise better from None
+                    raise
 
             write.__name__ = title + "_"
             write.__qualname__ = title + "_"

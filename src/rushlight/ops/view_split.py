@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
+from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
@@ -218,6 +219,11 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
                 f"one-dimensional tensor, but got a tensor with {where.array.ndim} dims"
+            )
+        if where.array.dtype != dtypes.int64.numpy:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{dtypes.of(where.array.dtype).scalar_type}"
             )
         where = where.array.tolist()
     if isinstance(where, (tuple, list)):

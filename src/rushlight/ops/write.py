@@ -20,6 +20,7 @@ from rushlight.core.record import apply, node_for, remember_all, slots
 from rushlight.core.tangents import foresee, fulfil, keep_tangents
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.numbers import Operand
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, methods, op, word_for
 
@@ -107,14 +108,16 @@ def write_directly(
 _C_NAMES: Final = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
     "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "float32": "float",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
 }  # fmt: skip
 _FLOAT_MAX: Final = 3.4028234663852886e38
-_HALF_MAX: Final = 65519.99
+_LOW_MAX: Final = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
 
 
-def number_for(value: Any, raw: Any) -> Any:
-    """A Python number as it is stored in a raw dtype; PyTorch's error if it does not fit."""
+def number_for(value: Any, raw: Any, low_too: bool = True) -> Any:
+    """A Python number as it is stored in a raw dtype; PyTorch's error if it does not fit. With
+    `low_too` false it becomes infinite where it is too large for a low precision."""
     kind: str = raw.kind
     if isinstance(value, int) and not -(1 << 63) <= value < (1 << 64):
         raise OverflowError("int too big to convert")
@@ -139,7 +142,7 @@ def number_for(value: Any, raw: Any) -> Any:
             if fits:
                 value = int(value)
                 value = value + top + 1 if kind == "u" and value < 0 else value
-    elif kind == "c":
+    elif kind in "cW":
         if raw.itemsize == 8:
             parts = (value.real, value.imag)
             fits = all(abs(p) <= _FLOAT_MAX or not math.isfinite(p) for p in parts)
@@ -149,8 +152,13 @@ def number_for(value: Any, raw: Any) -> Any:
             value = value.real
         if raw.kind == "f" and raw.itemsize == 4:
             fits = fits and (abs(value) <= _FLOAT_MAX or not math.isfinite(value))
-        elif raw.itemsize < 4 and abs(value) > _HALF_MAX and raw.kind == "f":
-            value = math.copysign(math.inf, value)  # as PyTorch, and NumPy need not warn
+        elif raw.itemsize < 4:
+            top = _LOW_MAX.get(raw.name, math.inf)
+            if abs(value) > top and math.isfinite(value):
+                if low_too:
+                    fits = False
+                elif raw.kind == "f" and abs(value) >= 65520:
+                    value = math.copysign(math.inf, value)  # as NumPy has it, but for its warning
     if not fits:
         name = _C_NAMES.get(dtypes.of(raw).name, "double")
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
@@ -160,7 +168,7 @@ def number_for(value: Any, raw: Any) -> Any:
 def scalar_for(value: Any, array: Any) -> Any:
     """A Python number as a raw 0-d array in the dtype and on the device of `array`."""
     raw = array.dtype
-    return v.constant(array, number_for(value, raw), raw)
+    return v.constant(array, number_for(value, raw, False), raw)
 
 
 def same_device(x: TensorBase, target: TensorBase) -> Any:
@@ -360,7 +368,7 @@ def _check_value(name: str, value: Any) -> Any:
 
 
 @function(method=False)
-def fill(input: Any, value: Any) -> Any:
+def fill(input: Any, value: Operand) -> Any:
     """fill(input, value) -> Tensor
 
     A tensor like `input` that holds `value` everywhere.
@@ -372,7 +380,7 @@ def fill(input: Any, value: Any) -> Any:
     value = _check_value("fill", value)
     if isinstance(value, TensorBase):
         return apply(FILL_WITH, input, same_device(value, input))
-    return apply(Fill(number_for(value, input.array.dtype)), input)
+    return apply(Fill(number_for(value, input.array.dtype, input.array.size != 1)), input)
 
 
 @function()
@@ -393,7 +401,7 @@ def fill_with(target: Any, value: Any, overlap: bool) -> Any:
     if isinstance(value, TensorBase):
         value = same_device(value, target)
         return write_directly(FILL_WITH_IN_PLACE, target, (value,), v.overwrite, overlap)
-    what = FillInPlace(number_for(value, target.array.dtype))
+    what = FillInPlace(number_for(value, target.array.dtype, target.array.size != 1))
     return write_directly(what, target, (), what.overwrite, overlap)
 
 

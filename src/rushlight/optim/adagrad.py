@@ -93,7 +93,8 @@ class Adagrad(Optimizer):
 
     def _step(self, group: dict[str, Any], recorded: bool) -> None:
         lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
-        slowing, eps, maximize = group["lr_decay"], group["eps"], group["maximize"]
+        slowing, eps = number(group["lr_decay"], recorded), number(group["eps"], recorded)
+        maximize = group["maximize"]
 
         def rule(n: int, g: Any, p: Any, total: Any) -> tuple[Any, ...]:
             if maximize:

@@ -100,7 +100,7 @@ class Adam(Optimizer):
     def _step(self, group: dict[str, Any], recorded: bool) -> None:
         lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
         beta1, beta2 = (number(beta, recorded) for beta in group["betas"])
-        eps, amsgrad = group["eps"], group["amsgrad"]
+        eps, amsgrad = number(group["eps"], recorded), group["amsgrad"]
         decoupled, maximize = group["decoupled_weight_decay"], group["maximize"]
 
         def rule(n: int, g: Any, p: Any, m: Any, v: Any, *largest: Any) -> tuple[Any, ...]:

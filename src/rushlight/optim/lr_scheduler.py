@@ -178,6 +178,7 @@ class Closed(LRScheduler):
 
 def one_each(given: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
     """One function a group."""
+    check_optimizer(optimizer)
     groups = len(optimizer.param_groups)
     if not isinstance(given, (list, tuple)):
         return [given] * groups

@@ -28,6 +28,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.packed import before_write
 from rushlight.core.quiet import quietly
 from rushlight.core.record import slots
+from rushlight.ops.numbers import plain
 from rushlight.ops.table import functions
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
@@ -107,10 +108,12 @@ def _by_blocks(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[
 
 
 def number(x: Any, recorded: bool) -> Any:
-    """An option that may be a tensor: as a number, unless its own gradient may be asked for."""
-    if isinstance(x, TensorBase) and not recorded:
-        return x.array.item()
-    return x
+    """An option as a number; a tensor stays one if its own gradient may be asked for."""
+    if type(x) is float:
+        return x
+    if isinstance(x, TensorBase):
+        return x if recorded else x.array.item()
+    return plain(x)
 
 
 def count(state: dict[str, Any]) -> int:

@@ -84,7 +84,9 @@ class RMSprop(Optimizer):
 
     def _step(self, group: dict[str, Any], recorded: bool) -> None:
         lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
-        alpha, eps, momentum = group["alpha"], group["eps"], group["momentum"]
+        alpha, eps, momentum = (
+            number(group[key], recorded) for key in ("alpha", "eps", "momentum")
+        )
         centered, maximize = group["centered"], group["maximize"]
 
         def rule(n: int, g: Any, p: Any, v: Any, *kept: Any) -> tuple[Any, ...]:

@@ -83,7 +83,7 @@ class SGD(Optimizer):
 
     def _step(self, group: dict[str, Any], recorded: bool) -> None:
         lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
-        momentum, dampening = group["momentum"], group["dampening"]
+        momentum, dampening = (number(group[key], recorded) for key in ("momentum", "dampening"))
         nesterov, sign = group["nesterov"], -1 if group["maximize"] else 1
 
         def rule(n: int, g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:

@@ -96,6 +96,8 @@ class HuberLoss(Loss):
     """HuberLoss(reduction='mean', delta=1.0): quadratic within `delta` of 0, linear outside."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        if not isinstance(delta, (float, int)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(reduction=reduction)
         self.delta = delta
 

@@ -1,0 +1,115 @@
+"""Arguments of the wrong type are refused in PyTorch's words; insides do not show."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.ops.table import functions, methods, namespaces
+
+F: Any = torch.nn.functional
+WRONG = ("a", None, [1.0], np.ones(2), 1.5, object())
+
+
+def names(x: object) -> str:
+    return "numpy.ndarray" if isinstance(x, np.ndarray) else type(x).__name__
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=names)
+@pytest.mark.parametrize(
+    "name", ["sum", "sin", "relu", "mean", "sort", "cumsum", "mm", "exp", "neg", "var", "argmax"]
+)
+def test_tensor_expected(name: str, wrong: Any) -> None:
+    args = {"mm": (torch.ones(2, 2),), "cumsum": (0,)}.get(name, ())
+    text = rf"^{name}\(\): argument 'input' \(position 1\) must be Tensor, not {names(wrong)}"
+    with pytest.raises(TypeError, match=text):
+        getattr(torch, name)(wrong, *args)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda x: torch.mm(x, "a"), "mm(): argument 'mat2' (position 2) must be Tensor, not str"),
+        (lambda x: F.linear("a", x), "linear(): argument 'input' (position 1) must be Tensor, not"),
+        (lambda x: F.gelu("a"), "gelu(): argument 'input' (position 1) must be Tensor, not str"),
+        (lambda x: torch.cat("a"), "cat(): argument 'tensors' (position 1) must be tuple of"),
+        (lambda x: torch.gather(x, 0, "a"), "gather(): argument 'index' (position 3) must be"),
+        (lambda x: torch.softmax(x, "a"), "softmax(): argument 'dim' (position 2) must be int"),
+        (lambda x: x.unsqueeze(torch.tensor(0.5)), "unsqueeze(): argument 'dim'"),
+        (lambda x: torch.sum(x, dtype=x), "sum(): argument 'dtype'"),
+        (lambda x: torch.tril(x, 1.5), "tril(): argument 'diagonal' (position 2) must be int"),
+        (lambda x: x.fill_("a"), "fill_() received an invalid combination of arguments"),
+        (lambda x: torch.clamp(x, "a"), "clamp() received an invalid combination of arguments"),
+        (lambda x: torch.linalg.pinv(x, atol="a"), "pinv() received an invalid combination of"),
+        (lambda x: torch.optim.lr_scheduler.LambdaLR(x, len), "Tensor is not an Optimizer"),
+        (lambda x: torch.Tensor([1], [2]), "new(): argument 'size' (position 1) must be tuple of"),
+        (lambda x: torch.promote_types([], x), "promote_types(): argument 'type1' (position 1)"),
+        (lambda x: torch.func.debug_unwrap("a"), "debug_unwrap(): expected a Tensor"),
+        (lambda x: torch.nn.HuberLoss(delta=x), "delta must be a float or int, got:"),
+    ],
+)  # fmt: skip
+def test_texts(call: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(text)) as caught:
+        call(torch.ones(2, 2))
+    assert caught.value.__cause__ is None
+
+
+def test_no_function_tells_of_attributes() -> None:
+    """Every function of the table, called with things that are no tensors."""
+    told = []
+    for space, table in (("", functions), ("Tensor.", methods), *namespaces.items()):
+        for name, fn in table.items():
+            if isinstance(fn, property) or name.startswith("__") or name == "cuda":
+                continue
+            for args in (("a",), (None, None), ([], {}), (object(), 1), (np.ones(2),), (b"", 1.5)):
+                try:
+                    fn(*args)
+                except (TypeError, ValueError, RuntimeError, IndexError, UserWarning):
+                    continue
+                except Exception as error:
+                    told.append(f"{space}{name}{args}: {type(error).__name__}: {error}")
+    assert not told, "\n".join(told[:10])
+
+
+def test_errors_of_users_pass() -> None:
+    """An error of a function of the user's is not taken for one of ours."""
+
+    def fails(x: float) -> float:
+        return x.nothing  # type: ignore[attr-defined,no-any-return]
+
+    with pytest.raises(AttributeError, match="'float' object has no attribute 'nothing'"):
+        torch.ones(2).apply_(fails)
+
+
+# --- memory that may not be written ---------------------------------------------------------------
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.index_put_((torch.tensor([0]),), torch.ones(3, dtype=torch.float64)),
+        lambda x: x.__setitem__((torch.tensor([0]),), 1.0),
+        lambda x: x.__setitem__(x > 0, 1.0),
+        lambda x: x.__setitem__(0, 1.0),
+        lambda x: x.add_(1),
+        lambda x: x.fill_(1),
+        lambda x: x.copy_(x + 1),
+        lambda x: x.scatter_(0, torch.tensor([[0, 0, 0]]), 1.0),
+        lambda x: x.index_add_(0, torch.tensor([0]), x[:1].clone()),
+        lambda x: x[0].exp_(),
+        lambda x: torch.add(x, 1, out=x),
+        lambda x: x.uniform_(),
+        lambda x: x.apply_(lambda number: number + 1),
+        lambda x: F.relu(x, inplace=True),
+    ],
+)
+def test_read_only_memory(write: Any) -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    array.flags.writeable = False
+    with pytest.warns(UserWarning, match="not writ"):
+        x = torch.from_numpy(array)
+    with pytest.raises(RuntimeError, match="the memory that would be written is read-only"):
+        write(x)
+    assert array.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
