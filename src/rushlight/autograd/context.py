@@ -16,11 +16,11 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_as
-from rushlight.core.modes import enter, grad_enabled, leave
+from rushlight.core.modes import grad_enabled, within
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
 from rushlight.core.packed import Packed, open_packed, pack, refuse_inference, saving_now
 from rushlight.core.record import DIFFERENTIABLE, normal, slots
-from rushlight.core.running import now
+from rushlight.core.running import running
 from rushlight.core.tangents import shown
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import Where
@@ -245,7 +245,7 @@ def records_beneath() -> bool:
     what it does itself (`engine.backward`)."""
     if slots.batches == 0:
         return False
-    current = now.get()
+    current = running()
     return current is not None and current.record and not current.tensors
 
 
@@ -405,11 +405,8 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         return self._forward_cls.jvp(self, *tangents)
 
     def run(self, g: Any, tensors: bool) -> Any:
-        mode = enter((tensors or records_beneath()) and grad_enabled(), False)
-        try:
+        with within((tensors or records_beneath()) and grad_enabled(), False):
             outs = self.apply(*self.materialised(g))
-        finally:
-            leave(mode)
         return self.sorted_out(outs, tensors)
 
     def materialised(self, g: Any) -> list[Any]:

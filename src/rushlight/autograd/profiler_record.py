@@ -26,7 +26,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.engine import watch
 from rushlight.core.graph import Op
-from rushlight.core.modes import _lock, enter, leave, next_number
+from rushlight.core.modes import _lock, leave, next_number, within
 from rushlight.core.record import slots
 from rushlight.core.where import Where
 from rushlight.errors import sentence
@@ -157,7 +157,8 @@ class Recorder:
             )
         self.began, _ = place_now()
         self.context = copy_context()
-        self.mode = self.context.run(enter, True, False)
+        self.mode = self.context.run(within, True, False)
+        self.context.run(self.mode.__enter__)
         self.on = True
         _thread.recorder = self
         with _lock:

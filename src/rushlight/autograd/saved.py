@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from rushlight.arrays.host import address
 from rushlight.core.graph import Storage, TensorBase, wrap_as
-from rushlight.core.packed import Saving, enter_saving, leave_saving, saving_now
+from rushlight.core.packed import Saving, SavingBlock, saving_now
 from rushlight.core.where import Where
 from rushlight.errors import sentence
 from rushlight.ops.table import functions
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(SavingBlock):
     """Keep `pack_hook(t)` in place of each tensor `t` that is saved for backward in this block.
 
     When the value is needed, `unpack_hook` is called with what `pack_hook` returned and must give
@@ -43,11 +43,11 @@ class saved_tensors_hooks:
     """
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        super().__init__()
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-        self._entered: list[Saving] = []
 
-    def __enter__(self) -> None:
+    def hooks(self) -> Saving:
         pack_hook, unpack_hook = self.pack_hook, self.unpack_hook
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError(
@@ -56,19 +56,21 @@ class saved_tensors_hooks:
                 "arg1: collections.abc.Callable) -> None\n\nInvoked with: "
                 f"{pack_hook!r}, {unpack_hook!r}"
             )
-        self._push(Saving(pack_hook, unpack_hook, None, None))
-
-    def _push(self, saving: Saving) -> None:
         outer = saving_now()
         if outer is not None and outer.message is not None:
             raise RuntimeError(outer.message)
-        enter_saving(saving)
-        self._entered.append(saving)
+        return Saving(pack_hook, unpack_hook, None, None)
 
-    def __exit__(self, *args: object) -> None:
-        if not self._entered:
-            raise RuntimeError("these saved tensor hooks were not entered, and cannot be left")
-        leave_saving(self._entered.pop())
+
+class Given(SavingBlock):
+    """A block with hooks made elsewhere."""
+
+    def __init__(self, saving: Saving) -> None:
+        super().__init__()
+        self.saving = saving
+
+    def hooks(self) -> Saving:
+        return self.saving
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -111,12 +113,8 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     outer = saving_now()
     if outer is not None and outer.message is None:
         raise RuntimeError(error_message)
-    saving = Saving(None, None, error_message, None)
-    enter_saving(saving)
-    try:
+    with Given(Saving(None, None, error_message, None)):
         yield
-    finally:
-        leave_saving(saving)
 
 
 # --- writing to what was saved --------------------------------------------------------------------
@@ -217,11 +215,10 @@ def allow_mutation_on_saved_tensors() -> Iterator[AllowMutationOnSavedContext]:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     ctx = AllowMutationOnSavedContext()
     saving = Saving(ctx._pack, ctx._unpack, None, ctx._about_to_write)
-    _Switch.on = True
-    enter_saving(saving)
     try:
-        yield ctx
+        _Switch.on = True
+        with Given(saving):
+            yield ctx
     finally:
-        leave_saving(saving)
-        ctx.clear()
         _Switch.on = False
+        ctx.clear()

@@ -22,12 +22,12 @@ import numpy as np
 
 from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.hooks import leaf_hooks
-from rushlight.core.modes import enter, leave, state
+from rushlight.core.modes import state, within
 from rushlight.core.ordered import OrderedRun
 from rushlight.core.paths import dependencies, end_of, plan
 from rushlight.core.record import slots
 from rushlight.core.run import Run, watch
-from rushlight.core.running import Target, now, running
+from rushlight.core.running import Target, running
 from rushlight.core.tangents import muted
 
 __all__ = [
@@ -110,7 +110,7 @@ def backward(
         run.uses = dependencies(run, roots)
     start(run, roots, nrs, grads)
     if tensors or state.active != 0:
-        outer = now.get()
+        outer = running()
         if outer is not None:
             run.depth = outer.depth + 1
         if run.depth % DEEPEST == DEEPEST - 1:
@@ -128,12 +128,11 @@ def in_its_mode(run: Run) -> None:
     profile = watch.profile  # another thread may set it to None
     if profile is not None:
         run.profile = profile()
-    mode = enter(run.record, False)
     try:
-        run.run()
-        finish(run)
+        with within(run.record, False):
+            run.run()
+            finish(run)
     finally:
-        leave(mode)
         if run.profile is not None:
             run.profile.finish()
 

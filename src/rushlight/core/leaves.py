@@ -19,7 +19,7 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import TensorBase, asks, wrap
-from rushlight.core.modes import enter, leave
+from rushlight.core.modes import within
 from rushlight.core.record import normal
 from rushlight.core.running import Pass
 from rushlight.dtypes import contiguous_format
@@ -76,11 +76,8 @@ def accumulate(leaf: TensorBase, g: TensorBase, record: bool) -> None:
     elif record:
         leaf.held = held + g
     else:
-        mode = enter(False, False)
-        try:
+        with within(False, False):
             held.add_(g)
-        finally:
-            leave(mode)
 
 
 def _added(old: Any, g: Any) -> Any:

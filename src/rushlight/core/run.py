@@ -44,7 +44,7 @@ from rushlight.core.run_hooks import (
     has_user_code,
     tensor_hooks_of,
 )
-from rushlight.core.running import Pass, Target, now
+from rushlight.core.running import Pass, Place, Target, now
 from rushlight.core.where import Where, here
 from rushlight.errors import advise, broadcast_mismatch
 from rushlight.native import i64
@@ -367,12 +367,15 @@ class Run(Pass):
         """Run a node that may call the user's code, which may ask for the run it is part of."""
         if node.packed or not isinstance(node, CopySlicesBase) or node.calls_user():
             self.catch_up(node)
-        token = now.set(self)
+        place = Place(now.get())
+        token = now.set(place)
         try:
+            place.run = self
             return backward_of(node, g, self.tensors)
         except BaseException as error:
             return self.rescued(node, g, error)
         finally:
+            place.run = None
             now.reset(token)
 
     def rescued(self, node: Node, g: Any, error: BaseException) -> Any:
