@@ -19,6 +19,7 @@ from rushlight.core.modes import (
     GradSwitch,
     Mode,
     ModeBlock,
+    Undo,
     current,
     grad_asked,
     inference_enabled,
@@ -241,7 +242,7 @@ class inference_mode(ModeBlock, Decorator):
         return type(self)(self.mode)
 
 
-class set_multithreading_enabled(Decorator):
+class set_multithreading_enabled(ModeBlock, Decorator):
     """Whether backward passes may use several threads: at once, and until the block ends if it is
     used as a context manager.
 
@@ -261,19 +262,17 @@ class set_multithreading_enabled(Decorator):
         _check_bool("set_multithreading_enabled", mode)
         self.prev = is_multithreading_enabled()
         self.mode = mode
+        super().__init__(None, None)
         _set_multithreading(mode)
 
-    def __enter__(self) -> Any:
-        return None
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        _set_multithreading(self.prev)
+    def fill(self, mode: Mode) -> Any:
+        mode.closes = Undo(_set_multithreading, self.prev)
 
     def clone(self) -> Self:
         return type(self)(self.mode)
 
 
-class enforce_grad_layout_policy(Decorator):
+class enforce_grad_layout_policy(ModeBlock, Decorator):
     """Whether the first gradient of a leaf must have the leaf's strides: at once, and until the
     block ends if it is used as a context manager. Without it, a gradient that is nobody else's is
     kept as it came, and a copy is saved.
@@ -290,17 +289,15 @@ class enforce_grad_layout_policy(Decorator):
         _check_bool("enforce_grad_layout_policy", enable)
         self.prev = not getattr(layout, "relaxed", False)
         self.mode = enable
+        super().__init__(None, None)
         layout.relaxed = not enable
 
     def __call__(self, fn: F) -> F:
         layout.relaxed = not self.prev
         return super().__call__(fn)
 
-    def __enter__(self) -> Any:
-        return None
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        layout.relaxed = not self.prev
+    def fill(self, mode: Mode) -> Any:
+        mode.closes = Undo(setattr, layout, "relaxed", not self.prev)
 
     def clone(self) -> Self:
         return type(self)(self.mode)

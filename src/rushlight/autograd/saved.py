@@ -5,13 +5,14 @@ Users find these in `autograd.graph`; what a node does with hooks stands in `cor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from rushlight.arrays.host import address
 from rushlight.core.graph import Storage, TensorBase, wrap_as
+from rushlight.core.modes import Mode, Undo
 from rushlight.core.packed import Saving, SavingBlock, saving_now
 from rushlight.core.where import Where
 from rushlight.errors import sentence
@@ -62,17 +63,6 @@ class saved_tensors_hooks(SavingBlock):
         return Saving(pack_hook, unpack_hook, None, None)
 
 
-class Given(SavingBlock):
-    """A block with hooks made elsewhere."""
-
-    def __init__(self, saving: Saving) -> None:
-        super().__init__()
-        self.saving = saving
-
-    def hooks(self) -> Saving:
-        return self.saving
-
-
 class save_on_cpu(saved_tensors_hooks):
     """Keep what is saved for backward in the CPU's memory, and bring it back when it is needed.
 
@@ -98,8 +88,7 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack_to_cpu, unpack_from_cpu)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+class disable_saved_tensors_hooks(SavingBlock, ContextDecorator):
     """In this block, setting hooks on saved tensors raises a RuntimeError with this message.
 
     >>> import rushlight as torch
@@ -110,11 +99,16 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         ...
     RuntimeError: not here
     """
-    outer = saving_now()
-    if outer is not None and outer.message is None:
-        raise RuntimeError(error_message)
-    with Given(Saving(None, None, error_message, None)):
-        yield
+
+    def __init__(self, error_message: str) -> None:
+        super().__init__()
+        self.error_message = error_message
+
+    def hooks(self) -> Saving:
+        outer = saving_now()
+        if outer is not None and outer.message is None:
+            raise RuntimeError(self.error_message)
+        return Saving(None, None, self.error_message, None)
 
 
 # --- writing to what was saved --------------------------------------------------------------------
@@ -192,8 +186,7 @@ class _Switch:
     on = False
 
 
-@contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[AllowMutationOnSavedContext]:
+class allow_mutation_on_saved_tensors(SavingBlock, ContextDecorator):
     """Tensors saved in this block may be written in place: they are copied just before.
 
     Forward and backward must both run inside the block.
@@ -208,17 +201,23 @@ def allow_mutation_on_saved_tensors() -> Iterator[AllowMutationOnSavedContext]:
     >>> x.grad
     tensor([4.])
     """
-    outer = saving_now()
-    if outer is not None and outer.message is not None:
-        raise RuntimeError(outer.message)
-    if _Switch.on:
-        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    ctx = AllowMutationOnSavedContext()
-    saving = Saving(ctx._pack, ctx._unpack, None, ctx._about_to_write)
-    try:
+
+    def fill(self, mode: Mode) -> AllowMutationOnSavedContext:
+        outer = saving_now()
+        if outer is not None and outer.message is not None:
+            raise RuntimeError(outer.message)
+        if _Switch.on:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        ctx = AllowMutationOnSavedContext()
+        saving = Saving(ctx._pack, ctx._unpack, None, ctx._about_to_write)
+        saving.outer = outer
+        mode.saving = saving
+        mode.closes = Undo(_end_mutation, saving, ctx)
         _Switch.on = True
-        with Given(saving):
-            yield ctx
-    finally:
-        _Switch.on = False
-        ctx.clear()
+        return ctx
+
+
+def _end_mutation(saving: Saving, ctx: AllowMutationOnSavedContext) -> None:
+    saving.close()
+    _Switch.on = False
+    ctx.clear()

@@ -164,7 +164,22 @@ def start(run: Run, roots: list[Any], nrs: list[int], grads: list[Any]) -> None:
             run.deliver_leaf(root, grads[i], False)
 
 
+def hooked(run: Run) -> bool:
+    """Whether someone is called as the leaves get their gradients."""
+    if run.profile is not None or run.uses is not None:
+        return True
+    if leaf_hooks.count == 0:
+        return False
+    for leaf in run.leaves:
+        if leaf.extra is not None:
+            return True
+    return False
+
+
 def finish(run: Run) -> None:
     """Give the leaves that waited their gradients."""
+    if len(run.leaves) > 1 and not hooked(run):
+        run.settle_together()
+        return
     for leaf, g in run.leaves.items():
         run.settle_leaf(leaf, g)

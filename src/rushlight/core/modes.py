@@ -50,6 +50,7 @@ __all__ = [
     "Mode",
     "ModeBlock",
     "State",
+    "Undo",
     "current",
     "grad_asked",
     "grad_enabled",
@@ -81,6 +82,7 @@ class Mode:
         self.counted: bool = False  # in `state.active`
         self.token: Any = None  # of the `with` that entered it; see Note [Interrupts]
         self.closes: Any = None  # `close()` of it is called when the mode ends
+        self.closing: bool = False
         self.at_once: bool = False  # set by a plain call, with no end in sight
         self.threads: Any = None  # what `is_multithreading_enabled` says, in `inference_mode`
         self.saving: Any = None if outer is None else outer.saving
@@ -260,7 +262,13 @@ def _end(mode: Mode) -> None:
     mode.alive = False
     closes = mode.closes
     if closes is not None:
-        closes.close()
+        if mode.closing:  # what it closes asked for the current mode
+            return
+        mode.closing = True
+        try:
+            closes.close()
+        finally:
+            mode.closing = False
         mode.closes = None
     if mode.counted:  # assignments alone: see Note [Interrupts]
         mode.counted = False
@@ -297,15 +305,15 @@ class ModeBlock:
         mode = within(grad, inference)
         if not COMPILED:
             mode.token = _token_of(self)
+        if self._entered is None:
+            self._entered = []
         try:
             gives = self.fill(mode)
+            self._entered.append(mode)
+            mode.__enter__()
         except BaseException:
             _end(mode)
             raise
-        if self._entered is None:
-            self._entered = []
-        self._entered.append(mode)
-        mode.__enter__()
         return gives
 
     def hold(self, token: Any) -> None:
@@ -375,6 +383,17 @@ def switch(grad: bool) -> Mode | None:
         else:
             _end(before)
     return mode
+
+
+class Undo:
+    """What a mode may close: a call that puts something back as it was."""
+
+    def __init__(self, function: Callable[..., Any], *args: Any) -> None:
+        self.function = function
+        self.args = args
+
+    def close(self) -> None:
+        self.function(*self.args)
 
 
 def _token_of(block: ModeBlock) -> Any:
