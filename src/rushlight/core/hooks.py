@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from threading import RLock
 from typing import Any, Final
 
-from rushlight.core.modes import renewed_in_children
+from rushlight.locks import lock
 from rushlight.native import i64, mypyc_attr
 
 __all__ = ["LeafTable", "RemovableHandle", "leaf_hooks", "register"]
 
 _ids: Final = count()
-_lock: Final = RLock()  # a table may go, and be counted, while its thread is counting
-renewed_in_children(_lock)
+_lock: Final = lock()  # a table may go, and be counted, while its thread is counting
 
 
 class LeafHooks:

@@ -20,17 +20,18 @@ from __future__ import annotations
 import _thread
 from functools import partial
 from operator import call, iadd
-from threading import RLock, local
+from threading import local
 from typing import Any, Final
 
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import TensorBase, asks, wrap
-from rushlight.core.modes import COMPILED, renewed_in_children, state, within
+from rushlight.core.modes import COMPILED, state, within
 from rushlight.core.record import normal
 from rushlight.core.running import Pass
 from rushlight.dtypes import contiguous_format
+from rushlight.locks import lock
 
 __all__ = [
     "Deposit",
@@ -44,8 +45,7 @@ __all__ = [
 ]
 
 layout: Final[Any] = local()  # `relaxed` is set by `autograd.enforce_grad_layout_policy`
-_lock: Final = RLock()
-renewed_in_children(_lock)
+_lock: Final = lock()
 _threads: Final = _thread._count
 _ndarray: Final = np.ndarray
 

@@ -33,16 +33,16 @@ Note [Whose op computes]
 
 from __future__ import annotations
 
-import os
 from _thread import _count as _other_threads
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
-from threading import RLock, get_ident
+from threading import get_ident
 from typing import Any, Final
 from weakref import ref
 
+from rushlight.locks import lock
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
@@ -56,7 +56,6 @@ __all__ = [
     "grad_enabled",
     "inference_enabled",
     "leave",
-    "renewed_in_children",
     "state",
     "within",
 ]
@@ -159,18 +158,8 @@ class State:
 
 
 state: Final = State()
-_lock: Final = RLock()  # what is collected or interrupts while it is held may take it too
+_lock: Final = lock()  # what is collected or interrupts while it is held may take it too
 _numbers: Final = count(1)
-
-
-def renewed_in_children(lock: Any) -> Any:
-    """A lock that nobody holds after a fork in the child, where the threads that did are gone."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lock._at_fork_reinit)
-    return lock
-
-
-renewed_in_children(_lock)
 _mode: Final[ContextVar[Mode | None]] = ContextVar("rushlight_mode", default=None)
 
 
