@@ -1,13 +1,13 @@
 """Programs that are interrupted, and what must be true afterwards. Run as a child process:
 
-    python -m attack._interrupted SEED PROGRAM FIRST COUNT MODE
+    python -m attack._interrupted SEED MODE PROGRAM:FIRST:COUNT ...
 
-makes COUNT attempts on one program, from the FIRST on, and prints a line for each: `ok`, or what
-broke. It ends at the first that broke: what was left behind would spoil the next.
+makes COUNT attempts on each program, from the FIRST on, and prints a line for each: its name, and
+`ok` or what broke. It ends at the first that broke: what was left behind would spoil the next.
 
 MODE `calls` raises KeyboardInterrupt deterministically, at the n-th place where the interpreter
-could: where a function begins, or behind a call of compiled code. MODE `timer` lets a timer's signal
-do it, at moments that nobody chose.
+could: where a function begins, or behind a call of compiled code. MODE `timer` lets a timer's
+signal do it, at moments that nobody chose.
 """
 
 from __future__ import annotations
@@ -70,6 +70,12 @@ class Twice(torch.autograd.Function):
         return t * 2
 
 
+@torch.library.custom_op("attack::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+twice.register_autograd(lambda ctx, g: g * 2)
 X = torch.arange(6.0).reshape(2, 3)
 
 
@@ -201,6 +207,17 @@ def anomalies() -> None:
         (a * 2).sum().backward()
 
 
+def profiles() -> None:
+    a = leaves(1)[0]
+    with torch.autograd.profiler.profile():
+        (a * 2).sum().backward()
+
+
+def operators() -> None:
+    a = leaves(1)[0]
+    twice(a).sum().backward()
+
+
 def hooks() -> None:
     a = leaves(1)[0]
     b = a * 2
@@ -212,7 +229,7 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     f.__name__: f
     for f in (
         training, again, graphs, functions, modes, many_modes, batches, derivatives, forward,
-        hessians, jacobians, checkpoints, saved, anomalies, hooks,
+        hessians, jacobians, checkpoints, saved, anomalies, hooks, profiles, operators,
     )
 }  # fmt: skip
 
@@ -309,27 +326,37 @@ def by_timer(program: Callable[[], None], rng: random.Random, longest: float) ->
     return judged(run)
 
 
-def main(seed: int, name: str, first: int, count: int, mode: str) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """What Python's own handler of SIGINT does."""
+    raise KeyboardInterrupt
+
+
+def main(seed: int, mode: str, *wanted: str) -> None:
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, interrupt)
     sys.unraisablehook = lambda _: None  # an interrupt inside a destructor is told to nobody
-    program = PROGRAMS[name]
-    for _ in range(3):
-        program()
-    total = places(program)
-    rng = random.Random(f"{seed} {name} {first}")
-    order = list(range(1, total + 1))
-    random.Random(seed).shuffle(order)
     gc.disable()
-    for k in range(first, first + count):
-        if mode == "calls":
-            n = order[k % total]
-            said, where = at_place(program, n), f"at place {n} of {total}"
-        else:
-            said, where = by_timer(program, rng, 2e-6 * total), "by a timer"
-        print("ok" if said == "ok" else f"{name} interrupted {where}: {said}", flush=True)
-        if said != "ok":
-            return
+    for text in wanted:
+        name, first, count = text.split(":")
+        program = PROGRAMS[name]
+        for _ in range(3):
+            program()
+        total = places(program)
+        rng = random.Random(f"{seed} {text}")
+        order = list(range(1, total + 1))
+        random.Random(f"{seed} {name}").shuffle(order)
+        for k in range(int(first), int(first) + int(count)):
+            if mode == "calls":
+                n = order[k % total]
+                said, where = at_place(program, n), f"at place {n} of {total}"
+            else:
+                said, where = by_timer(program, rng, 2e-6 * total), "by a timer"
+            broke = "ok" if said == "ok" else f"interrupted {where}: {said}"
+            print(f"{name} {broke}", flush=True)
+            if said != "ok":
+                return
+        gc.collect()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+    main(int(sys.argv[1]), *sys.argv[2:])

@@ -130,6 +130,7 @@ class Transform(ModeBlock):
         mode.inference = self.kind == "vmap" and inference_enabled()
         mode.asked = True if self.kind == "grad" else grad
         mode.grad = mode.asked and not mode.inference
+        mode.follows = False
         mode.level = level
         mode.closes = level
         level.mode = mode

@@ -82,6 +82,7 @@ class Mode:
         self.token: Any = None  # of the `with` that entered it; see Note [Interrupts]
         self.closes: Any = None  # `close()` of it is called when the mode ends
         self.closing: bool = False
+        self.follows: bool = False  # says what the mode outside it says; see `leave`
         self.at_once: bool = False  # set by a plain call, with no end in sight
         self.threads: Any = None  # what `is_multithreading_enabled` says, in `inference_mode`
         self.saving: Any = None if outer is None else outer.saving
@@ -241,8 +242,26 @@ def leave(mode: Mode) -> None:
             inner = inner.outer
         _end(mode)
         _mode.set(mode.outer)
-    else:
+    else:  # not in the order in which they were entered
         _end(mode)
+        follow(_mode.get(), mode)
+
+
+def follow(inner: Mode | None, gone: Mode) -> None:
+    """Let the modes inside one that is over, which only say what it said, say what is outside."""
+    chain: list[Mode] = []
+    while inner is not None and inner is not gone:
+        chain.append(inner)
+        inner = inner.outer
+    if inner is None:
+        return
+    chain.reverse()
+    for mode in chain:
+        if mode.follows and mode.outer is not None:
+            outer = settled(mode.outer, mode.thread)
+            mode.asked = outer is None or outer.asked
+            mode.inference = outer is not None and outer.inference
+            mode.grad = mode.asked and not mode.inference
 
 
 def _end(mode: Mode) -> None:
@@ -292,6 +311,7 @@ class ModeBlock:
         grad: bool = grad_asked() if self._grad is None else self._grad
         inference: bool = inference_enabled() if self._inference is None else self._inference
         mode = within(grad, inference)
+        mode.follows = self._grad is None and self._inference is None
         if not COMPILED:
             mode.token = _token_of(self)
         if self._entered is None:

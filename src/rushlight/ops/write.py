@@ -13,7 +13,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.graph import Node, Op, Plan, TensorBase, plan_for, wrap
-from rushlight.core.inplace import beside, check_partial_overlap, check_writable, settle
+from rushlight.core.inplace import beside, check_partial_overlap, check_writable, settle, turn
 from rushlight.core.levels import outside_all
 from rushlight.core.modes import grad_enabled, state
 from rushlight.core.record import apply, node_for, remember_all, slots
@@ -77,6 +77,16 @@ def write_directly(
     check_writable(target, overlap, others)
     if overlap:
         check_partial_overlap(target, others)
+    mine = turn(target)
+    if mine is not None:
+        with mine:
+            return _write_directly(op, target, others, action)
+    return _write_directly(op, target, others, action)
+
+
+def _write_directly(
+    op: Any, target: TensorBase, others: tuple[Any, ...], action: Callable[..., None]
+) -> Any:
     xs = (target, *others)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     node = node_for(op, xs, raws)
