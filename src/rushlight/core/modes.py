@@ -229,13 +229,20 @@ def within(grad: bool, inference: bool) -> Mode:
 
 
 def leave(mode: Mode) -> None:
-    """End a mode, and what plain calls set inside it. Its number is given back once, however
-    often this is called."""
+    """End a mode, and what plain calls set inside it, unless it had no settings of its own. Its
+    number is given back once, however often this is called."""
     mode.alive = False
     inner = _mode.get()
     while inner is not None and inner is not mode and (inner.at_once or not inner.alive):
         inner = inner.outer
-    if inner is mode:
+    if inner is mode and mode.follows and _mode.get() is not mode:
+        inner = _mode.get()
+        while inner is not None and inner.outer is not mode:
+            inner = inner.outer
+        if inner is not None:
+            inner.outer = mode.outer
+        _end(mode)
+    elif inner is mode:
         inner = _mode.get()
         while inner is not None and inner is not mode:
             _end(inner)
