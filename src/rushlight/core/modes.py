@@ -71,6 +71,10 @@ class Mode:
     a mode inside inherits them.
     """
 
+    # stated here because `__del__` reads them, even if `__init__` was interrupted
+    counted: bool = False  # in `state.active`
+    closes: Any = None  # `close()` of it is called when the mode ends
+
     def __init__(self, grad: bool, inference: bool, outer: Mode | None) -> None:
         self.asked = grad  # what `is_grad_enabled` says
         self.grad = grad and not inference
@@ -78,9 +82,7 @@ class Mode:
         self.outer = outer
         self.thread: int = get_ident()
         self.alive: bool = False  # in force, from entering to leaving
-        self.counted: bool = False  # in `state.active`
         self.token: Any = None  # of the `with` that entered it; see Note [Interrupts]
-        self.closes: Any = None  # `close()` of it is called when the mode ends
         self.closing: bool = False
         self.follows: bool = False  # says what the mode outside it says; see `leave`
         self.at_once: bool = False  # set by a plain call, with no end in sight
