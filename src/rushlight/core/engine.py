@@ -142,7 +142,11 @@ def on_a_new_thread(run: Run) -> None:
     outcome: list[BaseException] = []
     thread = Thread(target=copy_context().run, args=(_caught, run, outcome))
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:  # an interrupt: the pass must not go on behind the caller's back
+        thread.join()
+        raise
     if outcome:
         raise outcome.pop()  # a list that held it would close a cycle through its traceback
 

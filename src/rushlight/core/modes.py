@@ -33,6 +33,7 @@ Note [Whose op computes]
 
 from __future__ import annotations
 
+import os
 from _thread import _count as _other_threads
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -159,10 +160,17 @@ class State:
             self.computing = get_ident() in self.where
             self.where.clear()
 
+    def forget(self) -> None:
+        """After a fork, in the child: the threads whose ops computed are gone."""
+        self.computing = False
+        self.where.clear()
+
 
 state: Final = State()
 _lock: Final = lock()  # what is collected or interrupts while it is held may take it too
 _numbers: Final = count(1)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=state.forget)
 _mode: Final[ContextVar[Mode | None]] = ContextVar("rushlight_mode", default=None)
 
 
