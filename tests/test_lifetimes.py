@@ -149,6 +149,10 @@ def test_a_mode_that_was_left_out_of_order() -> None:
         inner.__enter__()
     assert (x * 2).requires_grad
     inner.__exit__(None, None, None)
+    inner.__enter__()
+    with torch.no_grad():
+        inner.__exit__(None, None, None)
+        assert not (x * 2).requires_grad
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         assert not (x * 2).requires_grad

@@ -199,14 +199,19 @@ def settled(mode: Mode, me: int) -> Mode | None:
     """The innermost mode in force from `mode` outward. Those that are over are ended, if that was
     interrupted, and this context forgets them."""
     forget = mode.thread == me and mode.counted
-    found: Mode | None = mode
-    while found is not None and not in_force(found, me):
-        if found.thread == me and found.counted:
-            _end(found)
-        found = found.outer
+    found = from_here(mode, me)
     if forget:
         _mode.set(found)
     return found
+
+
+def from_here(mode: Mode | None, me: int) -> Mode | None:
+    """`settled`, for a mode inside which this context may have others."""
+    while mode is not None and not in_force(mode, me):
+        if mode.thread == me and mode.counted:
+            _end(mode)
+        mode = mode.outer
+    return mode
 
 
 def grad_enabled() -> bool:
@@ -275,7 +280,7 @@ def follow(inner: Mode | None, gone: Mode) -> None:
     chain.reverse()
     for mode in chain:
         if mode.follows and mode.outer is not None:
-            outer = settled(mode.outer, mode.thread)
+            outer = from_here(mode.outer, mode.thread)
             mode.asked = outer is None or outer.asked
             mode.inference = outer is not None and outer.inference
             mode.grad = mode.asked and not mode.inference
@@ -397,7 +402,7 @@ def switch(grad: bool) -> Mode | None:
     before = now if now is not None and now.at_once else None
     outer = now
     if before is not None:
-        outer = None if before.outer is None else settled(before.outer, before.thread)
+        outer = from_here(before.outer, before.thread)
     mode: Mode | None = None
     if (outer is None or outer.asked) != grad:
         mode = Mode(grad, inference_enabled(), outer)
