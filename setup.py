@@ -76,9 +76,47 @@ def compiler_trouble() -> str:
     return ""
 
 
+# An instance of a class holds a reference to the class. The code that mypyc 2.4 writes to free an
+# instance forgets to give it back, and so does the code that shows it to the garbage collector:
+# each tensor of a class made at run time would keep that class alive for ever.
+FREED = "    Py_TYPE(self)->tp_free((PyObject *)self);\n"
+FREED_WITH_TYPE = """    {
+        PyTypeObject *its_type = Py_TYPE(self);
+        its_type->tp_free((PyObject *)self);
+        Py_DECREF(its_type);
+    }
+"""
+SHOWN = " *self, visitproc visit, void *arg)\n{\n"
+SHOWN_WITH_TYPE = SHOWN + "    Py_VISIT(Py_TYPE(self));\n"
+
+
+class Generated:
+    """The C files of mypyc's, with the references to types counted."""
+
+    def __init__(self) -> None:
+        self.before: dict[str, tuple[str, float]] = {}
+        for path in glob("build/**/__native*.c", recursive=True):
+            with open(path, encoding="utf-8") as file:
+                self.before[os.path.abspath(path)] = file.read(), os.path.getmtime(path)
+
+    def mend(self, path: str) -> int:
+        """Write the missing lines into one file; how many classes it has."""
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        classes = text.count(FREED)
+        text = text.replace(FREED, FREED_WITH_TYPE).replace(SHOWN, SHOWN_WITH_TYPE)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        old, when = self.before.get(os.path.abspath(path), ("", 0.0))
+        if old == text:  # nothing to compile again
+            os.utime(path, (when, when))
+        return classes
+
+
 def extensions() -> list[Extension]:
     from mypyc.build import mypycify
 
+    generated = Generated()
     made = mypycify(
         [*MYPY, *sources()],
         opt_level="3",
@@ -86,6 +124,9 @@ def extensions() -> list[Extension]:
         group_name="rushlight",
         strip_asserts=False,
     )
+    native = {path for extension in made for path in extension.sources if "__native" in path}
+    if not sum(generated.mend(path) for path in sorted(native)):
+        raise SystemExit("rushlight: this version of mypyc writes C that setup.py does not know")
     if sys.platform.startswith("linux"):
         for extension in made:
             extension.extra_link_args.append("-Wl,-s")  # no symbol table: a third of the size

@@ -15,7 +15,8 @@ SOURCES = Path(__file__).resolve().parents[1] / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version __config__ missing missing_names native dtypes errors return_types size trees random",
+    "_version __config__ missing missing_names native locks dtypes errors return_types size trees "
+    "random",
     "arrays",
     "core",
     "ops",

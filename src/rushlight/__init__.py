@@ -16,6 +16,7 @@ import typing as _typing
 
 from rushlight import __config__ as __config__
 from rushlight import dtypes as _dtypes
+from rushlight import native as _native
 from rushlight import ops as ops
 from rushlight import random as random
 from rushlight._version import __version__ as __version__
@@ -55,6 +56,7 @@ from rushlight.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from rushlight.autograd.methods import is_inference as is_inference
 
 __config__.check_fresh()
+_native.hide_internals()
 
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 

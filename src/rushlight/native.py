@@ -8,7 +8,7 @@ of `core` import it; it imports nothing of rushlight.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mypy_extensions import i64 as i64
@@ -18,3 +18,18 @@ else:
 
     def mypyc_attr(*names, **values):
         return lambda cls: cls
+
+
+def hide_internals() -> None:
+    """Take from compiled classes the methods by which mypyc makes their instances: called from
+    Python they would crash it. mypyc itself does not look for them by name."""
+    found: list[Any] = [c for c in object.__subclasses__() if _is_core(c)]
+    for cls in found:
+        for name in ("__internal_mypyc_setup", "__mypyc_defaults_setup"):
+            if name in vars(cls):
+                delattr(cls, name)
+        found.extend(c for c in type.__subclasses__(cls) if _is_core(c))
+
+
+def _is_core(cls: type[Any]) -> bool:
+    return str(cls.__module__).startswith("rushlight.core.")

@@ -31,7 +31,7 @@ from rushlight.autograd.forward_ad import (
 from rushlight.core.graph import wrap
 from rushlight.core.modes import grad_enabled
 from rushlight.core.record import apply
-from rushlight.core.tangents import beneath, levels_of, limit, mute, muted
+from rushlight.core.tangents import levels_of, limit, muted, muting, seeing_beneath
 
 __all__ = ["nothing_left"]  # a fixture: a test leaves no level open
 
@@ -338,29 +338,17 @@ def test_a_limit_hides_the_deeper_levels() -> None:
     outer = enter_jvp_level()
     inner = enter_jvp_level()
     x = dual_at(dual_at(number(2.0), outer, number(1.0)), inner, number(1.0))
-    mode = beneath(grad_enabled(), inner.depth)
-    try:
+    with seeing_beneath(grad_enabled(), inner.depth):
         y = x * x
         part = x.view(1)
         assert tangent_at(y, inner) is None and of(tangent_at(y, outer)) == 4.0
         assert not muted() and not fwAD._is_fwd_grad_enabled()
-    finally:
-        torch_leave(mode)
     assert of(tangent_at(part, inner)) == 1.0  # a view is a view, wherever it was made
-    mode = mute(grad_enabled())
-    try:
+    with muting(grad_enabled()):
         assert levels_of((x,), limit()) == [] and muted()
         assert tangent_at(x * x, outer) is None
-    finally:
-        torch_leave(mode)
     inner.close()
     outer.close()
-
-
-def torch_leave(mode: Any) -> None:
-    from rushlight.core.modes import leave
-
-    leave(mode)
 
 
 @pytest.mark.parametrize("how", ["off", "muted", "inference"])
@@ -374,11 +362,8 @@ def test_a_level_can_be_seen_where_it_was_opened(how: str) -> None:
         if how == "off":
             with fwAD._set_fwd_grad_enabled(False):
                 return d(d(lambda y: d(lambda z: x * y * y * z)(y)))(x)
-        mode = mute(True)
-        try:
+        with muting(True):
             return d(d(lambda y: d(lambda z: x * y * y * z)(y)))(x)
-        finally:
-            torch_leave(mode)
 
     assert of(hidden(number(3.0))) == 6.0  # d2/dy2 of x y^2, at x = 3
     value, slope = derivative_along(hidden, (number(3.0),), (number(1.0),))
@@ -390,11 +375,8 @@ def test_deep_where_others_are_hidden() -> None:
         return (lambda x: x.exp()) if k == 0 else d(chain(k - 1))
 
     def f(x: Any) -> Any:
-        mode = mute(True)
-        try:
+        with muting(True):
             return chain(6)(number(0.0)) * x
-        finally:
-            torch_leave(mode)
 
     assert [of(t) for t in derivative_along(f, (number(2.0),), (number(1.0),))] == [2.0, 0.0]
 

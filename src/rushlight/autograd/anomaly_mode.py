@@ -9,9 +9,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from rushlight.arrays.batched import bottom
 from rushlight.core.engine import watch
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.modes import next_number
+from rushlight.core.modes import Mode, ModeBlock, Undo, next_number
 from rushlight.core.node import hooks_of
 from rushlight.core.where import Where, caller
 from rushlight.errors import sentence
@@ -39,7 +40,7 @@ class Check:
             if recorded and out.node is not None:
                 adopt(out.node, node, mark)
             x = out.array if recorded else out
-            if self.check_nan and bool((x != x).any()):
+            if self.check_nan and has_nan(x):
                 self.failed(node)
                 raise RuntimeError(
                     sentence(
@@ -69,6 +70,12 @@ class Check:
                 f"call that induced the previous calculation:\n{as_traceback(parent)}"
             )
             parent = parent_of(parent)
+
+
+def has_nan(x: Any) -> bool:
+    """Whether a raw gradient has a NaN, in any member if it is a batch."""
+    x = bottom(x)
+    return bool((x != x).any())
 
 
 def adopt(node: Node, parent: Any, mark: int) -> None:
@@ -101,6 +108,7 @@ def as_traceback(node: Any) -> str:
 
 def first_nan(x: Any) -> str:
     """Where the first NaN of an array stands, for the error's text."""
+    x = bottom(x)
     place = [int(i[0]) for i in (x != x).nonzero()] if x.ndim else []
     return f"; the first nan stands at {place}" if place else ""
 
@@ -142,7 +150,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return Setting.check_nan
 
 
-class detect_anomaly:
+class detect_anomaly(ModeBlock):
     """Context manager: an error in backward warns with the forward line that it belongs to, and,
     with `check_nan`, a NaN in any gradient is an error.
 
@@ -159,6 +167,7 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(None, None)
         self.prev = is_anomaly_enabled()
         self.check_nan = check_nan
         self.prev_check_nan = is_anomaly_check_nan_enabled()
@@ -168,14 +177,12 @@ class detect_anomaly:
             stacklevel=2,
         )
 
-    def __enter__(self) -> None:
+    def fill(self, mode: Mode) -> Any:
+        mode.closes = Undo(set_anomaly_enabled, self.prev, self.prev_check_nan)
         set_anomaly_enabled(True, self.check_nan)
 
-    def __exit__(self, *args: object) -> None:
-        set_anomaly_enabled(self.prev, self.prev_check_nan)
 
-
-class set_detect_anomaly:
+class set_detect_anomaly(ModeBlock):
     """Set anomaly mode on or off: at once as a function, for a block as a context manager.
 
     >>> import rushlight as torch
@@ -187,12 +194,10 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(None, None)
         self.prev = is_anomaly_enabled()
         self.prev_check_nan = is_anomaly_check_nan_enabled()
         set_anomaly_enabled(mode, check_nan)
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *args: object) -> None:
-        set_anomaly_enabled(self.prev, self.prev_check_nan)
+    def fill(self, mode: Mode) -> Any:
+        mode.closes = Undo(set_anomaly_enabled, self.prev, self.prev_check_nan)

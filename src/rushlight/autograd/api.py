@@ -317,7 +317,7 @@ def batched(
     """One backward pass for a batch of gradients: what travels back hides the batch."""
     from rushlight.arrays.batched import Batched
     from rushlight.core.batches import BatchLevel, unbatched
-    from rushlight.core.levels import close_level, open_level
+    from rushlight.core.levels import Transform
 
     if all(g is None or not g.shape for g in start):
         raise ValueError("is_grads_batched=True wants grad_outputs with a batch dimension in front")
@@ -326,12 +326,9 @@ def batched(
             raise ValueError("is_grads_batched=True wants a batch dimension in every grad_output")
     size = next(g.shape[0] for g in start if g is not None)
     batch = BatchLevel(size, "error", create)
-    level = open_level("vmap", batch)
-    try:
+    with Transform("vmap", batch):
         rows = [g if g is None else wrap(Batched(g if create else g.array, batch)) for g in start]
         found = once(outs, ins, rows, keep, create, allow_unused, materialize)
-    finally:
-        close_level(level)
     seen = {id(row): g for row, g in zip(rows, start, strict=True)}
     return tuple(None if g is None else seen.setdefault(id(g), unbatched(g, batch)) for g in found)
 

@@ -17,9 +17,9 @@ from rushlight.autograd.context import Rules, Saved
 from rushlight.core.graph import TensorBase, View, asks, wrap_as
 from rushlight.core.inplace import check_writable, rebase, set_history
 from rushlight.core.levels import innermost
-from rushlight.core.modes import grad_enabled, leave, next_number, state
+from rushlight.core.modes import grad_enabled, next_number, state
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.tangents import mute
+from rushlight.core.tangents import muting
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import caller
 from rushlight.dtypes import type_name
@@ -65,11 +65,8 @@ def call_batched(cls: Any, args: tuple[Any, ...]) -> Any:
     ctx = begin(cls, args)
     output = call_members(cls, args, batch)
     if recorded(ctx) or slots.levels != 0:
-        mode = mute(False)
-        try:
+        with muting(False):
             cls.setup_context(ctx, args, output)
-        finally:
-            leave(mode)
     return conclude(cls, ctx, args, output)
 
 
@@ -191,15 +188,12 @@ def recorded(ctx: Any) -> bool:
 
 def compute(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
     """Run `forward` (and `setup_context`), unrecorded and without tangents."""
-    mode = mute(False)
-    try:
+    with muting(False):
         if cls.setup_context is Rules.setup_context:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
         return output
-    finally:
-        leave(mode)
 
 
 NOBODY: frozenset[int] = frozenset()

@@ -19,7 +19,7 @@ from rushlight.arrays.batched import Batched
 from rushlight.autograd.context import FunctionCtx, Rules
 from rushlight.core.batches import BatchLevel, plain_inside, unbatched
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.levels import Level, close_level, innermost, open_level
+from rushlight.core.levels import Transform, innermost
 from rushlight.core.node import fit
 from rushlight.ops.table import functions
 from rushlight.trees import broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
@@ -146,12 +146,12 @@ class Members:
         return members_function(self.cls).apply(self, *args)
 
     # --- wrapping -----------------------------------------------------------------------------
-    def enter(self) -> Level:
+    def block(self) -> Transform:
         self.batch.alive = True
         around = innermost()
         if around is not None and around.batch is not None:
             self.batch.randomness = around.batch.randomness
-        return open_level("vmap", self.batch)
+        return Transform("vmap", self.batch)
 
     def inside(self, x: Any, flag: bool) -> Any:
         return wrap(Batched(x, self.batch, flag)) if isinstance(x, TensorBase) else x
@@ -171,8 +171,7 @@ class Members:
 
     # --- the rules ----------------------------------------------------------------------------
     def forward(self, args: tuple[Any, ...]) -> Any:
-        level = self.enter()
-        try:
+        with self.block():
             inside = [self.inside(x, f) for x, f in zip(args, self.flags, strict=True)]
             found = self.cls.forward(*inside)
             self.context.needs_input_grad = (True,) * len(args)
@@ -180,24 +179,19 @@ class Members:
             if isinstance(found, tuple):
                 return tuple([self.outside(y) for y in found])
             return self.outside(found)
-        finally:
-            close_level(level)
 
     def again(self, args: tuple[Any, ...], output: Any) -> Members:
         """The same for a context of another level, in a batch around: the user's context is set up
         anew, with the arguments and the output as that level sees them."""
         other = Members(self.cls, self.batch.size, self.flags)
         other.batch.recording = self.batch.recording  # nothing is while contexts are set up
-        level = other.enter()
-        try:
+        with other.block():
             inside = [other.inside(x, f) for x, f in zip(args, self.flags, strict=True)]
             found: Any = other.inside(output, True)
             if isinstance(output, tuple):
                 found = tuple([other.inside(y, True) for y in output])
             other.context.needs_input_grad = (True,) * len(args)
             self.cls.setup_context(other.context, tuple(inside), found)
-        finally:
-            close_level(level)
         return other
 
     def keep(self, ctx: Any) -> None:
@@ -219,16 +213,15 @@ class Members:
         )
 
     def backward(self, ctx: Any, gs: tuple[Any, ...]) -> Any:
-        level = self.enter()
         try:
-            self.restore(ctx.saved_tensors)
-            self.context.needs_input_grad = ctx.needs_input_grad[1:]
-            found = self.cls.backward(self.context, *[self.inside(g, True) for g in gs])
-            if not isinstance(found, tuple):
-                found = (found,)
-            return (None, *[self.summed(ctx, i, g) for i, g in enumerate(found)])
+            with self.block():
+                self.restore(ctx.saved_tensors)
+                self.context.needs_input_grad = ctx.needs_input_grad[1:]
+                found = self.cls.backward(self.context, *[self.inside(g, True) for g in gs])
+                if not isinstance(found, tuple):
+                    found = (found,)
+                return (None, *[self.summed(ctx, i, g) for i, g in enumerate(found)])
         finally:
-            close_level(level)
             self.context.saved_tensors = ()
 
     def summed(self, ctx: Any, i: int, g: Any) -> Any:
@@ -244,18 +237,18 @@ class Members:
         return self.beneath(g) * self.batch.size
 
     def jvp(self, ctx: Any, ts: tuple[Any, ...]) -> Any:
-        level = self.enter()
         try:
-            self.restore(ctx.saved_tensors)
-            inside = [
-                t if t is None else self.inside(t, f) for t, f in zip(ts, self.flags, strict=True)
-            ]
-            found = self.cls.jvp(self.context, *inside)
-            if isinstance(found, tuple):
-                return tuple([self.outside(t) for t in found])
-            return self.outside(found)
+            with self.block():
+                self.restore(ctx.saved_tensors)
+                inside = [
+                    t if t is None else self.inside(t, f)
+                    for t, f in zip(ts, self.flags, strict=True)
+                ]
+                found = self.cls.jvp(self.context, *inside)
+                if isinstance(found, tuple):
+                    return tuple([self.outside(t) for t in found])
+                return self.outside(found)
         finally:
-            close_level(level)
             self.context.saved_tensors = ()
 
 

@@ -21,11 +21,11 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_alias, wrap_as
-from rushlight.core.modes import enter, grad_enabled, leave
+from rushlight.core.modes import grad_enabled, within
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
 from rushlight.core.packed import Packed, open_packed, pack, refuse_inference, saving_now
 from rushlight.core.record import DIFFERENTIABLE, normal, slots
-from rushlight.core.running import now
+from rushlight.core.running import running
 from rushlight.core.tangents import shown
 from rushlight.core.views import edge_of_view
 from rushlight.core.where import Where, WhereMade
@@ -250,7 +250,7 @@ def records_beneath() -> bool:
     what it does itself (`engine.backward`)."""
     if slots.batches == 0:
         return False
-    current = now.get()
+    current = running()
     return current is not None and current.record and not current.tensors
 
 
@@ -401,11 +401,8 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         return self._forward_cls.jvp(self, *tangents)
 
     def _run(self, g: Any, tensors: bool) -> Any:
-        mode = enter((tensors or records_beneath()) and grad_enabled(), False)
-        try:
+        with within((tensors or records_beneath()) and grad_enabled(), False):
             outs = self.apply(*materialize_gradients(self, g))
-        finally:
-            leave(mode)
         return check_gradients(self, outs, tensors)
 
     def __getstate__(self) -> Any:

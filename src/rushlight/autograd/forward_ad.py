@@ -19,14 +19,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rushlight.arrays.host import ByteBounds
-from rushlight.autograd.grad_mode import ModeContext
+from rushlight.autograd.grad_mode import Decorator
 from rushlight.core.graph import TensorBase
-from rushlight.core.modes import Mode, current, enter, grad_enabled, inference_enabled, leave
+from rushlight.core.modes import Mode, current, grad_enabled, inference_enabled, leave, within
 from rushlight.core.record import DIFFERENTIABLE
 from rushlight.core.tangents import (
     Level,
+    LevelBlock,
     Pending,
-    beneath,
     ended,
     fulfil,
     gather,
@@ -35,9 +35,10 @@ from rushlight.core.tangents import (
     levels_of,
     limit,
     mine,
-    mute,
+    muting,
     now,
     open_level,
+    seeing_beneath,
     seen_in,
     shares,
     tangent_in,
@@ -86,10 +87,15 @@ def enter_dual_level() -> int:
     0
     >>> fwAD.exit_dual_level()
     """
-    if mine() is not None:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    check_no_level()
     open_level()
     return 0
+
+
+def check_no_level() -> None:
+    """Refuse a level of the user's inside another."""
+    if mine() is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -120,7 +126,7 @@ if not TYPE_CHECKING:
         raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")
 
 
-class dual_level(ModeContext):
+class dual_level(LevelBlock, Decorator):
     """A level for a block, or as a decorator for the calls of a function.
 
     >>> import rushlight as torch
@@ -134,11 +140,29 @@ class dual_level(ModeContext):
     tensor([2.])
     """
 
-    def __enter__(self) -> int:
-        return enter_dual_level()
+    def __init__(self) -> None:
+        super().__init__(False)
 
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        exit_dual_level()
+    def fill(self, mode: Mode) -> int:
+        check_no_level()
+        mode.closes = Newest(super().fill(mode))
+        return 0
+
+
+class Newest:
+    """What the end of a `dual_level` closes: its level, or one that was begun in its place."""
+
+    def __init__(self, level: Level) -> None:
+        self.level: Level | None = level
+        self.chosen = False
+
+    def close(self) -> None:
+        """Close it: called by its mode, and again if an interrupt came between."""
+        if not self.chosen and self.level is not None and not self.level.alive:
+            self.level = mine()
+        self.chosen = True
+        if self.level is not None:
+            self.level.close()
 
 
 # --- duals ----------------------------------------------------------------------------------------
@@ -190,14 +214,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 def with_tangent(tensor: Any, tangent: Any, level: Level, copied: bool) -> Any:
     """A view of `tensor` with a tangent in `level`, or with a copy of it."""
-    mode = beneath(grad_enabled(), level.depth)
-    try:
+    with seeing_beneath(grad_enabled(), level.depth):
         dual = look_at(MAKE_DUAL, tensor)
         if copied:
             tangent = tangent.clone()
         give(dual, level, laid_like(tangent, tensor.array))
-    finally:
-        leave(mode)
     return dual
 
 
@@ -280,11 +301,8 @@ def tangent_at(x: Any, level: Level) -> Any:
 
 def primal_at(x: Any, level: Level) -> Any:
     """A view of `x` without its tangent in a level, and with those in the levels beneath."""
-    mode = beneath(grad_enabled(), level.depth)
-    try:
+    with seeing_beneath(grad_enabled(), level.depth):
         primal = look_at(PRIMAL, x)
-    finally:
-        leave(mode)
     ended(primal, level)
     return primal
 
@@ -303,16 +321,13 @@ def derivative_along(
     >>> derivative_along(lambda a, b: a * b, torch.tensor([2., 3.]), torch.tensor([1., 0.]))
     (tensor(6.), tensor(3.))
     """
-    level = enter_jvp_level()
-    try:
+    with LevelBlock(True) as level:
         duals = [dual_at(x, level, t) for x, t in zip(primals, tangents, strict=True)]
         results = fn(*duals)
         several = isinstance(results, (tuple, list))
         ys = results if several else (results,)
         found = tuple([tangent_at(y, level) for y in ys])
         values = tuple([primal_at(y, level) for y in ys])
-    finally:
-        level.close()
     found = tuple([_zeros(y) if t is None else t for y, t in zip(values, found, strict=True)])
     return (values, found) if several else (values[0], found[0])
 
@@ -344,13 +359,10 @@ def push_custom(
         ts = gather(args, level)
         if ts is None:
             continue
-        mode = beneath(grad_enabled(), level.depth)
-        try:
+        with seeing_beneath(grad_enabled(), level.depth):
             if not lowest and (several is not None or len(outputs) > 1):
                 ctx = set_up_again(ctx, cls, args, made[0] if several is False else tuple(made))
             push_custom_in(level, ctx, cls, args, ts, outputs, made, dirty, fixed)
-        finally:
-            leave(mode)
         lowest = False
 
 
@@ -363,11 +375,8 @@ def set_up_again(ctx: Any, cls: Any, args: tuple[Any, ...], output: Any) -> Any:
         return ctx
     again = cls._backward_cls()
     again.needs_input_grad = ctx.needs_input_grad
-    mode = enter(False, inference_enabled())
-    try:
+    with within(False, inference_enabled()):
         cls.setup_context(again, args, output)
-    finally:
-        leave(mode)
     return again
 
 
@@ -462,11 +471,12 @@ class _set_fwd_grad_enabled:
     """Switch tangents on or off: at once, and until the end of the block if there is one."""
 
     def __init__(self, mode: bool) -> None:
-        now = enter(grad_enabled(), inference_enabled()) if mode else mute(grad_enabled())
+        now = within(grad_enabled(), inference_enabled()) if mode else muting(grad_enabled())
         if mode:
             now.dual = _EVERYTHING
         now.at_once = True
         self._mode: Mode = now
+        now.__enter__()
 
     def __enter__(self) -> None:
         self._mode.at_once = False

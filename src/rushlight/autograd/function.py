@@ -16,7 +16,7 @@ from rushlight.autograd.context import BackwardCFunction, FunctionCtx, Rules
 from rushlight.autograd.context import Saved as Saved
 from rushlight.core.graph import TensorBase, node_base
 from rushlight.core.inplace import set_history
-from rushlight.core.modes import enter, grad_enabled, leave, next_number
+from rushlight.core.modes import grad_enabled, next_number, within
 from rushlight.core.node import GraphNode
 
 __all__ = [
@@ -176,11 +176,8 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        mode = enter(False, False)
-        try:
+        with within(False, False):
             outputs = fn(ctx, *args, **kwargs)
-        finally:
-            leave(mode)
         if not grad_enabled():
             return outputs
         if not any(isinstance(x, TensorBase) and x.requires_grad for x in args):  # type: ignore[attr-defined]

@@ -434,24 +434,18 @@ def slopes_along(
     them."""
     from rushlight.arrays.batched import Batched
     from rushlight.core.batches import BatchLevel, unbatched
-    from rushlight.core.levels import close_level, open_level
+    from rushlight.core.levels import Transform
+    from rushlight.core.tangents import LevelBlock
 
     batch = BatchLevel(size, "error", True)
-    level = open_level("vmap", batch)
-    try:
-        inner = forward_ad.enter_jvp_level()
-        try:
-            duals = [
-                forward_ad.dual_at(x, inner, wrap(Batched(t, batch)))
-                for x, t in zip(xs, directions, strict=True)
-            ]
-            out = func(*duals)
-            ys = out if isinstance(out, tuple) else (out,)
-            slopes = [forward_ad.tangent_at(y, inner) for y in ys]
-        finally:
-            inner.close()
-    finally:
-        close_level(level)
+    with Transform("vmap", batch), LevelBlock(True) as inner:
+        duals = [
+            forward_ad.dual_at(x, inner, wrap(Batched(t, batch)))
+            for x, t in zip(xs, directions, strict=True)
+        ]
+        out = func(*duals)
+        ys = out if isinstance(out, tuple) else (out,)
+        slopes = [forward_ad.tangent_at(y, inner) for y in ys]
     zeros = functions["zeros_like"]
     return out, [
         unbatched(zeros(y.detach()) if t is None else t, batch)

@@ -15,7 +15,15 @@ from threading import get_ident
 from typing import Any, Final, Self, TypeVar, cast
 
 from rushlight.core.leaves import layout
-from rushlight.core.modes import Mode, current, enter, grad_asked, inference_enabled, leave
+from rushlight.core.modes import (
+    GradSwitch,
+    Mode,
+    ModeBlock,
+    Undo,
+    current,
+    grad_asked,
+    inference_enabled,
+)
 
 __all__ = [
     "enable_grad", "enforce_grad_layout_policy", "inference_mode", "is_grad_enabled",
@@ -26,33 +34,18 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class ModeContext:
-    """A mode as context manager and as decorator of functions, generators, coroutines, classes."""
-
-    def __init__(self) -> None:
-        self._entered: list[Mode] = []
-
-    def _settings(self) -> tuple[bool, bool]:
-        """(grad, inference) while this is in force."""
-        raise NotImplementedError
+class Decorator:
+    """A context manager as decorator of functions, generators, coroutines, classes."""
 
     def clone(self) -> Self:
         """A fresh one with the same settings: each decorated call enters its own."""
         return type(self)()
 
     def __enter__(self) -> Any:
-        grad, inference = self._settings()
-        self._entered.append(enter(grad, inference))
-        return None
+        raise NotImplementedError
 
     def __exit__(self, kind: object, value: object, trace: object) -> None:
-        # one object may be in use in several threads: leave the mode that this one entered
-        mine = current()
-        while mine is not None and mine not in self._entered:
-            mine = mine.outer
-        mode = self._entered[-1] if mine is None else mine
-        self._entered.remove(mode)
-        leave(mode)
+        raise NotImplementedError
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
@@ -141,7 +134,7 @@ class ModeContext:
         return call
 
 
-class no_grad(ModeContext):
+class no_grad(ModeBlock, Decorator):
     """Record nothing: results do not require grad, whatever their inputs do.
 
     >>> import rushlight as torch
@@ -156,13 +149,10 @@ class no_grad(ModeContext):
         return _plain_decorator(cls, orig_func)
 
     def __init__(self, orig_func: Any = None) -> None:
-        super().__init__()
-
-    def _settings(self) -> tuple[bool, bool]:
-        return False, inference_enabled()
+        super().__init__(False, None)
 
 
-class enable_grad(ModeContext):
+class enable_grad(ModeBlock, Decorator):
     """Record again, inside `no_grad`.
 
     >>> import rushlight as torch
@@ -178,16 +168,13 @@ class enable_grad(ModeContext):
         return _plain_decorator(cls, orig_func)
 
     def __init__(self, orig_func: Any = None) -> None:
-        super().__init__()
-
-    def _settings(self) -> tuple[bool, bool]:
-        return True, inference_enabled()
+        super().__init__(True, None)
 
 
 def _plain_decorator(cls: Any, fn: Any) -> Any:
     """`@no_grad` without parentheses decorates at once."""
     if fn is None:
-        return object.__new__(cls)
+        return ModeBlock.__new__(cls)
     return cls()(fn)
 
 
@@ -198,16 +185,7 @@ def _check_bool(name: str, value: object) -> None:
         )
 
 
-def _at_once(grad: bool) -> Mode | None:
-    """Switch recording with no end in sight; None if it was so already."""
-    if grad_asked() == grad:
-        return None
-    mode = enter(grad, inference_enabled())
-    mode.at_once = True
-    return mode
-
-
-class set_grad_enabled(ModeContext):
+class set_grad_enabled(GradSwitch, Decorator):
     """Set recording on or off: at once as a function, for a block as a context manager.
 
     >>> import rushlight as torch
@@ -219,39 +197,12 @@ class set_grad_enabled(ModeContext):
     """
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         _check_bool("set_grad_enabled", mode)
         self.mode = mode
-        self.prev = grad_asked()
-        # A call replaces what an earlier call set, so that calls do not pile up: after the setting
-        # is back at its default no mode is active, and ops are as quick as before.
-        self._replaced: bool | None = None
-        now = current()
-        if now is not None and now.at_once:
-            self._replaced = now.asked
-            leave(now)
-        self._made: Mode | None = _at_once(mode)
-        self._called = True
-
-    def _settings(self) -> tuple[bool, bool]:
-        return self.mode, inference_enabled()
-
-    def _take_back(self) -> None:
-        """Undo what the call itself did: it was meant for a block, or for a decorated function."""
-        if not self._called:
-            return
-        self._called = False
-        if self._made is not None:
-            leave(self._made)
-        if self._replaced is not None:
-            _at_once(self._replaced)
-
-    def __enter__(self) -> Any:
-        self._take_back()
-        return super().__enter__()
+        super().__init__(mode)
 
     def __call__(self, fn: F) -> F:
-        self._take_back()
+        self.take_back()
         return super().__call__(fn)
 
     def clone(self) -> Self:
@@ -263,7 +214,7 @@ class set_grad_enabled(ModeContext):
     __repr__ = __str__
 
 
-class inference_mode(ModeContext):
+class inference_mode(ModeBlock, Decorator):
     """Like `no_grad`, and further: results keep no record of views and versions at all.
 
     >>> import rushlight as torch
@@ -276,31 +227,22 @@ class inference_mode(ModeContext):
 
     def __new__(cls, mode: Any = True) -> Any:
         if isinstance(mode, bool):
-            return object.__new__(cls)
+            return super().__new__(cls)
         return cls(True)(mode)  # `@inference_mode` without parentheses
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__()
+        # `inference_mode(False)` records, whatever is outside
+        super().__init__(not mode, mode)
         self.mode = mode
-        self._threads: list[bool] = []
 
-    def _settings(self) -> tuple[bool, bool]:
-        return not self.mode, self.mode  # `inference_mode(False)` records, whatever is outside
-
-    def __enter__(self) -> Any:
-        self._threads.append(is_multithreading_enabled())
-        _set_multithreading(not self.mode)
-        return super().__enter__()
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        super().__exit__(kind, value, trace)
-        _set_multithreading(self._threads.pop())
+    def fill(self, mode: Mode) -> Any:
+        mode.threads = not self.mode
 
     def clone(self) -> Self:
         return type(self)(self.mode)
 
 
-class set_multithreading_enabled(ModeContext):
+class set_multithreading_enabled(ModeBlock, Decorator):
     """Whether backward passes may use several threads: at once, and until the block ends if it is
     used as a context manager.
 
@@ -317,23 +259,20 @@ class set_multithreading_enabled(ModeContext):
     """
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         _check_bool("set_multithreading_enabled", mode)
         self.prev = is_multithreading_enabled()
         self.mode = mode
+        super().__init__(None, None)
         _set_multithreading(mode)
 
-    def __enter__(self) -> Any:
-        return None
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        _set_multithreading(self.prev)
+    def fill(self, mode: Mode) -> Any:
+        mode.closes = Undo(_set_multithreading, self.prev)
 
     def clone(self) -> Self:
         return type(self)(self.mode)
 
 
-class enforce_grad_layout_policy(ModeContext):
+class enforce_grad_layout_policy(ModeBlock, Decorator):
     """Whether the first gradient of a leaf must have the leaf's strides: at once, and until the
     block ends if it is used as a context manager. Without it, a gradient that is nobody else's is
     kept as it came, and a copy is saved.
@@ -347,21 +286,18 @@ class enforce_grad_layout_policy(ModeContext):
     """
 
     def __init__(self, enable: bool = True) -> None:
-        super().__init__()
         _check_bool("enforce_grad_layout_policy", enable)
         self.prev = not getattr(layout, "relaxed", False)
         self.mode = enable
+        super().__init__(None, None)
         layout.relaxed = not enable
 
     def __call__(self, fn: F) -> F:
         layout.relaxed = not self.prev
         return super().__call__(fn)
 
-    def __enter__(self) -> Any:
-        return None
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        layout.relaxed = not self.prev
+    def fill(self, mode: Mode) -> Any:
+        mode.closes = Undo(setattr, layout, "relaxed", not self.prev)
 
     def clone(self) -> Self:
         return type(self)(self.mode)
@@ -371,12 +307,27 @@ class enforce_grad_layout_policy(ModeContext):
 _multithreading: Final[ContextVar[tuple[int, bool]]] = ContextVar("rushlight_multithreading")
 
 
+def _inferring() -> Mode | None:
+    """The innermost block of `inference_mode`, which has a setting of its own."""
+    mode = current()
+    while mode is not None and not (mode.alive and mode.threads is not None):
+        mode = mode.outer
+    return mode
+
+
 def _set_multithreading(enabled: bool) -> None:
-    _multithreading.set((get_ident(), enabled))
+    mode = _inferring()
+    if mode is not None:
+        mode.threads = enabled
+    else:
+        _multithreading.set((get_ident(), enabled))
 
 
 def is_multithreading_enabled() -> bool:
     """Whether backward passes may use several threads here; see `set_multithreading_enabled`."""
+    mode = _inferring()
+    if mode is not None:
+        return bool(mode.threads)
     thread, enabled = _multithreading.get((0, True))
     return enabled or thread != get_ident()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 from rushlight.autograd.saved import (
@@ -22,6 +21,7 @@ from rushlight.core.node import accumulate_of
 from rushlight.core.paths import end_of, will_execute
 from rushlight.core.running import running, task_number
 from rushlight.core.views import edge_of_view
+from rushlight.locks import lock
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
@@ -98,7 +98,7 @@ class _AllGrads:
     def __init__(self, ends: list[Any], fn: Callable[..., Any]) -> None:
         self.ends = ends
         self.fn = fn
-        self.lock = Lock()
+        self.lock = lock()
         self.expected: dict[int, int] = {}
         self.came: dict[int, list[Any]] = {}
 
@@ -148,12 +148,12 @@ def register_multi_grad_hook(
         return _MultiHandle(
             [t.register_hook(functools.partial(collect.receive, i)) for i, t in enumerate(tensors)]
         )
-    lock = Lock()
+    once = lock()
     done: set[int] = set()
 
     def first(grad: Any) -> None:
         task = _current_graph_task_id()
-        with lock:
+        with once:
             if task in done:
                 return
             done.add(task)

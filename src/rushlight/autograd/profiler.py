@@ -14,7 +14,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from enum import Enum
 from time import perf_counter
-from types import TracebackType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Final, Self, TypeVar
 
@@ -28,6 +27,7 @@ from rushlight.autograd.profiler_util import (
     FunctionEventAvg,
     frame_text,
 )
+from rushlight.core.modes import Mode, ModeBlock, Undo
 from rushlight.core.where import Where
 from rushlight.missing import answers as _answers
 
@@ -111,7 +111,7 @@ class record_function:
         return call  # type: ignore[return-value]  # it has the signature of what it wraps
 
 
-class profile:
+class profile(ModeBlock):
     """profile(enabled=True, *, use_device=None, record_shapes=False, with_flops=False,
     profile_memory=False, with_stack=False, ...)
 
@@ -150,6 +150,7 @@ class profile:
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
+        super().__init__(None, None)
         self.enabled = enabled
         if not enabled:
             return
@@ -187,11 +188,12 @@ class profile:
         self._events: EventList | None = None
 
     # --- on and off -----------------------------------------------------------------------------
-    def __enter__(self) -> Self | None:
+    def fill(self, mode: Mode) -> Self | None:
         if not self.enabled:
             return None
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
+        mode.closes = Undo(self._stop_trace)
         self._prepare_trace()
         self._start_trace()
         return self
@@ -207,22 +209,18 @@ class profile:
             self.record_shapes, self.profile_memory, self.with_flops, self.with_stack,
             self.use_device,
         )  # fmt: skip
-        recorder.begin()
         self._recorder = recorder
+        recorder.begin()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self.enabled:
+    def _stop_trace(self) -> None:
+        """What an interrupt leaves undone is done by another call."""
+        recorder = self._recorder
+        if recorder is None:
             return
-        recorder, self._recorder = self._recorder, None
-        if recorder is not None:
-            recorder.finish()
+        recorder.finish()
         if self.acc_events and self._finished is not None:
             self._kept = list(self.function_events)
+        self._recorder = None
         self._finished = recorder
         self._events = None
 

@@ -26,7 +26,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.engine import watch
 from rushlight.core.graph import Op
-from rushlight.core.modes import _lock, enter, leave, next_number
+from rushlight.core.modes import Mode, _lock, leave, next_number, within
 from rushlight.core.record import slots
 from rushlight.core.where import Where
 from rushlight.errors import sentence
@@ -133,6 +133,7 @@ class Recorder:
         self.stack = stack
         self.device = device
         self.on = False
+        self.mode: Mode | None = None
         self.paused = False
         self.thread = threading.get_native_id()
         self.entries: list[Entry] = []
@@ -155,10 +156,11 @@ class Recorder:
                     "A thread has one profiler at a time: let the other one end first.",
                 )
             )
+        self.on = True
         self.began, _ = place_now()
         self.context = copy_context()
-        self.mode = self.context.run(enter, True, False)
-        self.on = True
+        self.mode = self.context.run(within, True, False)
+        self.context.run(self.mode.__enter__)
         _thread.recorder = self
         with _lock:
             _live.append(self)
@@ -170,24 +172,27 @@ class Recorder:
         self.start = perf_counter_ns()
 
     def finish(self) -> None:
-        """Stop listening; called again it does nothing."""
+        """Stop listening; called again it does nothing, or what an interrupt left undone."""
         if not self.on:
             return
-        self.end = perf_counter_ns()
-        self.on = False
+        if not self.end:
+            self.end = perf_counter_ns()
         with _lock:
-            _live.remove(self)
+            if self in _live:
+                _live.remove(self)
             if not _live:
                 slots.timed = None
                 watch.profile = None
                 if slots.profile is around:
                     slots.profile = None
-        self.context.run(leave, self.mode)
+        if self.mode is not None:
+            self.context.run(leave, self.mode)
         if getattr(_thread, "recorder", None) is self:
             del _thread.recorder
         for entry in self.open:
             entry.end = self.end
         self.open.clear()
+        self.on = False
         self.read_clocks()
 
     # --- events -------------------------------------------------------------------------------

@@ -5,14 +5,15 @@ Users find these in `autograd.graph`; what a node does with hooks stands in `cor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from rushlight.arrays.host import address
 from rushlight.core.graph import Storage, TensorBase, wrap_as
-from rushlight.core.packed import Saving, enter_saving, leave_saving, saving_now
+from rushlight.core.modes import Mode, Undo
+from rushlight.core.packed import Saving, SavingBlock, saving_now
 from rushlight.core.where import Where
 from rushlight.errors import sentence
 from rushlight.ops.table import functions
@@ -23,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(SavingBlock):
     """Keep `pack_hook(t)` in place of each tensor `t` that is saved for backward in this block.
 
     When the value is needed, `unpack_hook` is called with what `pack_hook` returned and must give
@@ -43,11 +44,11 @@ class saved_tensors_hooks:
     """
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        super().__init__()
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-        self._entered: list[Saving] = []
 
-    def __enter__(self) -> None:
+    def hooks(self) -> Saving:
         pack_hook, unpack_hook = self.pack_hook, self.unpack_hook
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError(
@@ -56,19 +57,10 @@ class saved_tensors_hooks:
                 "arg1: collections.abc.Callable) -> None\n\nInvoked with: "
                 f"{pack_hook!r}, {unpack_hook!r}"
             )
-        self._push(Saving(pack_hook, unpack_hook, None, None))
-
-    def _push(self, saving: Saving) -> None:
         outer = saving_now()
         if outer is not None and outer.message is not None:
             raise RuntimeError(outer.message)
-        enter_saving(saving)
-        self._entered.append(saving)
-
-    def __exit__(self, *args: object) -> None:
-        if not self._entered:
-            raise RuntimeError("these saved tensor hooks were not entered, and cannot be left")
-        leave_saving(self._entered.pop())
+        return Saving(pack_hook, unpack_hook, None, None)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -96,8 +88,7 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack_to_cpu, unpack_from_cpu)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+class disable_saved_tensors_hooks(SavingBlock, ContextDecorator):
     """In this block, setting hooks on saved tensors raises a RuntimeError with this message.
 
     >>> import rushlight as torch
@@ -108,15 +99,16 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         ...
     RuntimeError: not here
     """
-    outer = saving_now()
-    if outer is not None and outer.message is None:
-        raise RuntimeError(error_message)
-    saving = Saving(None, None, error_message, None)
-    enter_saving(saving)
-    try:
-        yield
-    finally:
-        leave_saving(saving)
+
+    def __init__(self, error_message: str) -> None:
+        super().__init__()
+        self.error_message = error_message
+
+    def hooks(self) -> Saving:
+        outer = saving_now()
+        if outer is not None and outer.message is None:
+            raise RuntimeError(self.error_message)
+        return Saving(None, None, self.error_message, None)
 
 
 # --- writing to what was saved --------------------------------------------------------------------
@@ -194,8 +186,7 @@ class _Switch:
     on = False
 
 
-@contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[AllowMutationOnSavedContext]:
+class allow_mutation_on_saved_tensors(SavingBlock, ContextDecorator):
     """Tensors saved in this block may be written in place: they are copied just before.
 
     Forward and backward must both run inside the block.
@@ -210,18 +201,23 @@ def allow_mutation_on_saved_tensors() -> Iterator[AllowMutationOnSavedContext]:
     >>> x.grad
     tensor([4.])
     """
-    outer = saving_now()
-    if outer is not None and outer.message is not None:
-        raise RuntimeError(outer.message)
-    if _Switch.on:
-        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    ctx = AllowMutationOnSavedContext()
-    saving = Saving(ctx._pack, ctx._unpack, None, ctx._about_to_write)
-    _Switch.on = True
-    enter_saving(saving)
-    try:
-        yield ctx
-    finally:
-        leave_saving(saving)
-        ctx.clear()
-        _Switch.on = False
+
+    def fill(self, mode: Mode) -> AllowMutationOnSavedContext:
+        outer = saving_now()
+        if outer is not None and outer.message is not None:
+            raise RuntimeError(outer.message)
+        if _Switch.on:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        ctx = AllowMutationOnSavedContext()
+        saving = Saving(ctx._pack, ctx._unpack, None, ctx._about_to_write)
+        saving.outer = outer
+        mode.saving = saving
+        mode.closes = Undo(_end_mutation, saving, ctx)
+        _Switch.on = True
+        return ctx
+
+
+def _end_mutation(saving: Saving, ctx: AllowMutationOnSavedContext) -> None:
+    saving.close()
+    _Switch.on = False
+    ctx.clear()

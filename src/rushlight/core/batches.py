@@ -29,7 +29,7 @@ from rushlight.arrays import batch_index, batch_words  # noqa: F401  # they fill
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import INPLACE, Batched, deepest, members
 from rushlight.core.graph import Node, Op, TensorBase, View, asks, wrap, wrap_as
-from rushlight.core.modes import enter, grad_enabled, leave
+from rushlight.core.modes import grad_enabled, within
 from rushlight.core.node import fit
 from rushlight.core.record import apply, compute, normal, slots
 from rushlight.core.views import look
@@ -271,11 +271,8 @@ def beneath(level: BatchLevel, fn: Any, args: tuple[Any, ...]) -> Any:
     recording off since."""
     if level.recording or not grad_enabled():
         return fn(*args)
-    mode = enter(False, False)
-    try:
+    with within(False, False):
         return fn(*args)
-    finally:
-        leave(mode)
 
 
 class Lifted(Op):

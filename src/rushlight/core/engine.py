@@ -22,13 +22,13 @@ import numpy as np
 
 from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.hooks import leaf_hooks
-from rushlight.core.modes import enter, leave, state
+from rushlight.core.modes import state, within
 from rushlight.core.ordered import OrderedRun
 from rushlight.core.paths import dependencies, end_of, plan
 from rushlight.core.record import slots
 from rushlight.core.run import Run, watch
 from rushlight.core.run_hooks import call
-from rushlight.core.running import Target, now, running
+from rushlight.core.running import Target, running
 from rushlight.core.tangents import muted
 
 __all__ = [
@@ -113,7 +113,7 @@ def backward(
         run.uses = dependencies(run, roots)
     start(run, roots, nrs, grads)
     if tensors or state.active != 0:
-        outer = now.get()
+        outer = running()
         if outer is not None:
             run.depth = outer.depth + 1
         if run.depth % DEEPEST == DEEPEST - 1:
@@ -142,12 +142,11 @@ def in_its_mode(run: Run) -> None:
     profile = watch.profile  # another thread may set it to None
     if profile is not None:
         run.profile = profile()
-    mode = enter(run.record, False)
     try:
-        run.run()
-        finish(run)
+        with within(run.record, False):
+            run.run()
+            finish(run)
     finally:
-        leave(mode)
         if run.profile is not None:
             run.profile.finish()
 
@@ -157,7 +156,11 @@ def on_a_new_thread(run: Run) -> None:
     outcome: list[BaseException] = []
     thread = Thread(target=copy_context().run, args=(_caught, run, outcome))
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:  # an interrupt: the pass must not go on behind the caller's back
+        thread.join()
+        raise
     if outcome:
         raise outcome.pop()  # a list that held it would close a cycle through its traceback
 
@@ -179,7 +182,22 @@ def start(run: Run, roots: list[Any], nrs: list[int], grads: list[Any]) -> None:
             run.deliver_leaf(root, grads[i], False)
 
 
+def hooked(run: Run) -> bool:
+    """Whether someone is called as the leaves get their gradients."""
+    if run.profile is not None or run.uses is not None:
+        return True
+    if leaf_hooks.count == 0:
+        return False
+    for leaf in run.leaves:
+        if leaf.extra is not None:
+            return True
+    return False
+
+
 def finish(run: Run) -> None:
     """Give the leaves that waited their gradients."""
+    if len(run.leaves) > 1 and not hooked(run):
+        run.settle_together()
+        return
     for leaf, g in run.leaves.items():
         run.settle_leaf(leaf, g)

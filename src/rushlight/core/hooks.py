@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from threading import RLock
 from typing import Any, Final
 
+from rushlight.locks import lock
 from rushlight.native import i64, mypyc_attr
 
 __all__ = ["LeafTable", "RemovableHandle", "leaf_hooks", "register"]
 
 _ids: Final = count()
-_lock: Final = RLock()  # a table may go, and be counted, while its thread is counting
+_lock: Final = lock()  # a table may go, and be counted, while its thread is counting
 
 
 class LeafHooks:
@@ -20,11 +20,6 @@ class LeafHooks:
 
     def __init__(self) -> None:
         self.count: i64 = 0
-
-    def change(self, by: i64) -> None:
-        """Count hooks that come or go, in any thread."""
-        with _lock:
-            self.count += by
 
 
 leaf_hooks: Final = LeafHooks()
@@ -39,22 +34,28 @@ class LeafTable(dict[int, Any]):
     """
 
     node: Any = None
+    counted: int = 0
 
     def __setitem__(self, key: int, hook: Any) -> None:
-        if key not in self:
-            leaf_hooks.change(1)
-        super().__setitem__(key, hook)
+        with _lock:
+            super().__setitem__(key, hook)
+            self.count(len(self))
 
     def pop(self, key: int, default: Any = None) -> Any:
-        found = super().pop(key, self)  # one of several threads gets it, and no hook is this table
-        if found is self:
-            return default
-        leaf_hooks.change(-1)
+        with _lock:
+            found = super().pop(key, default)
+            self.count(len(self))
         return found
 
+    def count(self, hooks: int) -> None:
+        """Let the total know of so many; it is put right here if an interrupt came before."""
+        leaf_hooks.count += hooks - self.counted
+        self.counted = hooks
+
     def __del__(self) -> None:
-        if self:
-            leaf_hooks.change(-len(self))
+        if self.counted:
+            with _lock:
+                self.count(0)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -1,11 +1,18 @@
 """Writing in place: the checks, the write, the version, and the history it leaves.
 
 `write(op, target, *others)` computes `op(target, *others)` and puts the result into `target`.
+
+Note [Taking turns]
+    A write computes from the old values and then puts the result in their place; NumPy lets other
+    threads run meanwhile. Of two threads that add to one tensor, one would undo what the other did.
+    So while there are several threads, those that write into one memory take turns (`turn`). Not
+    where the user's code may be called in the middle, which might wait for another thread.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from _thread import _count as _threads
+from typing import Any, Final
 
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import address
@@ -14,7 +21,7 @@ from rushlight.core.graph import Node, Plan, TensorBase, View, asks
 from rushlight.core.modes import current, state
 from rushlight.core.node import forget_retained, make_copy_slices, retain_on
 from rushlight.core.node_api import hooks_of
-from rushlight.core.packed import before_write, pack_written
+from rushlight.core.packed import before_write, pack_written, saving_now
 from rushlight.core.record import (
     DIFFERENTIABLE,
     evaluate,
@@ -27,12 +34,29 @@ from rushlight.core.record import (
 from rushlight.core.tangents import Pending, foresee, fulfil, keep_tangents, old_tangent
 from rushlight.core.views import Written, edge_of_view, order_of, raise_forbidden, way_to
 from rushlight.errors import sentence
+from rushlight.locks import lock
 from rushlight.native import i64
 
 __all__ = [
-    "beside", "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "write",
-    "write_raw",
+    "beside", "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "turn",
+    "write", "write_raw",
 ]  # fmt: skip
+
+
+_TURNS: Final = 64
+_turns: Final[list[Any]] = [lock() for _ in range(_TURNS)]
+
+
+def turn(target: TensorBase) -> Any:
+    """What a write into `target` holds from reading to writing, for `with`; None if it need not.
+    See Note [Taking turns]."""
+    if _threads() == 0:
+        return None
+    if slots.profile is not None or slots.levels != 0 or slots.batches != 0:
+        return None
+    if state.active != 0 and saving_now() is not None:
+        return None
+    return _turns[(id(target.memory) >> 4) % _TURNS]
 
 
 def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = ()) -> None:
@@ -141,6 +165,14 @@ def write(op: Any, target: TensorBase, *others: Any) -> Any:
         slots.check_captured(target, op)
     others = beside(target, others)
     check_writable(target, True, others)
+    mine = turn(target)
+    if mine is not None:
+        with mine:
+            return _write(op, target, others)
+    return _write(op, target, others)
+
+
+def _write(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Any:
     old: TensorBase = slots.kept_apart(op, target, others) if slots.batches != 0 else target
     raws = tuple([old.array, *[x.array if isinstance(x, TensorBase) else x for x in others]])
     y = normal(evaluate(op, *raws))

@@ -6,13 +6,21 @@ Note [In place or not]
     so that whoever holds `.grad` sees it; but out of place when gradients are recorded
     (`create_graph`), for they are part of a graph.
 
+Note [All leaves or none]
+    A pass that is interrupted gives no leaf its gradient, or all. So what can be interrupted comes
+    first: copies, sums that are not made in place. Then all is put in place in one piece: by
+    compiled code, or by one call into NumPy's and Python's own. Where the user's hooks look at the
+    leaves, they get their gradients one by one (`store`).
+
 Called by the engine, and by a leaf's `AccumulateGrad` node when it is called by hand.
 """
 
 from __future__ import annotations
 
 import _thread
-from threading import Lock, local
+from functools import partial
+from operator import call, iadd
+from threading import local
 from typing import Any, Final
 
 import numpy as np
@@ -20,25 +28,41 @@ import numpy as np
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.graph import TensorBase, asks, wrap
-from rushlight.core.modes import enter, leave
+from rushlight.core.modes import COMPILED, state, within
 from rushlight.core.record import normal
 from rushlight.core.running import Pass
 from rushlight.dtypes import contiguous_format
+from rushlight.locks import lock
 
-__all__ = ["accumulate", "keep_grad", "layout", "own_copy", "store"]
+__all__ = [
+    "Deposit",
+    "accumulate",
+    "commit",
+    "keep_grad",
+    "layout",
+    "own_copy",
+    "prepared",
+    "store",
+]
 
 layout: Final[Any] = local()  # `relaxed` is set by `autograd.enforce_grad_layout_policy`
-_lock: Final = Lock()
+_lock: Final = lock()
 _threads: Final = _thread._count
 _ndarray: Final = np.ndarray
 
 
+class Deposit:
+    """A gradient about to be put in place: `.grad` becomes `value`, or that array is added to the
+    array of the gradient that is there (`old`)."""
+
+    def __init__(self, leaf: TensorBase, old: TensorBase | None, value: Any) -> None:
+        self.leaf = leaf
+        self.old = old
+        self.value = value
+
+
 def store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
     """Add a gradient to `.grad`; `mine`: nobody else holds the array, so the leaf may keep it."""
-    if not asks(leaf):
-        return  # it did when the graph was made
-    if leaf.node is not None:  # it stopped asking, and was then written with what asks
-        raise RuntimeError("leaf variable has been moved into the graph interior")
     if _threads() > 0:
         with _lock:
             _store(run, leaf, g, mine)
@@ -47,9 +71,19 @@ def store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
 
 
 def _store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
+    deposit = prepared(run, leaf, g, mine)
+    if deposit is not None:
+        _put(deposit)
+
+
+def prepared(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> Deposit | None:
+    """What `store` will put in place; None if nothing."""
+    if not asks(leaf):
+        return None  # it did when the graph was made
+    if leaf.node is not None:  # it stopped asking, and was then written with what asks
+        raise RuntimeError("leaf variable has been moved into the graph interior")
     if run.tensors:
-        accumulate(leaf, g, run.record)
-        return
+        return accumulated(leaf, g, run.record)
     g = normal(g)
     held: Any = leaf.held
     if held is None:
@@ -60,40 +94,81 @@ def _store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
             or (g.strides != like.strides and not getattr(layout, "relaxed", False))
         ):
             g = own_copy(g, like)
-        leaf.held = wrap(g)
-    else:
-        old: TensorBase = held
-        old.array = _added(old.array, g)
-        old.memory.written()
-
-
-def accumulate(leaf: TensorBase, g: TensorBase, record: bool) -> None:
-    """`store` of a gradient that is a tensor: part of a graph with `record`, else one that may have
-    a tangent, which is added where there is a gradient already, and dropped where there is none."""
-    held: Any = leaf.held
-    if held is None:
-        copied = recorded_copy(g, leaf) if record else wrap(own_copy(g.array, leaf.array))
-        leaf.held = copied
-    elif record:
-        leaf.held = held + g
-    else:
-        mode = enter(False, False)
-        try:
-            held.add_(g)
-        finally:
-            leave(mode)
-
-
-def _added(old: Any, g: Any) -> Any:
-    if old.base is not None and _overlaps(old):
+        return Deposit(leaf, None, wrap(g))
+    old: TensorBase = held
+    if old.array.base is not None and _overlaps(old.array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
         )
-    if not getattr(old.flags, "writeable", True):  # CuPy's arrays do not say
-        return old + g
-    old += g
-    return old
+    return Deposit(leaf, old, g)
+
+
+def commit(deposits: list[Deposit]) -> None:
+    """Put gradients in place, all or none; see Note [All leaves or none]."""
+    if COMPILED:
+        for deposit in deposits:
+            _put(deposit)
+        return
+    steps: list[Any] = []
+    for deposit in deposits:
+        old = deposit.old
+        if old is None:
+            steps.append(partial(setattr, deposit.leaf, "held", deposit.value))
+        elif not getattr(old.array.flags, "writeable", True):
+            steps.append(partial(setattr, old, "array", old.array + deposit.value))
+            old.memory.written()
+        else:
+            steps.append(partial(iadd, old.array, deposit.value))
+            old.memory.written()
+    done: list[Any] = []
+    while len(done) < len(steps):
+        try:
+            done.extend(map(call, steps[len(done) :]))
+        except (
+            RuntimeWarning
+        ):  # turned into an error by the user's filter: it is added all the same
+            done.append(None)
+
+
+def _put(deposit: Deposit) -> None:
+    old = deposit.old
+    if old is None:
+        deposit.leaf.held = deposit.value
+        return
+    array = old.array
+    if not getattr(array.flags, "writeable", True):  # CuPy's arrays do not say
+        old.array = array + deposit.value
+    else:
+        state.busy = True
+        try:
+            array += deposit.value
+        except RuntimeWarning:  # see Note [Busy] in `core.quiet`; what was added in place is added
+            state.busy = False
+        state.busy = False
+    old.memory.written()
+
+
+def accumulate(leaf: TensorBase, g: TensorBase, record: bool) -> None:
+    """`store` of a gradient that is a tensor."""
+    deposit = accumulated(leaf, g, record)
+    if deposit is not None:
+        _put(deposit)
+
+
+def accumulated(leaf: TensorBase, g: TensorBase, record: bool) -> Deposit | None:
+    """`prepared` for a gradient that is a tensor: part of a graph with `record`, else one that may
+    have a tangent, which is added where there is a gradient already (at once, for that runs ops),
+    and dropped where there is none."""
+    held: Any = leaf.held
+    if held is None:
+        copied = recorded_copy(g, leaf) if record else wrap(own_copy(g.array, leaf.array))
+        return Deposit(leaf, None, copied)
+    if record:
+        return Deposit(leaf, None, held + g)
+    with within(False, False):
+        held.add_(g)
+    return None
 
 
 def _overlaps(x: Any) -> bool:

@@ -15,17 +15,25 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.core.graph import Node, Op, TensorBase
-from rushlight.core.modes import Mode, _lock, current, enter, inference_enabled, leave, state
+from rushlight.core.modes import (
+    Mode,
+    ModeBlock,
+    _lock,
+    current,
+    inference_enabled,
+    state,
+    within,
+)
 from rushlight.core.node_api import AccumulateGradBase
 from rushlight.core.record import slots
 from rushlight.native import i64
 
 __all__ = [
-    "Entrance", "Level", "beneath_all", "close_level", "innermost", "kept_outside",
-    "leads_outside", "open_level", "refuse_inside",
+    "Entrance", "Level", "Transform", "innermost", "kept_outside", "leads_outside", "outside_all",
+    "refuse_inside",
 ]  # fmt: skip
 
-_open: Final[list[int]] = []
+_open: Final[dict[int, bool]] = {}  # by number: whether it is a batch
 
 
 class Level:
@@ -44,7 +52,20 @@ class Level:
         self.leaves: dict[int, Any] = {}
         self.forward: Any = None
         self.hushed: Any = None  # the batch around it whose recording it switched off
-        self.mode: Mode | None = None
+        self.mode: Mode | None = None  # while it is open
+
+    def close(self) -> None:
+        """End the transform: called by its mode, and again if an interrupt came between."""
+        self.mode = None
+        self.given.clear()  # what stands for an input leads to its level: that would be a cycle
+        self.leaves.clear()
+        if self.hushed is not None:
+            self.hushed.recording = True
+        if self.batch is not None:
+            self.batch.alive = False
+        with _lock:
+            _open.pop(self.number, None)
+            count_open()
 
     def hush(self) -> None:
         """Inside, a `grad` records: not so beneath the batch around it, if it is opened where
@@ -82,50 +103,50 @@ def innermost() -> Level | None:
     return found
 
 
-def open_level(kind: str, batch: Any = None) -> Level:
-    """Begin a transform; give the result to `close_level`, in a `finally`."""
-    mode = current()
-    grad = mode is None or mode.grad
-    level = Level(kind, innermost(), batch)
-    level.recording = grad
-    if not grad and kind == "grad":
-        level.hush()
-    if batch is not None:
-        around = level.outer
-        while around is not None:
-            batch.nesting += 1
-            around = around.outer
-    with _lock:
-        _numbers.last += 1
-        level.number = _numbers.last
-        _open.append(_numbers.last)
-        state.level = _numbers.last
-        if batch is not None:
-            slots.batches += 1
-    # a derivative is taken in `inference_mode` too: inside, that mode does not hold
-    inference = kind == "vmap" and inference_enabled()
-    inside = enter(True if kind == "grad" else grad, inference)
-    inside.level = level
-    level.mode = inside
-    return level
+def count_open() -> None:
+    """Say which transform is the newest, and how many batches there are."""
+    state.level = max(_open) if _open else 0
+    batches = 0
+    for batch in _open.values():
+        if batch:
+            batches += 1
+    slots.batches = batches
 
 
-def close_level(level: Level) -> None:
-    """End a transform."""
-    if level.mode is None:
-        return
-    leave(level.mode)
-    level.mode = None
-    level.given.clear()  # what stands for an input leads to its level: that would be a cycle
-    level.leaves.clear()
-    if level.hushed is not None:
-        level.hushed.recording = True
-    with _lock:
-        _open.remove(level.number)
-        state.level = max(_open) if _open else 0
-        if level.batch is not None:
-            slots.batches -= 1
-            level.batch.alive = False
+class Transform(ModeBlock):
+    """`with Transform(kind, batch) as level`: the block is a function that is being transformed."""
+
+    def __init__(self, kind: str, batch: Any = None) -> None:
+        super().__init__(None, None)
+        self.kind = kind
+        self.batch = batch
+
+    def fill(self, mode: Mode) -> Any:
+        outer = mode.outer
+        grad = outer is None or outer.grad
+        level = Level(self.kind, innermost(), self.batch)
+        level.recording = grad
+        # a derivative is taken in `inference_mode` too: inside, that mode does not hold
+        mode.inference = self.kind == "vmap" and inference_enabled()
+        mode.asked = True if self.kind == "grad" else grad
+        mode.grad = mode.asked and not mode.inference
+        mode.follows = False
+        mode.level = level
+        mode.closes = level
+        level.mode = mode
+        if not grad and self.kind == "grad":
+            level.hush()
+        if self.batch is not None:
+            around = level.outer
+            while around is not None:
+                self.batch.nesting += 1
+                around = around.outer
+        with _lock:
+            _numbers.last += 1
+            level.number = _numbers.last
+            _open[level.number] = self.batch is not None
+            count_open()
+        return level
 
 
 _NAMES: Final = {
@@ -172,10 +193,10 @@ def aten_name(op: Any) -> str:
     return "aten::" + _NAMES.get(name, name + "_")
 
 
-def beneath_all(grad: bool) -> Mode:
-    """Leave all transforms for what a write to a tensor does with what stands inside or beside it,
-    which is nobody's to refuse; give the result to `leave`, in a `finally`."""
-    mode = enter(grad, inference_enabled())
+def outside_all(grad: bool) -> Mode:
+    """For `with`: leave all transforms for what a write to a tensor does with what stands inside or
+    beside it, which is nobody's to refuse."""
+    mode = within(grad, inference_enabled())
     mode.level = None
     return mode
 

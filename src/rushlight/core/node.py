@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op, Plan, TensorBase, asks
-from rushlight.core.modes import enter, leave, next_number, state
+from rushlight.core.modes import next_number, state, within
 from rushlight.core.node_api import (
     AccumulateGrad,
     AccumulateGradBase,
@@ -171,16 +171,15 @@ def opened(node: Node, tensors: bool) -> list[Any]:
     values: list[Any] = list(node.saved)
     busy = state.busy
     state.busy = False  # the hooks are the user's code: his warnings are his
-    mode = enter(tensors, False)
     try:
-        for j in list(range(len(values))) if plan.variadic else plan.order:
-            value = values[j]
-            if tensors:
-                values[j] = unpack(node, j)
-            elif isinstance(value, Packed):
-                values[j] = open_packed(value).array
+        with within(tensors, False):
+            for j in list(range(len(values))) if plan.variadic else plan.order:
+                value = values[j]
+                if tensors:
+                    values[j] = unpack(node, j)
+                elif isinstance(value, Packed):
+                    values[j] = open_packed(value).array
     finally:
-        leave(mode)
         state.busy = busy
     return values
 

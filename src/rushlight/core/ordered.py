@@ -11,7 +11,7 @@ from typing import Any
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.ready import ReadyQueue
 from rushlight.core.run import Run
-from rushlight.core.running import Target, now
+from rushlight.core.running import Target, running
 from rushlight.native import i64
 
 __all__ = ["OrderedRun"]
@@ -24,7 +24,7 @@ class OrderedRun(Run):
         self, keep: bool, tensors: bool, targets: list[Target] | None, store: bool
     ) -> None:
         super().__init__(keep, tensors, targets, store)
-        outer = now.get()
+        outer = running()
         self.thread = get_ident()
         self.level: i64 = 0 if outer is None else outer.depth + 1
         self.queue: ReadyQueue = ReadyQueue()

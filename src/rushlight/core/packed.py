@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.core.graph import Node, Plan, Storage, TensorBase, wrap, wrap_as
-from rushlight.core.modes import Mode, current, enter, grad_asked, inference_enabled, leave, state
-from rushlight.native import i64
+from rushlight.core.modes import Mode, ModeBlock, current, inference_enabled, state, within
+from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "Packed", "Saving", "before_write", "enter_saving", "leave_saving", "open_packed", "pack",
-    "pack_all", "pack_written", "rebuilt", "refuse_inference", "saving_now",
+    "Packed", "Saving", "SavingBlock", "before_write", "open_packed", "pack", "pack_all",
+    "pack_written", "rebuilt", "refuse_inference", "saving_now",
 ]  # fmt: skip
 
 
@@ -38,7 +38,10 @@ class Saving:
         self.watcher = watcher
         self.alive = True
         self.outer: Saving | None = None
-        self.mode: Mode | None = None
+
+    def close(self) -> None:
+        """End the hooks: modes entered inside and still alive see those outside them again."""
+        self.alive = False
 
 
 class Packed:
@@ -60,20 +63,22 @@ def saving_now() -> Saving | None:
     return saving
 
 
-def enter_saving(saving: Saving) -> None:
-    """Put hooks in force for this thread or task; end them with `leave_saving`."""
-    saving.outer = saving_now()
-    mode = enter(grad_asked(), inference_enabled())
-    mode.saving = saving
-    saving.mode = mode
+@mypyc_attr(allow_interpreted_subclasses=True)
+class SavingBlock(ModeBlock):
+    """A block, in one thread or task, with hooks on saved values: those that `hooks` gives."""
 
+    def __init__(self) -> None:
+        super().__init__(None, None)
 
-def leave_saving(saving: Saving) -> None:
-    """End hooks; modes entered inside and still alive see those outside them again."""
-    saving.alive = False
-    if saving.mode is not None:
-        leave(saving.mode)
-        saving.mode = None
+    def hooks(self) -> Saving:
+        raise NotImplementedError
+
+    def fill(self, mode: Mode) -> Any:
+        saving = self.hooks()
+        saving.outer = saving_now()
+        mode.saving = saving
+        mode.closes = saving
+        return None
 
 
 def before_write(target: TensorBase) -> None:
@@ -92,11 +97,8 @@ def pack(hook: Callable[[Any], Any], unpack: Any, t: TensorBase) -> Packed:
     if memory.inference:
         refuse_inference()
     version = memory.version
-    mode = enter(False, inference_enabled())
-    try:
+    with within(False, inference_enabled()):
         value = hook(t)
-    finally:
-        leave(mode)
     if memory.version != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "

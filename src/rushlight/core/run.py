@@ -28,7 +28,8 @@ from typing import Any, Final
 
 from rushlight.arrays.vocabulary import add
 from rushlight.core.graph import Extra, Node, TensorBase
-from rushlight.core.leaves import store
+from rushlight.core.leaves import Deposit, _threads, commit, prepared, store
+from rushlight.core.leaves import _lock as _leaves_lock
 from rushlight.core.modes import state
 from rushlight.core.node import AccumulateGradBase, CopySlicesBase, backward_of, fit, free_saved
 from rushlight.core.node_api import accumulate_of, edges_shown
@@ -44,7 +45,7 @@ from rushlight.core.run_hooks import (
     has_user_code,
     tensor_hooks_of,
 )
-from rushlight.core.running import Pass, Target, now
+from rushlight.core.running import Pass, Place, Target, now
 from rushlight.core.where import Where, here
 from rushlight.errors import advise, broadcast_mismatch
 from rushlight.native import i64
@@ -210,6 +211,35 @@ class Run(Pass):
             self.blame_leaf(leaf, error)
             raise
 
+    def settle_together(self) -> None:
+        """`settle_leaf` of all leaves that wait, none of which has hooks, in one piece."""
+        if _threads() > 0:
+            with _leaves_lock:  # what is read must still be there when it is written
+                self.deposit_all()
+        else:
+            self.deposit_all()
+
+    def deposit_all(self) -> None:
+        deposits: list[Deposit] = []
+        for leaf, g in self.leaves.items():
+            mine = id(g) in self.owned
+            self.owned.discard(id(g))
+            extra: Extra | None = leaf.extra
+            try:
+                if extra is not None and extra.grad_dtype is not None and g is not None:
+                    g = fit(g, None, extra.grad_dtype)
+                if self.captures is not None and leaf in self.captures:
+                    self.capture(leaf, g)
+                if g is not None and self.store and (self.needed is None or leaf in self.needed):
+                    deposit = prepared(self, leaf, g, mine)
+                    if deposit is not None:
+                        deposits.append(deposit)
+            except BaseException as error:
+                if extra is not None:
+                    self.blame_leaf(leaf, error)
+                raise
+        commit(deposits)
+
     def settle_hooked(self, leaf: TensorBase, extra: Extra, g: Any, mine: bool) -> None:
         """`settle_leaf` of a leaf that may have hooks."""
         if extra.grad_dtype is not None and g is not None:
@@ -367,12 +397,15 @@ class Run(Pass):
         """Run a node that may call the user's code, which may ask for the run it is part of."""
         if node.packed or not isinstance(node, CopySlicesBase) or node._calls_user():
             self.catch_up(node)
-        token = now.set(self)
+        place = Place(now.get())
+        token = now.set(place)
         try:
+            place.run = self
             return backward_of(node, g, self.tensors)
         except BaseException as error:
             return self.rescued(node, g, error)
         finally:
+            place.run = None
             now.reset(token)
 
     def rescued(self, node: Node, g: Any, error: BaseException) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 
 from rushlight.core.graph import Hooks, Node, TensorBase, factory
 from rushlight.core.leaves import keep_grad
-from rushlight.core.modes import enter, leave
+from rushlight.core.modes import within
 from rushlight.core.node_api import differentiable_outputs
-from rushlight.core.running import Pass, now
+from rushlight.core.running import Pass, Place, now
 
 __all__ = [
     "call", "call_post_accumulate", "call_post_hooks", "call_pre_hooks", "call_tensor_hooks",
@@ -29,13 +29,15 @@ def has_user_code(hooks: Hooks) -> bool:
 
 def call(run: Pass, hook: Any, *args: Any) -> Any:
     """Call the user's code in the grad mode of the pass."""
-    mode = enter(run.record, False)
-    token = now.set(run)
-    try:
-        return hook(*args)
-    finally:
-        now.reset(token)
-        leave(mode)
+    place = Place(now.get())
+    with within(run.record, False):
+        token = now.set(place)
+        try:
+            place.run = run
+            return hook(*args)
+        finally:
+            place.run = None
+            now.reset(token)
 
 
 # --- tensors --------------------------------------------------------------------------------------

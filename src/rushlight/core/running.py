@@ -13,7 +13,7 @@ from typing import Any, Final
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import normal
 
-__all__ = ["Pass", "Target", "now", "queue_callback", "running", "task_number"]
+__all__ = ["Pass", "Place", "Target", "now", "queue_callback", "running", "task_number"]
 
 
 class Target:
@@ -62,13 +62,25 @@ class Pass:
         return t.array
 
 
-now: Final[ContextVar[Pass | None]] = ContextVar("rushlight_run", default=None)
+class Place:
+    """Where the user's code is called from a pass. After an interrupt the context may still hold a
+    place that was left: it has no pass any more."""
+
+    def __init__(self, outer: Place | None) -> None:
+        self.outer = outer
+        self.run: Pass | None = None
+
+
+now: Final[ContextVar[Place | None]] = ContextVar("rushlight_run", default=None)
 _numbers: Final = count()
 
 
 def running() -> Pass | None:
     """The innermost backward pass that this code was called from, if any."""
-    return now.get()
+    place = now.get()
+    while place is not None and place.run is None:
+        place = place.outer
+    return None if place is None else place.run
 
 
 def queue_callback(callback: Any) -> None:

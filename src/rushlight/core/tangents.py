@@ -53,24 +53,24 @@ from rushlight.core.families import Bilinear, Elementwise, Linear
 from rushlight.core.graph import Node, Op, Plan, TensorBase, asks, wrap
 from rushlight.core.modes import (
     Mode,
+    ModeBlock,
     _lock,
     current,
-    enter,
     grad_enabled,
     inference_enabled,
-    leave,
     state,
+    within,
 )
 from rushlight.core.quiet import quietly
 from rushlight.core.record import apply, edge, evaluate, finish, keep_record, normal, slots
 from rushlight.core.views import look_at, look_at_many, order_of
-from rushlight.native import i64
+from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "Level", "Pending", "Tangent", "beneath", "ended", "foresee", "fulfil", "gather", "give",
-    "keep_tangents", "laid_like", "levels_of", "limit", "mine", "mute", "muted", "now",
-    "old_tangent", "open_level", "push", "refuse_out", "seen_in", "shares", "shown", "tangent_in",
-    "tangent_of", "turned",
+    "Level", "LevelBlock", "Pending", "Tangent", "ended", "foresee", "fulfil", "gather", "give",
+    "keep_tangents", "laid_like", "levels_of", "limit", "mine", "muted", "muting", "now",
+    "old_tangent", "open_level", "push", "refuse_out", "seeing_beneath", "seen_in", "shares",
+    "shown", "tangent_in", "tangent_of", "turned",
 ]  # fmt: skip
 
 _DIFFERENTIABLE: Final = "fcVW"
@@ -90,18 +90,14 @@ class Level:
         self.depth: float = depth  # of two levels that are alive, never the same
         self.outside = outside
         self.alive: bool = True
+        self.counted: bool = False  # in `state.active`
         # ids are used again as tensors die, so this grows no larger than the level's peak
         self.owners: dict[int, Any] = {}
 
     def close(self) -> None:
-        """End the level: all its tangents are gone, those of other levels stay."""
-        if not self.alive:
-            return
+        """End the level: all its tangents are gone, those of other levels stay. What an interrupt
+        leaves undone is done by another call."""
         self.alive = False
-        with _lock:
-            state.active -= 1
-            slots.levels -= 1
-            _open.remove(self)
         for reference in list(self.owners.values()):
             owner: Any = reference()
             if owner is not None:
@@ -113,6 +109,12 @@ class Level:
         self.owners.clear()
         if _level.get() is self:
             _level.set(self.outside)
+        with _lock:
+            _open.pop(self, None)
+            slots.levels = len(_open)
+            if self.counted:  # assignments alone: see Note [Interrupts] in `core.modes`
+                self.counted = False
+                state.active -= 1
 
 
 class Tangent:
@@ -147,13 +149,13 @@ class Pending:
 
 
 # --- levels ---------------------------------------------------------------------------------------
-_open: Final[list[Level]] = []
+_open: Final[dict[Level, None]] = {}  # in the order in which they were opened
 _level: Final[ContextVar[Level | None]] = ContextVar("rushlight_dual_level", default=None)
 
 
-def open_level(visible: bool = False) -> Level:
+def open_level(visible: bool = False, mode: Mode | None = None) -> Level:
     """Begin a level in this context; `visible` even where tangents are switched off, by being
-    beneath what is hidden. See Note [What can be seen]."""
+    beneath what is hidden. See Note [What can be seen]. It ends with `mode`, if that is given."""
     seen = limit() if visible else _EVERYTHING
     outside = mine()
     with _lock:
@@ -170,11 +172,26 @@ def open_level(visible: bool = False) -> Level:
             if not top < depth < seen:
                 raise RuntimeError("Too many levels of forward mode are nested where others hide")
         level = Level(depth, outside)
+        if mode is not None:
+            mode.closes = level
         state.active += 1
-        slots.levels += 1
-        _open.append(level)
+        level.counted = True
+        _open[level] = None
+        slots.levels = len(_open)
     _level.set(level)
     return level
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LevelBlock(ModeBlock):
+    """`with LevelBlock(visible) as level`: a level for a block; see `open_level`."""
+
+    def __init__(self, visible: bool) -> None:
+        super().__init__(None, None)
+        self._visible = visible
+
+    def fill(self, mode: Mode) -> Any:
+        return open_level(self._visible, mode)
 
 
 def mine() -> Level | None:
@@ -218,19 +235,19 @@ def muted() -> bool:
     return True
 
 
-def beneath(grad: bool, depth: float) -> Mode:
-    """Hide the levels of this depth and deeper; give the result to `leave`, in a `finally`."""
-    mode = enter(grad, inference_enabled())
+def seeing_beneath(grad: bool, depth: float) -> Mode:
+    """For `with`: hide the levels of this depth and deeper."""
+    mode = within(grad, inference_enabled())
     mode.dual = depth if mode.dual is None else min(depth, float(mode.dual))
     return mode
 
 
-def mute(grad: bool) -> Mode:
-    """Switch tangents off; give the result to `leave`, in a `finally`."""
+def muting(grad: bool) -> Mode:
+    """For `with`: switch tangents off."""
     lowest = 0.0
     for level in list(_open):
         lowest = min(lowest, level.depth)
-    return beneath(grad, lowest)
+    return seeing_beneath(grad, lowest)
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -413,16 +430,13 @@ def push(
                 if t.array.dtype.kind in _DIFFERENTIABLE:
                     give(t, level, finish(wrap(fitted(parts[k], t.array, xs, ts))))
             continue
-        mode = beneath(grad_enabled(), level.depth)
-        try:
+        with seeing_beneath(grad_enabled(), level.depth):
             found = on_tensors(op, ts, xs, tuple(results) if several else results[0])
             parts = list(found) if several else [found]
             for k in range(len(results)):
                 t = results[k]
                 if t.array.dtype.kind in _DIFFERENTIABLE:
                     give(t, level, fitted_tensor(parts[k], t.array, xs, ts))
-        finally:
-            leave(mode)
 
 
 def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: Level) -> bool:
@@ -778,12 +792,10 @@ def fulfil(target: TensorBase, pending: Pending | None) -> None:
             or has_beneath(there, level)
             or has_beneath(value, level)
         ):
-            mode = beneath(grad_enabled(), level.depth)
+            mode = seeing_beneath(grad_enabled(), level.depth)
             mode.level = None  # no transform may refuse it
-            try:
+            with mode:
                 there.copy_(value)
-            finally:
-                leave(mode)
         else:
             raw: TensorBase = there
             v.overwrite(raw.array, value.array)
@@ -796,13 +808,10 @@ def with_room(target: TensorBase, level: Level, value: Any) -> Any:
     record = record_in(target.tangent, level)
     root = target if record is not None and record.value is not None else whose(target, level)
     assert root is not None
-    mode = beneath(True, level.depth)  # it is the same tangent, with all its history
-    try:
+    with seeing_beneath(True, level.depth):  # it is the same tangent, with all its history
         whole = tangent_in(root, level)
         whole = whole + wrap(v.full(value, (), 0, whole.array.dtype))
         give(root, level, v.laid_out(whole, order_of(root.array)))
-    finally:
-        leave(mode)
     return tangent_in(target, level)
 
 
@@ -821,11 +830,8 @@ def old_tangent(target: TensorBase) -> Any:
     for level in levels_of((target,), limit()):
         value = tangent_in(target, level)
         if value is not None:
-            mode = beneath(grad_enabled(), level.depth)
-            try:
+            with seeing_beneath(grad_enabled(), level.depth):
                 record = Tangent(level, v.copy(value), None, (), record)
-            finally:
-                leave(mode)
     return record
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from rushlight.arrays.batched import Batched
 from rushlight.core.batches import BatchLevel, as_recorded, interesting, plain_inside
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.levels import close_level, innermost, open_level
+from rushlight.core.levels import Transform, innermost
 from rushlight.ops.table import functions
 from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import (
@@ -149,8 +149,7 @@ def over_batch(
         isinstance(x, TensorBase) and interesting(x) for x in leaves
     )
     batch = BatchLevel(size, randomness, tracked)
-    level = open_level("vmap", batch)
-    try:
+    with Transform("vmap", batch) as level:
         inside: list[Any] = []
         for x, d in zip(fronts, dims, strict=True):
             if d is not None:
@@ -158,8 +157,6 @@ def over_batch(
                 level.give(given, x)
             inside.append(x)
         found = func(*tree_unflatten(inside, spec), **kwargs)
-    finally:
-        close_level(level)
     return outputs_of(func, found, out_dims, batch)
 
 

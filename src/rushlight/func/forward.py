@@ -7,9 +7,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from rushlight.autograd.forward_ad import dual_at, enter_jvp_level, primal_at, tangent_at
+from rushlight.autograd.forward_ad import dual_at, primal_at, tangent_at
 from rushlight.core.graph import TensorBase
-from rushlight.core.levels import close_level, open_level
+from rushlight.core.levels import Transform
+from rushlight.core.tangents import LevelBlock
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -84,13 +85,12 @@ def pushed(
                 raise ValueError(
                     f"Expected {what} to be floating point or complex, but got: {x.dtype}"
                 )
-    level = open_level("jvp")
-    try:
+    with Transform("jvp") as level:
         for x in flat:
             level.give(x, x)
         flat = [at_level(x, level) for x in flat]
-        inner = level.forward = enter_jvp_level()
-        try:
+        with LevelBlock(True) as inner:
+            level.forward = inner
             loans = Loans(level)
             lent = loans.lend(others)
             duals = [dual_at(x, inner, t) for x, t in zip(flat, directions, strict=True)]
@@ -106,10 +106,6 @@ def pushed(
                 [primal_at(y, inner) if isinstance(y, TensorBase) else y for y in ys]
                 for ys in (values, flat_aux, loans.inside)
             ]
-        finally:
-            inner.close()
-    finally:
-        close_level(level)
     loans.settle(results)
     return (
         tree_unflatten(values, out_spec),

@@ -14,7 +14,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core import engine
 from rushlight.core.engine import Target
 from rushlight.core.graph import TensorBase, asks, wrap
-from rushlight.core.levels import close_level, leads_outside, open_level
+from rushlight.core.levels import Transform, leads_outside
 from rushlight.core.modes import grad_enabled
 from rushlight.core.packed import Saving, saving_now
 from rushlight.core.record import normal, slots
@@ -56,8 +56,7 @@ class Trace:
     ) -> None:  # fmt: skip
         refuse_hooks()
         flat, self.in_spec = tree_flatten(inputs)
-        self.level = open_level("grad")
-        try:
+        with Transform("grad") as self.level:
             assert self.level.mode is not None
             self.level.mode.saving = Saving(None, None, NO_HOOKS, None)
             self.sources = [track(x, self.level) for x in flat]
@@ -76,8 +75,6 @@ class Trace:
                 [end_of(y) for y in inside], self.level
             )
             seen = self.released(inside, self.outside)
-        finally:
-            close_level(self.level)
         results = len(self.flat) + len(flat_aux)
         loans.settle(seen[results:])
         seen = [loans.returned(t, y) for t, y in zip(inside[:results], seen, strict=False)]

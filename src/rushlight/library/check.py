@@ -12,7 +12,7 @@ from typing import Any
 from rushlight.autograd.api import grad
 from rushlight.autograd.gradcheck import gradcheck
 from rushlight.core.graph import TensorBase
-from rushlight.core.modes import enter, leave
+from rushlight.core.modes import within
 from rushlight.dtypes import complex128, float64
 from rushlight.library.custom import CustomOpDef, share_memory
 from rushlight.library.operator import RECORDED, OpOverload, OpOverloadPacket
@@ -129,11 +129,8 @@ def test_schema(op: OpOverload, bound: Arguments) -> None:
     schema = op.schema
     given = dict(zip([a.name for a in schema.positional], args, strict=True)) | kwargs
     before = {name: copied(x, False) for name, x in given.items()}
-    mode = enter(False, False)  # its kernel alone: a leaf may be written
-    try:
+    with within(False, False):  # its kernel alone: a leaf may be written
         result = op.run(args, kwargs)
-    finally:
-        leave(mode)
     results = result if isinstance(result, tuple) else (result,)
     for a in schema.arguments:
         after = tensors_in([given[a.name]])
@@ -201,13 +198,10 @@ def test_faketensor(op: OpOverload, bound: Arguments) -> None:
             "torch.compile/export/fx tracing to work. Please use "
             "`torch.library.register_fake` to add an fake impl."
         )
-    mode = enter(False, False)
-    try:
+    with within(False, False):
         real = results_of(op.run(copied(bound[0], False), bound[1]))
         blank = [zeroed(x) for x in bound[0]]
         fake = results_of(returned(schema, op.fake(*blank, **bound[1])))
-    finally:
-        leave(mode)
     for a, b in zip(real, fake, strict=True):
         for what in mismatches(a, b):
             raise AssertionError(

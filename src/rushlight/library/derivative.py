@@ -16,8 +16,8 @@ from typing import Any
 from rushlight.autograd.apply import begin, conclude
 from rushlight.autograd.function import Function
 from rushlight.core.graph import TensorBase
-from rushlight.core.modes import grad_enabled, leave
-from rushlight.core.tangents import mute
+from rushlight.core.modes import grad_enabled
+from rushlight.core.tangents import muting
 from rushlight.library.operator import OpOverload, refuse_tangents
 from rushlight.library.values import tensors_in, trimmed
 
@@ -80,11 +80,8 @@ class Formula:
         given: dict[str, Any] = {"ctx": ctx, "inputs": args, "output": result}
         if self.op.schema.keyword_only:
             given["keyword_only_inputs"] = kwargs
-        mode = mute(False)
-        try:
+        with muting(False):
             self.setup_context(**given)
-        finally:
-            leave(mode)
 
 
 def _jvp(ctx: Any, *tangents: Any) -> Any:

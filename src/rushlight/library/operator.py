@@ -22,10 +22,10 @@ from rushlight import ops
 from rushlight.autograd.batched_function import batch_of
 from rushlight.core.graph import TensorBase, node_base
 from rushlight.core.inplace import set_history
-from rushlight.core.modes import grad_enabled, inference_enabled, leave, next_number
+from rushlight.core.modes import grad_enabled, inference_enabled, next_number
 from rushlight.core.node import GraphNode
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.tangents import mute, tangent_of
+from rushlight.core.tangents import muting, tangent_of
 from rushlight.core.views import edge_of_view
 from rushlight.library.schema import FunctionSchema
 from rushlight.library.values import bind, returned, tensors_in, trimmed
@@ -43,7 +43,17 @@ EVERYWHERE = "CompositeExplicitAutograd"
 RECORDED = "CompositeImplicitAutograd"
 
 # The operators whose "Autograd" kernel is running here.
-_inside: ContextVar[tuple[Any, ...]] = ContextVar("rushlight_autograd_kernels", default=())
+
+
+class Inside:
+    """The operators whose Autograd kernels are running: an interrupt may leave it in the context,
+    but with the operators that were there before."""
+
+    def __init__(self, ops: tuple[Any, ...]) -> None:
+        self.ops = ops
+
+
+_inside: ContextVar[Inside | None] = ContextVar("rushlight_autograd_kernels", default=None)
 
 
 class OpOverload(overloads.OpOverload):
@@ -113,13 +123,17 @@ class OpOverload(overloads.OpOverload):
             if batch is not None and not alone:
                 return self.run_batched(args, kwargs, batch)
         user = self.kernels.get("Autograd")
-        inside = _inside.get()
+        around = _inside.get()
+        inside = () if around is None else around.ops
         if user is not None and tensors and self not in inside and not inference_enabled():
-            token = _inside.set((*inside, self))
+            here = Inside(inside)
+            token = _inside.set(here)
             try:
+                here.ops = (*inside, self)
                 few, named = trimmed(self.schema, args, kwargs)
                 return returned(self.schema, user(*few, **named))
             finally:
+                here.ops = inside  # an assignment: no interrupt can come before it
                 _inside.reset(token)
         if self.derivative is not None:
             return self.derivative(self, args, kwargs)
@@ -142,11 +156,8 @@ class OpOverload(overloads.OpOverload):
 
     def unrecorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the kernel of the device, leaving no history."""
-        mode = mute(False)
-        try:
+        with muting(False):
             return self.computed(args, kwargs, self.key_of(tensors_in(args), args))
-        finally:
-            leave(mode)
 
     def computed(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: str) -> Any:
         """Run a kernel. The writes of a custom op are counted, whatever it writes with."""

@@ -12,8 +12,7 @@ Note [Whose numbers]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight.arrays.batched import ESCAPED, INPLACE, Batched
@@ -22,7 +21,7 @@ from rushlight.core.batches import interesting, plain_inside, seen_at
 from rushlight.core.graph import wrap
 from rushlight.core.inplace import check_writable, write_raw
 from rushlight.core.levels import Level, innermost
-from rushlight.core.modes import enter, grad_enabled, inference_enabled, leave
+from rushlight.core.modes import Mode, grad_enabled, inference_enabled, within
 from rushlight.core.record import finish, keep_record, slots
 from rushlight.ops.create import made
 from rushlight.ops.table import functions
@@ -79,17 +78,13 @@ def refuse_out(out: Any) -> None:
         raise RuntimeError(OUT)
 
 
-@contextmanager
-def beneath(level: Level, below: bool) -> Iterator[None]:
-    """Run code outside of a `vmap` that is in progress. `below`: on what stands inside its batches,
-    which is recorded only if the code around the `vmap` is; see `core.batches`."""
+def beneath(level: Level, below: bool) -> Mode:
+    """For `with`: run code outside of a `vmap` that is in progress. `below`: on what stands inside
+    its batches, which is recorded only if the code around the `vmap` is; see `core.batches`."""
     recording = grad_enabled() and (level.batch.recording or not below)
-    mode = enter(recording, inference_enabled())
+    mode = within(recording, inference_enabled())
     mode.level = level.outer
-    try:
-        yield
-    finally:
-        leave(mode)
+    return mode
 
 
 # --- tensors of a level ---------------------------------------------------------------------------

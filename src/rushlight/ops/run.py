@@ -28,6 +28,7 @@ from rushlight.core.inplace import (
     check_partial_overlap,
     check_writable,
     overlaps,
+    turn,
     write,
     write_raw,
 )
@@ -258,6 +259,14 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
     xs = (target, *beside(target, xs[1:]))
     check_writable(target, True, xs[1:])
     check_partial_overlap(target, xs[1:])
+    mine = turn(target)
+    if mine is not None:
+        with mine:
+            return _run_inplace(op, target, xs)
+    return _run_inplace(op, target, xs)
+
+
+def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
     xs = together(tuple([operand(x) for x in xs]))
     if xs[0] is not target:
         check_same_device([v.reshape(target.array, (1,)), xs[0].array])

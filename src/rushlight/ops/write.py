@@ -13,9 +13,9 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.graph import Node, Op, Plan, TensorBase, plan_for, wrap
-from rushlight.core.inplace import beside, check_partial_overlap, check_writable, settle
-from rushlight.core.levels import beneath_all
-from rushlight.core.modes import grad_enabled, leave, state
+from rushlight.core.inplace import beside, check_partial_overlap, check_writable, settle, turn
+from rushlight.core.levels import outside_all
+from rushlight.core.modes import grad_enabled, state
 from rushlight.core.record import apply, node_for, remember_all, slots
 from rushlight.core.tangents import foresee, fulfil, keep_tangents
 from rushlight.errors import broadcast_mismatch
@@ -78,6 +78,16 @@ def write_directly(
     check_writable(target, overlap, others)
     if overlap:
         check_partial_overlap(target, others)
+    mine = turn(target)
+    if mine is not None:
+        with mine:
+            return _write_directly(op, target, others, action)
+    return _write_directly(op, target, others, action)
+
+
+def _write_directly(
+    op: Any, target: TensorBase, others: tuple[Any, ...], action: Callable[..., None]
+) -> Any:
     xs = (target, *others)
     raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
     node = node_for(op, xs, raws)
@@ -425,11 +435,8 @@ def _overwrite_with_zero(array: Any) -> None:
 # --- words that write, on tensors: those that stand inside batches --------------------------------
 def _put(target: Any, source: Any) -> None:
     source = source if isinstance(source, TensorBase) else wrap(source)
-    mode = beneath_all(grad_enabled())
-    try:
+    with outside_all(grad_enabled()):
         write_directly(COPY, target, (same_device(source, target),), v.overwrite, False)
-    finally:
-        leave(mode)
 
 
 @word_for("overwrite")

@@ -25,6 +25,7 @@ from rushlight.arrays.host import is_array
 from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.graph import TensorBase
+from rushlight.core.inplace import turn
 from rushlight.core.packed import before_write
 from rushlight.core.quiet import quietly
 from rushlight.core.record import slots
@@ -84,7 +85,13 @@ def update(
         return
     for t in targets:
         before_write(t)
-    quietly(_on_arrays, rule, n, grad.array, [t.array for t in targets])
+    raws = [t.array for t in targets]
+    mine = turn(targets[0])
+    if mine is None:
+        quietly(_on_arrays, rule, n, grad.array, raws)
+    else:
+        with mine:
+            quietly(_on_arrays, rule, n, grad.array, raws)
     for t in targets:
         t.memory.written()
 

@@ -231,7 +231,7 @@ class _KinetoProfile:
             raise AssertionError("Profiler must be initialized before stopping trace")
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.stop()
-        self.profiler.__exit__(None, None, None)
+        self.profiler._stop_trace()
 
     def toggle_collection_dynamic(
         self, enable: bool, activities: Iterable[ProfilerActivity]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from rushlight.locks import lock, renew
 
 Raw = npt.NDArray[Any]
 
@@ -57,7 +58,7 @@ class Generator:
 
     def __init__(self, device: object = "cpu") -> None:
         self._device = device_name(device)
-        self.lock = threading.RLock()  # a draw is many steps; threads take turns
+        self.lock = lock()  # a draw is many steps; threads take turns
         self._reseed(DEFAULT_SEED)
 
     def _reseed(self, seed: int) -> None:
@@ -74,6 +75,7 @@ class Generator:
     def bits(self) -> np.random.MT19937:
         """The twister itself."""
         bits = np.random.MT19937(0)
+        renew(bits.lock)  # which NumPy takes for every draw
         np.random.RandomState(bits).seed(self._seed & MASK32)
         return bits
 
@@ -197,6 +199,11 @@ class Generator:
         unit = np.empty(n, np.float64) if out is None else out
         unit[...] = words.view(np.int64)
         return np.multiply(unit, TWO_M53, unit)
+
+
+for _cached in (Generator.bits, Generator._seeder, Generator._integers):
+    if hasattr(_cached, "lock"):  # before Python 3.12, held while the value is made
+        renew(_cached.lock)
 
 
 # Note [Constants as 0-d arrays]

@@ -16,15 +16,8 @@ from collections.abc import Callable
 from typing import Any, Final, Self
 
 from rushlight.arrays.batched import deepest
-from rushlight.core.modes import (
-    Mode,
-    _lock,
-    current,
-    enter,
-    grad_asked,
-    inference_enabled,
-    leave,
-)
+from rushlight.core.modes import Mode, ModeBlock, _lock, current, inference_enabled, within
+from rushlight.core.packed import Saving
 from rushlight.core.record import slots
 from rushlight.ops.run import undisturbed
 
@@ -36,54 +29,41 @@ class Layer:
 
     def __init__(self, who: Around, mode: Mode) -> None:
         self.who = who
-        self.mode = mode
         self.outer: Layer | None = mode.around
         self.alive = True
+        self.saving: Saving | None = None  # hooks on saved values that end with it
+
+    def close(self) -> None:
+        """End it: called by its mode, and again if an interrupt came between."""
+        self.alive = False
+        if self.saving is not None:
+            self.saving.close()
+        with _lock:
+            _layers.discard(self)
+            if not _layers and slots.profile is ask:
+                slots.profile = slots.timed
 
 
-class Around:
+class Around(ModeBlock):
     """Sees the ops that run inside `with` of it."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
 
     def answer(self, op: Any, raws: tuple[Any, ...], run: Callable[[], Any]) -> Any:
         """The raw result of `op` on raw inputs: `run()` gives it."""
         raise NotImplementedError
 
-    def __enter__(self) -> Self:
-        mode = enter(grad_asked(), inference_enabled())
-        mode.around = Layer(self, mode)
-        slot.take()
+    def fill(self, mode: Mode) -> Self:
+        layer = Layer(self, mode)
+        mode.around = mode.closes = layer
+        with _lock:
+            _layers.add(layer)
+            slots.profile = ask  # the one place in the core that is asked about every op
         return self
 
-    def __exit__(self, *error: object) -> None:
-        mode = current()
-        layer: Layer | None = None if mode is None else mode.around
-        while layer is not None and not (layer.alive and layer.who is self):
-            layer = layer.outer
-        if layer is not None:
-            layer.alive = False
-            leave(layer.mode)
-            slot.give_back()
 
-
-class Slot:
-    """The one place in the core that is asked about every op."""
-
-    def __init__(self) -> None:
-        self.users = 0
-
-    def take(self) -> None:
-        with _lock:
-            self.users += 1
-            slots.profile = ask
-
-    def give_back(self) -> None:
-        with _lock:
-            self.users -= 1
-            if self.users == 0:
-                slots.profile = slots.timed
-
-
-slot: Final = Slot()
+_layers: Final[set[Layer]] = set()
 
 
 def ask(op: Any, raws: tuple[Any, ...], *action: Any) -> Any:
@@ -100,12 +80,10 @@ def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[A
     if layer is None:
         return plain(op, raws, action)
     outer = layer.outer
-    mode = enter(False, inference_enabled())
+    mode = within(False, inference_enabled())
     mode.around = outer
-    try:
+    with mode:
         return layer.who.answer(op, raws, lambda: through(outer, op, raws, action))
-    finally:
-        leave(mode)
 
 
 def plain(op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:

@@ -9,12 +9,12 @@ keeps `x` and the function alone. Imported by users. How it is done stands in `r
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ContextDecorator, nullcontext
 from typing import Any
 
 from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.core.modes import grad_enabled
+from rushlight.core.modes import Mode, ModeBlock, Undo, grad_enabled
 from rushlight.utils.recompute import CHECKS, CheckpointError, Frame, GraphExecGroup, Log
 from rushlight.utils.reentrant import (
     CheckpointFunction,
@@ -53,19 +53,25 @@ class Settings:
     early_stop: bool | None = None
 
 
-@contextmanager
-def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+class Set(ModeBlock, ContextDecorator):
+    """A block with another value of one of the settings."""
+
+    def __init__(self, name: str, value: bool | None) -> None:
+        super().__init__(None, None)
+        self.name = name
+        self.value = value
+
+    def fill(self, mode: Mode) -> Any:
+        mode.closes = Undo(setattr, Settings, self.name, getattr(Settings, self.name))
+        setattr(Settings, self.name, self.value)
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Set:
     """In this block, checkpoints behave as with `debug=enabled`; None leaves it to each call."""
-    before = Settings.debug
-    Settings.debug = enabled
-    try:
-        yield
-    finally:
-        Settings.debug = before
+    return Set("debug", enabled)
 
 
-@contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+def set_checkpoint_early_stop(enable: bool) -> Set:
     """In this block, checkpoints behave as with `early_stop=enable`, whenever backward runs.
 
     >>> import rushlight as torch
@@ -74,12 +80,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     >>> with set_checkpoint_early_stop(False):
     ...     y = checkpoint(torch.sin, x, use_reentrant=False)
     """
-    before = Settings.early_stop
-    Settings.early_stop = enable
-    try:
-        yield
-    finally:
-        Settings.early_stop = before
+    return Set("early_stop", enable)
 
 
 def noop_context_fn() -> Contexts:

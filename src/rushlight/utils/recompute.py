@@ -200,6 +200,7 @@ class Log(Around):
     """Writes down which ops run, on what, and for which line of the user's."""
 
     def __init__(self, lines: list[str]) -> None:
+        super().__init__()
         self.lines = lines
 
     def answer(self, op: Any, raws: tuple[Any, ...], run: Callable[[], Any]) -> Any:

@@ -21,12 +21,13 @@ import enum
 import sys
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from rushlight.arrays.vocabulary import copy
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Storage, TensorBase, wrap
-from rushlight.core.packed import Saving, enter_saving, leave_saving, saving_now
+from rushlight.core.modes import Mode
+from rushlight.core.packed import Saving, saving_now
 from rushlight.core.record import normal
 from rushlight.ops.overloads import OpOverload, overload_of, packet
 from rushlight.utils.around import Around
@@ -143,25 +144,21 @@ class FirstRun(Around):
     """Asks the policy about every op, and keeps what it says."""
 
     def __init__(self, policy: Policy, results: Results) -> None:
+        super().__init__()
         self.policy = policy
         self.results = results
         self.count: defaultdict[OpOverload, int] = defaultdict(int)
-        self.saving: list[Saving] = []
 
-    def __enter__(self) -> FirstRun:
-        super().__enter__()
+    def fill(self, mode: Mode) -> Self:
+        super().fill(mode)
         # hooks on saved values stay those outside
         outer = saving_now()
         inner = Saving(None, None, None, self.results.link)
         if outer is not None:
             inner.pack, inner.unpack, inner.message = outer.pack, outer.unpack, outer.message
-        enter_saving(inner)
-        self.saving.append(inner)
+        inner.outer = outer
+        mode.saving = mode.around.saving = inner
         return self
-
-    def __exit__(self, *error: object) -> None:
-        leave_saving(self.saving.pop())
-        super().__exit__(*error)
 
     def answer(self, op: Any, raws: tuple[Any, ...], run: Callable[[], Any]) -> Any:
         y = run()
@@ -190,13 +187,14 @@ class SecondRun(Around):
     """Gives each op the result that was kept for it, or lets it run."""
 
     def __init__(self, results: Results, allow_mutation: bool) -> None:
+        super().__init__()
         self.results = results
         self.allow_mutation = allow_mutation
         self.count: defaultdict[OpOverload, int] = defaultdict(int)
 
-    def __enter__(self) -> SecondRun:
+    def fill(self, mode: Mode) -> Self:
         self.count.clear()
-        return super().__enter__()
+        return super().fill(mode)
 
     def answer(self, op: Any, raws: tuple[Any, ...], run: Callable[[], Any]) -> Any:
         name = overload_of(op, raws)
