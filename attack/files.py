@@ -115,12 +115,12 @@ def _tensors(x: Any) -> Iterator[Any]:
 def _tampered(x: Any) -> bool:
     """Whether something inside a tensor is not as loading makes it."""
     return any(
-        type(t.memory).__name__ != "Storage"
-        or type(t.array).__name__ != "ndarray"
-        or t.node is not None
+        type(t._storage).__name__ != "Storage"
+        or type(t._array).__name__ != "ndarray"
+        or t._node is not None
         or t.grad is not None
-        or t.as_view is not None
-        or t.extra is not None
+        or t._view is not None
+        or t._extra is not None
         for t in _tensors(x)
     )
 
@@ -262,7 +262,7 @@ def _hostile_tensor(rng: random.Random, good: bytes) -> bytes:
         if k in (2, 3) and rng.random() < 0.8:
             arguments[k] = tuple(rng.choice(odd) for _ in range(rng.choice((rank, rank, rank + 1))))
         elif k == 7:
-            inside = ("array", "memory", "node", "leaf", "held", "__class__", "sum", "data", "grad")
+            inside = "_array _storage _node _requires_grad __class__ sum data grad".split()
             arguments[k] = {rng.choice(inside): rng.choice(odd)}
         else:
             arguments[k] = rng.choice((*odd, (), {}, b"]", "torch.bool", "Parameter", "os.system"))

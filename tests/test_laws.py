@@ -59,7 +59,7 @@ def leaves(xs: tuple[Any, ...]) -> list[Any]:
     for x in xs:
         if isinstance(x, np.ndarray):
             t = wrap(x)
-            t.leaf = is_float(x)
+            t._requires_grad = is_float(x)
             made.append(t)
         else:
             made.append(x)
@@ -97,8 +97,8 @@ def cotangents(ys: list[Any], seed: int) -> list[Any]:
 
 def node_of(results: Any) -> Any:
     for t in listed(results):
-        if t.node is not None:
-            return t.node
+        if t._node is not None:
+            return t._node
     return None
 
 
@@ -110,7 +110,7 @@ def pulled(
     node = node_of(apply(op, *ts))
     assert node is not None
     given = [wrap(g) for g in gs] if tensors else gs
-    outs = backward_of(node, given if node.outs is not None else given[0], tensors)
+    outs = backward_of(node, given if node._output_metas is not None else given[0], tensors)
     fitted = []
     for x, out in zip(xs, outs, strict=True):
         wanted = is_float(x)
@@ -132,8 +132,8 @@ def test_recorded_equals_raw(op: Any, xs: tuple[Any, ...]) -> None:
     results = listed(apply(op, *leaves(xs)))
     for y, t in zip(ys, results, strict=True):
         assert isinstance(t, TensorBase)
-        assert t.array.shape == y.shape and t.array.dtype == y.dtype
-        np.testing.assert_array_equal(t.array, y)
+        assert t._array.shape == y.shape and t._array.dtype == y.dtype
+        np.testing.assert_array_equal(t._array, y)
 
 
 @pytest.mark.parametrize(("op", "xs"), SMOOTH)
@@ -168,15 +168,19 @@ def test_second_derivative(op: Any, xs: tuple[Any, ...]) -> None:
 
     expected = (first(shifted(xs, ts, H)) - first(shifted(xs, ts, -H))) / (2 * H)
     inputs, grads = pulled(op, xs, gs, True)
-    outputs = [g for g in grads if g is not None and (g.node is not None or g.leaf)]
-    seeds = [w for w, g in zip(weights, grads, strict=True) if g is not None and (g.node or g.leaf)]
-    asked = [t for t in inputs if isinstance(t, TensorBase) and t.leaf]
+    outputs = [g for g in grads if g is not None and (g._node is not None or g._requires_grad)]
+    seeds = [
+        w
+        for w, g in zip(weights, grads, strict=True)
+        if g is not None and (g._node or g._requires_grad)
+    ]
+    asked = [t for t in inputs if isinstance(t, TensorBase) and t._requires_grad]
     total = 0.0
     if outputs and asked:
-        starts = [wrap(np.asarray(s, o.array.dtype)) for s, o in zip(seeds, outputs, strict=True)]
+        starts = [wrap(np.asarray(s, o._array.dtype)) for s, o in zip(seeds, outputs, strict=True)]
         found = rushlight.autograd.grad(outputs, asked, starts, allow_unused=True)
         along = [d for d in ts if d is not None]
-        total = sum(inner(f.array, d) for f, d in zip(found, along, strict=True) if f is not None)
+        total = sum(inner(f._array, d) for f, d in zip(found, along, strict=True) if f is not None)
     assert abs(total - expected) < 5e-6 * (1 + abs(expected)), f"{total}, differences {expected}"
 
 
@@ -204,12 +208,14 @@ def test_replaying_a_recording_gives_the_eager_result(op: Any, xs: tuple[Any, ..
     for x, r in zip(xs, inputs, strict=True):
         if isinstance(x, np.ndarray):
             t = wrap(r)
-            t.leaf = is_float(x)
+            t._requires_grad = is_float(x)
             tensors.append(t)
         else:
             tensors.append(x)
     node = node_of(apply(op, *tensors))
-    outs = backward_of(node, recorded_gs if node.outs is not None else recorded_gs[0], False)
+    outs = backward_of(
+        node, recorded_gs if node._output_metas is not None else recorded_gs[0], False
+    )
     y = op.forward(*inputs)
     tangents = listed(op.jvp(tuple(recorded_ts), tuple(inputs), y))
     values = [*arrays, *gs, *[t for t in ts if t is not None]]
@@ -230,13 +236,13 @@ def test_gradients_in_float32_stay_float32(op: Any, xs: tuple[Any, ...]) -> None
     narrow = {"f": np.float32, "c": np.complex64}
     xs = tuple(x.astype(narrow[x.dtype.kind]) if is_float(x) else x for x in xs)
     tensors = leaves(xs)
-    results = [t for t in listed(apply(op, *tensors)) if t.node is not None]
+    results = [t for t in listed(apply(op, *tensors)) if t._node is not None]
     if getattr(op, "dtype", None) is None:  # else the op was told which dtype to give
         for t in results:
-            assert t.array.dtype in (np.float32, np.complex64), t.array.dtype
+            assert t._array.dtype in (np.float32, np.complex64), t._array.dtype
     grads = rushlight.autograd.grad(
-        results, [t for t in tensors if isinstance(t, TensorBase) and t.leaf],
-        [wrap(np.ones_like(t.array)) for t in results], allow_unused=True,
+        results, [t for t in tensors if isinstance(t, TensorBase) and t._requires_grad],
+        [wrap(np.ones_like(t._array)) for t in results], allow_unused=True,
     )  # fmt: skip
     for g, x in zip(grads, [x for x in xs if is_float(x)], strict=True):
-        assert g is None or (g.array.dtype == x.dtype and g.array.shape == x.shape)
+        assert g is None or (g._array.dtype == x.dtype and g._array.shape == x.shape)

@@ -94,7 +94,7 @@ def test_the_loss_of_images_has_one_edge() -> None:
 
 
 def test_tests_of_truth_have_a_form_for_each_kind_of_dim() -> None:
-    raw = torch.ones(2, 3).array
+    raw = torch.ones(2, 3)._array
     for name in ("all", "any"):
         op: Any = table[name]
         forms = {None: "default", (-1,): "dim", (-2, -1): "dims"}

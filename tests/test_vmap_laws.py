@@ -110,9 +110,9 @@ def test_vmap_equals_a_loop(op: Any, members: list[Any]) -> None:
         for j, y in enumerate(listed(found)):
             assert isinstance(y, TensorBase)
             want = np.stack([np.asarray(row[j]) for row in loop])
-            assert y.array.dtype == want.dtype and y.array.shape == want.shape
+            assert y._array.dtype == want.dtype and y._array.shape == want.shape
             if "empty" not in op.name:
-                close(y.array, want)
+                close(y._array, want)
 
 
 def smooth_places(members: list[Any]) -> list[int]:
@@ -123,7 +123,7 @@ def directions(xs: list[Any], seed: int) -> list[Any]:
     rng = np.random.default_rng(seed)
     made = []
     for x in xs:
-        shape, dtype = x.array.shape, x.array.dtype
+        shape, dtype = x._array.shape, x._array.dtype
         t = rng.standard_normal(shape)
         if dtype.kind == "c":
             t = t + 1j * rng.standard_normal(shape)
@@ -138,7 +138,7 @@ def only(op: Any, places: list[int], rest: list[Any]) -> Any:
         xs = list(rest)
         for p, x in zip(places, floats, strict=True):
             xs[p] = x
-        ys = [y for y in listed(on_tensors(op, *xs)) if y.array.dtype.kind in "fc"]
+        ys = [y for y in listed(on_tensors(op, *xs)) if y._array.dtype.kind in "fc"]
         return tuple(ys)
 
     return call
@@ -182,8 +182,8 @@ def test_gradients_of_batches_equal_a_loop(op: Any, members: list[Any]) -> None:
         _, pull_one = vjp(lambda *fs, row=row: one(*fs, *row[len(places) :]), *row[: len(places)])
         want = pull_one(tuple(g[k] for g in gs))
         for a, b, w in zip(through, inside, want, strict=True):
-            close(a.array[k], w.array)
-            close(b.array[k], w.array)
+            close(a._array[k], w._array)
+            close(b._array[k], w._array)
 
 
 @pytest.mark.parametrize(("op", "members"), SMOOTH)
@@ -219,5 +219,5 @@ def test_tangents_of_batches_equal_a_loop(op: Any, members: list[Any]) -> None:
             tuple(f[k] for f in floats), tuple(t[k] for t in ts),
         )  # fmt: skip
         for a, b, w in zip(through, inside, want, strict=True):
-            close(a.array[k], w.array)
-            close(b.array[k], w.array)
+            close(a._array[k], w._array)
+            close(b._array[k], w._array)

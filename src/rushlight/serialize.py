@@ -85,7 +85,7 @@ def _class(kind: Any) -> Any:
 
 def _reduced(t: Any) -> tuple[Any, ...]:
     """A tensor as a call of `_tensor`."""
-    array = to_host(t.array)
+    array = to_host(t._array)
     bounds = ByteBounds(array)
     root, offset = bounds.root, bounds.offset
     if not root.flags.forc or not making.plain_bytes(root, array, offset):
@@ -93,7 +93,7 @@ def _reduced(t: Any) -> tuple[Any, ...]:
         array = root
     size = array.dtype.itemsize
     return _tensor, (
-        Memory(root, str(device_of(t.array))),
+        Memory(root, str(device_of(t._array))),
         str(t.dtype),
         tuple(array.shape),
         tuple(s // size for s in array.strides),
@@ -132,7 +132,7 @@ def _tensor(
         raise corrupt("reading a tensor", f"shape {shape}, strides {strides}: {error}") from error
     t = _rebuilt(_class(kind), move(array, memory.where))
     among(t)
-    t.leaf = bool(requires_grad) and array.dtype.kind in "fcVW"
+    t._requires_grad = bool(requires_grad) and array.dtype.kind in "fcVW"
     for key, value in attributes.items():
         if type(key) is str and key not in _CORE and not hasattr(Tensor, key):
             vars(t)[key] = value

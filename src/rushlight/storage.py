@@ -286,7 +286,7 @@ _ROOTS: Final[dict[int, tuple[ref[Any], Storage]]] = {}
 def among(t: Any) -> None:
     """Note a tensor that was made over memory that others may have, known by the raw array alone:
     one that was unpickled or copied."""
-    _enter(t, t.array, t.memory)
+    _enter(t, t._array, t._storage)
 
 
 def _enter(x: Any, array: Any, memory: Storage) -> None:
@@ -343,10 +343,10 @@ def _looking(memory: Storage) -> list[Any]:
             continue
         found[id(x)] = x
         if isinstance(x, TensorBase):
-            if x.memory is not memory:
-                refs.append(x.memory.owner)
-            if x.as_view is not None:
-                found.setdefault(id(x.as_view.base), x.as_view.base)
+            if x._storage is not memory:
+                refs.append(x._storage.owner)
+            if x._view is not None:
+                found.setdefault(id(x._view.base), x._view.base)
     return list(found.values())
 
 
@@ -361,7 +361,7 @@ def enlarged(memory: Any, nbytes: int, known: Storage) -> Any:
     root = root_of(memory)
     for found in _looking(known):
         if isinstance(found, TensorBase):
-            if root_of(found.array) is root or _waits(found, root):
+            if root_of(found._array) is root or _waits(found, root):
                 _follow(found, grown)
         elif not found._part and root_of(found._bytes) is root:
             found._look_at(grown)
@@ -371,13 +371,13 @@ def enlarged(memory: Any, nbytes: int, known: Storage) -> Any:
 
 def _waits(t: TensorBase, root: Any) -> bool:
     """Whether a tensor kept older memory when this became too short for it."""
-    waits = None if t.extra is None else t.extra.waits
-    return waits is not None and waits[0]() is root and waits[1]() is t.array
+    waits = None if t._extra is None else t._extra.waits
+    return waits is not None and waits[0]() is root and waits[1]() is t._array
 
 
 def _follow(t: Any, grown: Any) -> None:
     """Let a tensor see the same places in other memory; if they are not there, when they are."""
-    array = t.array
+    array = t._array
     size = array.dtype.itemsize
     offset = ByteBounds(array).offset
     steps = tuple([s // size for s in array.strides])
@@ -385,7 +385,7 @@ def _follow(t: Any, grown: Any) -> None:
     if not array.size:
         return
     if offset + last + size <= grown.size:
-        t.array = making.over(grown, array.shape, steps, array.dtype, offset)
+        t._array = making.over(grown, array.shape, steps, array.dtype, offset)
     else:
         extra_of(t).waits = ref(grown), ref(array)
 

@@ -78,19 +78,19 @@ class Tensor(Methods, metaclass=TensorClass):
     # --- what it is -----------------------------------------------------------------------------
     @property
     def shape(self) -> Size:
-        return unchecked(self.array.shape)
+        return unchecked(self._array.shape)
 
     @property
     def ndim(self) -> int:
-        return int(self.array.ndim)
+        return int(self._array.ndim)
 
     @property
     def dtype(self) -> dtypes.dtype:
-        return dtypes.of(self.array.dtype)
+        return dtypes.of(self._array.dtype)
 
     @property
     def device(self) -> device:
-        return device_of(self.array)
+        return device_of(self._array)
 
     @property
     def layout(self) -> dtypes.layout:
@@ -98,11 +98,11 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def itemsize(self) -> int:
-        return int(self.array.dtype.itemsize)
+        return int(self._array.dtype.itemsize)
 
     @property
     def nbytes(self) -> int:
-        return int(self.array.size * self.array.dtype.itemsize)
+        return int(self._array.size * self._array.dtype.itemsize)
 
     @property
     def is_cuda(self) -> bool:
@@ -116,10 +116,10 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def grad_fn(self) -> Any:
         """The node that made this tensor; None for a leaf."""
-        if self.as_view is not None:
+        if self._view is not None:
             edge_of_view(self)
-        node = self.node  # an input of a transform is a leaf though it has one
-        return None if self.leaf or isinstance(node, AccumulateGradBase) else node
+        node = self._node  # an input of a transform is a leaf though it has one
+        return None if self._requires_grad or isinstance(node, AccumulateGradBase) else node
 
     @property
     def is_leaf(self) -> bool:
@@ -128,7 +128,7 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def output_nr(self) -> int:
         """Which output of its `grad_fn` this tensor is."""
-        return int(self.index)
+        return int(self._output_nr)
 
     @property
     def requires_grad(self) -> bool:
@@ -147,16 +147,16 @@ class Tensor(Methods, metaclass=TensorClass):
                     "differentiation use var_no_grad = var.detach()."
                 )
             raise RuntimeError(text)
-        if value and self.array.dtype.kind not in "fcVW":
+        if value and self._array.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        if value and self.memory.inference and not inference_enabled():
+        if value and self._storage.inference and not inference_enabled():
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
             )
-        self.leaf = value
+        self._requires_grad = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for gradients with respect to this tensor, or stop asking."""
@@ -167,7 +167,7 @@ class Tensor(Methods, metaclass=TensorClass):
             )
         if state.level != 0:
             refuse_inside("requires_grad_")
-        if requires_grad and self.array.dtype.kind not in "fcVW":
+        if requires_grad and self._array.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if not requires_grad or _is_leaf(self):  # what was computed asks already
             self.requires_grad = requires_grad
@@ -177,10 +177,10 @@ class Tensor(Methods, metaclass=TensorClass):
     def grad(self) -> Any:
         """The gradient that backward passes have added up; None before the first."""
         if (
-            self.held is None
-            and self.node is not None
-            and not self.leaf
-            and not (self.extra is not None and self.extra.retains)
+            self._accumulated_grad is None
+            and self._node is not None
+            and not self._requires_grad
+            and not (self._extra is not None and self._extra.retains)
         ):
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
@@ -191,21 +191,21 @@ class Tensor(Methods, metaclass=TensorClass):
                 UserWarning,
                 stacklevel=2,
             )
-        return self.held
+        return self._accumulated_grad
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
             _check_grad(self, value)
-        self.held = value
+        self._accumulated_grad = value
 
     @grad.deleter
     def grad(self) -> None:
-        self.held = None
+        self._accumulated_grad = None
 
     @property
     def _grad(self) -> Any:
-        return self.held
+        return self._accumulated_grad
 
     @property
     def _grad_fn(self) -> Any:
@@ -213,23 +213,23 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def _backward_hooks(self) -> Any:
-        return None if self.extra is None else self.extra.hooks
+        return None if self._extra is None else self._extra.hooks
 
     @property
     def name(self) -> str | None:
-        return None if self.extra is None else self.extra.name
+        return None if self._extra is None else self._extra.name
 
     # --- its memory -----------------------------------------------------------------------------
     @property
     def data(self) -> Any:
         """The values alone: the same memory, outside the graph and with its own version."""
-        if slots.batches != 0 and varies(self.array):
+        if slots.batches != 0 and varies(self._array):
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
         return tensor_memory.bare(self)
 
     @data.setter
     def data(self, value: Any) -> None:
-        if slots.batches != 0 and (varies(self.array) or is_batched(value)):
+        if slots.batches != 0 and (varies(self._array) or is_batched(value)):
             raise RuntimeError(
                 "mutating directly with `.data` under vmap transform is not allowed."
             )
@@ -237,13 +237,13 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def _version(self) -> int:
-        if self.memory.inference:
+        if self._storage.inference:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return int(self.memory.version)
+        return int(self._storage.version)
 
     @property
     def _base(self) -> Any:
-        view: View | None = self.as_view
+        view: View | None = self._view
         return None if view is None else view.base
 
     @property
@@ -257,22 +257,22 @@ class Tensor(Methods, metaclass=TensorClass):
                 f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.dtype} If CUDA "
                 "data is required use tensor.cuda() to copy tensor to device memory."
             )
-        return self.array.__cuda_array_interface__
+        return self._array.__cuda_array_interface__
 
     def _is_view(self) -> bool:
-        return self.as_view is not None
+        return self._view is not None
 
     # --- Python ---------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        if type(self.array) is Batched:
-            return _batch_str(self.array)
+        if type(self._array) is Batched:
+            return _batch_str(self._array)
         return tensor_str(self, tensor_contents, tangent=tangent_of(self))
 
     def __format__(self, format_spec: str) -> str:
         return tensor_format(self, format_spec)
 
     def __bool__(self) -> bool:
-        raw = self.array
+        raw = self._array
         if raw.size == 1:
             return bool(raw)
         how = "no values" if raw.size == 0 else "more than one value"
@@ -291,7 +291,7 @@ class Tensor(Methods, metaclass=TensorClass):
         return complex(_number(self))
 
     def __index__(self) -> int:
-        raw = self.array
+        raw = self._array
         if raw.size != 1 or raw.dtype.kind not in "iub":
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(raw.item())
@@ -303,7 +303,7 @@ class Tensor(Methods, metaclass=TensorClass):
         >>> torch.tensor([2.5]).item()
         2.5
         """
-        raw = self.array
+        raw = self._array
         if raw.size != 1 and not varies(raw):
             raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
         return raw.item()
@@ -315,7 +315,7 @@ class Tensor(Methods, metaclass=TensorClass):
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-        return to_host(self.array).tolist()
+        return to_host(self._array).tolist()
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, bool, int, float, complex)):
@@ -332,7 +332,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     # --- NumPy ----------------------------------------------------------------------------------
     def _host_array(self) -> Any:
-        return self.array
+        return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raw = tensor_memory.numpy(self)
@@ -363,12 +363,12 @@ def _batch_str(array: Batched) -> str:
 
 def _is_leaf(t: Tensor) -> bool:
     """Whether it has no node; stale views are taken as they were, and so raise no errors."""
-    return t.leaf or t.node is None or isinstance(t.node, AccumulateGradBase)
+    return t._requires_grad or t._node is None or isinstance(t._node, AccumulateGradBase)
 
 
 def _number(t: Any) -> Any:
     """The one element of a tensor, for Python's conversions."""
-    raw = t.array
+    raw = t._array
     if raw.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if asks(t):
@@ -398,7 +398,7 @@ def _check_grad(t: Tensor, value: Any) -> None:
         )
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    have, want = dtypes.of(value.array.dtype), t.grad_dtype if t.is_leaf else t.dtype
+    have, want = dtypes.of(value._array.dtype), t.grad_dtype if t.is_leaf else t.dtype
     if want is not None and have is not want:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{c_name(have)}' to a tensor with "
@@ -408,18 +408,18 @@ def _check_grad(t: Tensor, value: Any) -> None:
             "the dtypes of a tensor and its gradient may break downstream systems that assume "
             "they match."
         )
-    here, there = t.device, device_of(value.array)
+    here, there = t.device, device_of(value._array)
     if here != there:
         raise RuntimeError(
             f"attempting to assign a gradient with device type '{there.type}' to a tensor with "
             f"device type '{here.type}'. Please ensure that the gradient and the tensor are on the "
             "same device"
         )
-    if value.array.shape != t.array.shape:
+    if value._array.shape != t._array.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
-            f"size '{list(t.array.shape)}'. Please ensure that the gradient and the tensor are the "
-            "same size"
+            f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor of "
+            f"size '{list(t._array.shape)}'. Please ensure that the gradient and the tensor are "
+            "the same size"
         )
 
 
@@ -436,7 +436,7 @@ def _by_numpy(ufunc: Any, method: str, inputs: Any, kwargs: dict[str, Any]) -> A
     if outs is not None:
         for given in outs:
             if isinstance(given, TensorBase):
-                given.memory.written()
+                given._storage.written()
         return outs[0] if len(outs) == 1 else outs
     if isinstance(result, tuple):
         return tuple(_wrapped(r) for r in result)

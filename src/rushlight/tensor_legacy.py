@@ -59,7 +59,7 @@ def legacy_new(dtype: dtypes.dtype, args: tuple[Any, ...]) -> Any:
 
 
 def _alias(t: Any, dtype: dtypes.dtype) -> Any:
-    have = dtypes.of(t.array.dtype)
+    have = dtypes.of(t._array.dtype)
     if have is not dtype and dtype is not dtypes.default:
         _refuse_alias(have, dtype)
     return tensor_memory.bare(t)

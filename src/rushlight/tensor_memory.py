@@ -46,17 +46,17 @@ _CORE: Final = frozenset(getattr(TensorBase, "__annotations__", ())) | {
 
 def bare(t: Any) -> Any:
     """The same memory as another tensor, with its own version and no history."""
-    alone = wrap_apart(t.array, t)
-    if t.memory.inference:
-        alone.memory.inference = True
+    alone = wrap_apart(t._array, t)
+    if t._storage.inference:
+        alone._storage.inference = True
     return alone
 
 
 def share(t: Any, other: Any) -> None:
     """Note that a tensor looks at the memory of another now."""
-    join(other.memory, t.memory)
-    note(other.memory, other)
-    note(t.memory, t)
+    join(other._storage, t._storage)
+    note(other._storage, other)
+    note(t._storage, t)
 
 
 def blank(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
@@ -68,12 +68,12 @@ def set_data(t: Any, value: Any) -> None:
     """`t.data = value`: other memory, perhaps another shape and dtype; same place in the graph."""
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
-    if asks(t) and value.array.dtype.kind not in "fcVW":
+    if asks(t) and value._array.dtype.kind not in "fcVW":
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
-    t.array = value.array
-    t.sized = t.rows = None  # let go of the old array
+    t._array = value._array
+    t._shape_of = t._contiguous_array = None  # let go of the old array
     share(t, value)
 
 
@@ -90,24 +90,24 @@ def numpy(input: Any, *, force: bool = False) -> Any:
     array([1., 1.], dtype=float32)
     """
     if force:
-        return to_host(input.array)
+        return to_host(input._array)
     if asks(input) and recording():
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
-    where = device_of(input.array)
+    where = device_of(input._array)
     if where is not CPU:
         raise TypeError(
             f"can't convert {where} device type tensor to numpy. Use Tensor.cpu() to copy the "
             "tensor to host memory first."
         )
-    dtype = dtypes.of(input.array.dtype)
+    dtype = dtypes.of(input._array.dtype)
     if dtype in _UNKNOWN_TO_NUMPY or dtype is dtypes.complex32:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_type}")
-    if varies(input.array):
+    if varies(input._array):
         raise RuntimeError(NO_STORAGE)
-    lend(input.array)
-    return input.array
+    lend(input._array)
+    return input._array
 
 
 # --- DLPack ---------------------------------------------------------------------------------------
@@ -119,16 +119,16 @@ def __dlpack__(
     """The tensor's memory as a DLPack capsule, for other array libraries."""
     if asks(input):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if is_array(input.array):
+    if is_array(input._array):
         raw = numpy(input)
         return raw.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
-    return input.array.__dlpack__(stream=stream)
+    return input._array.__dlpack__(stream=stream)
 
 
 @function(free=False)
 def __dlpack_device__(input: Any) -> tuple[int, int]:
     """(kind, index) of the device as DLPack numbers them: 1 is the CPU, 2 is CUDA."""
-    where = device_of(input.array)
+    where = device_of(input._array)
     return (1, 0) if where is CPU else (2, where.index or 0)
 
 
@@ -161,7 +161,7 @@ def to_dlpack(tensor: Any) -> Any:
 # --- storage --------------------------------------------------------------------------------------
 def _check_memory(t: Any) -> None:
     """Refuse to show the memory of a tensor inside `vmap`: it is that of all members."""
-    if varies(t.array):
+    if varies(t._array):
         raise NotImplementedError(NO_MEMORY)
 
 
@@ -169,22 +169,22 @@ def _check_memory(t: Any) -> None:
 def untyped_storage(input: Any) -> UntypedStorage:
     """The memory behind the tensor and its views, as bytes."""
     _check_memory(input)
-    return UntypedStorage._of(to_host(input.array), _known(input))
+    return UntypedStorage._of(to_host(input._array), _known(input))
 
 
 @function(free=False)
 def storage(input: Any) -> TypedStorage:
     """The memory behind the tensor and its views, as elements of its dtype."""
     _check_memory(input)
-    return TypedStorage._of(to_host(input.array), _known(input))
+    return TypedStorage._of(to_host(input._array), _known(input))
 
 
 def _known(input: Any) -> Storage | None:
     """What knows the tensors over the memory that a storage object shows; a copy has none."""
-    if not is_array(input.array):
+    if not is_array(input._array):
         return None
-    note(input.memory, input)
-    found: Storage = input.memory
+    note(input._storage, input)
+    found: Storage = input._storage
     return found
 
 
@@ -198,7 +198,7 @@ def storage_type(input: Any) -> type:
 @function(free=False)
 def get_device(input: Any) -> int:
     """The number of the GPU the tensor is on; -1 on the CPU."""
-    where = device_of(input.array)
+    where = device_of(input._array)
     return -1 if where is CPU else where.index or 0
 
 
@@ -243,13 +243,13 @@ def is_same_size(input: Any, other: Any) -> bool:
     >>> torch.is_same_size(torch.ones(2), torch.zeros(2))
     True
     """
-    return bool(input.array.shape == other.array.shape)
+    return bool(input._array.shape == other._array.shape)
 
 
 @function(free=False)
 def dense_dim(input: Any) -> int:
     """The number of dimensions: rushlight's tensors are dense."""
-    return int(input.array.ndim)
+    return int(input._array.ndim)
 
 
 @function(free=False)
@@ -266,21 +266,21 @@ def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) ->
             f"Use var.detach().{name}() instead."
         )
     check_writable(input, True)
-    raw = input.array
+    raw = input._array
     if varies(raw):
         raise RuntimeError(NO_STORAGE)
     if not is_array(raw):
         raise TypeError(f"{name} is only implemented on CPU tensors")
-    arrays = [raw, *(v.broadcast(o.array, raw.shape) for o in others)]
+    arrays = [raw, *(v.broadcast(o._array, raw.shape) for o in others)]
     columns = [a.ravel().tolist() for a in arrays]
     made = making.from_data([fn(*row) for row in zip(*columns, strict=True)], raw.dtype, _no_tensor)
     v.overwrite(raw, v.reshape(made, raw.shape))
-    input.memory.written()
+    input._storage.written()
     return input
 
 
 def _no_tensor(x: Any) -> Any:
-    return to_host(x.array) if isinstance(x, TensorBase) else None
+    return to_host(x._array) if isinstance(x, TensorBase) else None
 
 
 @function(free=False)
@@ -325,15 +325,15 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
         )
     if id(input) in memo:
         return memo[id(input)]
-    root, array, offset = _root(input.array)
+    root, array, offset = _root(input._array)
     # raw arrays are copied through the memo: views of one memory stay views of one memory
     t = _rebuilt(type(input), _seen(copy.deepcopy(root, memo), array, offset))
-    t.memory = memo.setdefault(id(input.memory), t.memory)
+    t._storage = memo.setdefault(id(input._storage), t._storage)
     among(t)
     memo[id(input)] = t
-    t.leaf = input.leaf
-    if input.held is not None:
-        t.held = copy.deepcopy(input.held, memo)
+    t._requires_grad = input._requires_grad
+    if input._accumulated_grad is not None:
+        t._accumulated_grad = copy.deepcopy(input._accumulated_grad, memo)
     for key, value in _own_attributes(input).items():
         setattr(t, key, copy.deepcopy(value, memo))
     return t
@@ -349,7 +349,7 @@ def __setstate__(input: Any, state: dict[str, Any]) -> None:
 
 @function(free=False)
 def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
-    root, array, offset = _root(input.array)
+    root, array, offset = _root(input._array)
     among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it
     where = (array.shape, array.strides, offset, dtypes.of(array.dtype))
@@ -388,8 +388,8 @@ def _window(
 
 def _rebuilt(cls: Any, array: Any) -> Any:
     t = Operators.__new__(cls)
-    t.array = array
-    t.memory = Storage()
+    t._array = array
+    t._storage = Storage()
     return t
 
 
@@ -398,7 +398,7 @@ def _unpickled(cls: Any, root: Any, where: tuple[Any, ...], requires_grad: bool)
     raw = dtype[0].numpy if dtype else root.dtype
     t = _rebuilt(cls, _window(root, shape, strides, raw, offset))
     among(t)
-    t.leaf = requires_grad
+    t._requires_grad = requires_grad
     return t
 
 
@@ -410,7 +410,7 @@ def as_subclass(input: Any, cls: type) -> Any:
     if asks(input):
         t = input.view_as(input)
     else:
-        t = _rebuilt(cls, input.array)
+        t = _rebuilt(cls, input._array)
         share(t, input)
     t.__class__ = cls
     return t
@@ -418,7 +418,7 @@ def as_subclass(input: Any, cls: type) -> Any:
 
 def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
     """A leaf of class `cls` over the memory of `data`."""
-    t = _rebuilt(cls, data.array)
+    t = _rebuilt(cls, data._array)
     share(t, data)
-    t.leaf = require_grad
+    t._requires_grad = require_grad
     return t

@@ -25,7 +25,7 @@ from rushlight.ops.memory import is_contiguous, strides_of
 from rushlight.ops.table import function
 from rushlight.storage import TypedStorage, enlarged, is_storage, join
 from rushlight.tensor_legacy import c_name
-from rushlight.tensor_memory import share
+from rushlight.tensor_memory import _CORE, share
 
 __all__ = ["swap_tensors"]
 
@@ -81,13 +81,13 @@ def set_(
             "implemented yet."
         )
     array = _there(input, source, storage_offset or 0, size, stride)
-    node = node_for(SET, (input, *others), (input.array, *[t.array for t in others]))
-    input.array = array
+    node = node_for(SET, (input, *others), (input._array, *[t._array for t in others]))
+    input._array = array
     if other:
         share(input, source)
     elif source is not None:
-        join(source._memory, input.memory)
-        note(input.memory, input)
+        join(source._memory, input._storage)
+        note(input._storage, input)
     strayed(input)
     settle(input, node, SET.plan)
     return input
@@ -95,20 +95,20 @@ def set_(
 
 def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
     """The array that `set_` asks for."""
-    dtype = dtypes.of(input.array.dtype)
+    dtype = dtypes.of(input._array.dtype)
     if source is None:
         return make_array((0,), dtype.numpy, CPU)
     if isinstance(source, TensorBase):
-        have = dtypes.of(source.array.dtype)
+        have = dtypes.of(source._array.dtype)
         if size is None:
             if have is not dtype:
                 raise RuntimeError(
                     f"Could not set tensor of type {c_name(have)} to a tensor of type "
                     f"{c_name(dtype)}"
                 )
-            return source.array
-        memory = making.bytes_of(source.array)
-        known = source.memory
+            return source._array
+        memory = making.bytes_of(source._array)
+        known = source._storage
         note(known, source)
     else:
         if isinstance(source, TypedStorage) and source.dtype is not dtype:
@@ -167,8 +167,8 @@ def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_form
         raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
     if order is not None:
         return _resized(input, shape, _in(shape, order))
-    same = input.array.shape == shape  # then it stays as it is, however it lies in memory
-    return _resized(input, shape, strides_of(input.array) if same else making.row_strides(shape))
+    same = input._array.shape == shape  # then it stays as it is, however it lies in memory
+    return _resized(input, shape, strides_of(input._array) if same else making.row_strides(shape))
 
 
 def _in(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
@@ -182,7 +182,7 @@ def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> An
         raise RuntimeError("cannot resize variables that require grad")
     if tangent_of(input) is not None:
         raise RuntimeError("cannot resize variables that has a forward grad")
-    raw = input.array
+    raw = input._array
     if raw.shape == shape and strides_of(raw) == strides:
         return input
     check_writable(input, False)
@@ -193,11 +193,11 @@ def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> An
     memory = making.bytes_of(raw)
     need = bounds.offset + count * raw.dtype.itemsize
     if count and need > memory.nbytes:
-        memory = enlarged(memory, need, input.memory)
-    input.array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
+        memory = enlarged(memory, need, input._storage)
+    input._array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
     strayed(input)
     if raw.shape != shape:
-        input.memory.written()
+        input._storage.written()
     return input
 
 
@@ -217,7 +217,7 @@ def resize_as_(
             "resize_as_(): argument 'the_template' (position 1) must be Tensor, not "
             f"{dtypes.type_name(the_template)}"
         )
-    shape = tuple(the_template.array.shape)
+    shape = tuple(the_template._array.shape)
     if memory_format is dtypes.preserve_format:
         memory_format = dtypes.contiguous_format
         for found in (dtypes.channels_last, dtypes.channels_last_3d):
@@ -237,14 +237,11 @@ def resize(input: Any, *sizes: Any) -> Any:
 def resize_as(input: Any, tensor: Any) -> Any:
     """resize_as(tensor) -> Tensor: `reshape` to the shape of another tensor. Deprecated."""
     warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
-    return input.reshape(tuple(tensor.array.shape))
+    return input.reshape(tuple(tensor._array.shape))
 
 
 # --- swap_tensors ---------------------------------------------------------------------------------
-_PARTS: Final = (
-    "array", "memory", "node", "index", "leaf", "held", "as_view", "extra", "tangent", "dims",
-    "sized",
-)  # fmt: skip
+_PARTS: Final = tuple(sorted(_CORE))
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:
@@ -262,7 +259,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         if any(type(found) is not Sharer for found in weakref.getweakrefs(t)):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     # edges lead to the object: those of nodes made so far led to what it was, see `Run.hand_on`
-    marked = [t.leaf or (t.extra is not None and t.extra.swapped > 0) for t in (t1, t2)]
+    marked = [t._requires_grad or (t._extra is not None and t._extra.swapped > 0) for t in (t1, t2)]
     own = [{k: x for k, x in vars(t).items() if k not in _PARTS} for t in (t1, t2)]
     parts = [[getattr(t, part, None) for part in _PARTS] for t in (t1, t2)]
     kinds = (type(t1), type(t2))
@@ -280,9 +277,9 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     for t, edges in zip((t1, t2), marked, strict=True):
         if edges:
             extra_of(t).swapped = next_number()
-        elif t.extra is not None:
-            t.extra.swapped = 0
-        shown = None if t.extra is None or t.extra.accumulate is None else t.extra.accumulate()
+        elif t._extra is not None:
+            t._extra.swapped = 0
+        shown = None if t._extra is None or t._extra.accumulate is None else t._extra.accumulate()
         if shown is not None:
             shown.variable = t
-        note(t.memory, t)
+        note(t._storage, t)

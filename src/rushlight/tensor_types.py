@@ -29,7 +29,7 @@ class TypedTensor(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return (
             isinstance(instance, TensorBase)
-            and instance.array.dtype == cls.dtype.numpy
+            and instance._array.dtype == cls.dtype.numpy
             and not getattr(instance, "is_cuda", False)
         )
 
@@ -112,7 +112,7 @@ def typename(obj: Any, /) -> str:
 @function(free=False)
 def new(input: Any, *args: Any, device: Any = None) -> Any:
     """new(values) or new(*sizes) -> Tensor: of this tensor's dtype. Older than `new_tensor`."""
-    return legacy_new(dtypes.of(input.array.dtype), args)
+    return legacy_new(dtypes.of(input._array.dtype), args)
 
 
 for _method in (new,):

@@ -155,7 +155,7 @@ class _Comparison:
 
     # --- tensors ----------------------------------------------------------------------------------
     def _tensors(self, actual: Any, expected: Any, path: tuple[Any, ...]) -> None:
-        a, e = to_host(actual.array), to_host(expected.array)
+        a, e = to_host(actual._array), to_host(expected._array)
         if a.shape != e.shape:
             self.fail(
                 f"The values for attribute 'shape' do not match: {actual.shape} != "
@@ -305,21 +305,21 @@ def _count(sizes: tuple[int, ...]) -> int:
 def _drawn(sizes: tuple[int, ...], dtype: dtypes.dtype, low: Any, high: Any) -> Any:
     if dtype is dtypes.bool_:
         first, last = _range(dtype, low, high, 0, 2)
-        return randint(first, last, sizes).array.astype(dtype.numpy)
+        return randint(first, last, sizes)._array.astype(dtype.numpy)
     if not (dtype.is_floating_point or dtype.is_complex):
         lowest = 0 if dtype is dtypes.uint8 else -9
         first, last = _range(dtype, low, high, lowest, 10)
-        return randint(math.floor(first), math.ceil(last), sizes).array.astype(dtype.numpy)
+        return randint(math.floor(first), math.ceil(last), sizes)._array.astype(dtype.numpy)
     first, last = _range(dtype, low, high, *_FLOAT_RANGE)
     inside = dtypes.float64 if dtype.to_real() is dtypes.float64 else dtypes.float32
     if dtype.is_complex:
-        parts = rand(*sizes, 2, dtype=inside).array * (last - first) + first
+        parts = rand(*sizes, 2, dtype=inside)._array * (last - first) + first
         wide = dtypes.complex128 if inside is dtypes.float64 else dtypes.complex64
         out = make_array(sizes, wide.numpy, CPU)
         out.real, out.imag = parts[..., 0], parts[..., 1]
         return cast(out, dtype.numpy)  # NumPy knows no parts of the narrowest
     drawn = rand(sizes, dtype=inside).mul_(last - first).add_(first)  # an array, even of one number
-    return drawn.array.astype(dtype.numpy)
+    return drawn._array.astype(dtype.numpy)
 
 
 def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) -> tuple[Any, Any]:

@@ -89,10 +89,10 @@ def pushed(op: Any, xs: tuple[Any, ...], ts: list[Any], asks: bool) -> list[Any]
                 given.append(x)
                 continue
             w = wrap(x.copy())
-            w.leaf = asks and is_float(x)
+            w._requires_grad = asks and is_float(x)
             given.append(w if t is None else fwAD.make_dual(w, wrap(t)))
         results = listed(apply(op, *given))
-        return [(r.array, None if (t := tangent(r)) is None else t.array) for r in results]
+        return [(r._array, None if (t := tangent(r)) is None else t._array) for r in results]
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -362,7 +362,7 @@ def test_nothing_is_kept() -> None:
             assert gone() is None
             kept = weakref.ref(tangent(y))
             assert kept() is not None
-            level = d.tangent.level
+            level = d._tangent.level
             for _ in range(100):
                 y = y + 1
             assert len(level.owners) < 100

@@ -143,7 +143,7 @@ def test_all_about_a_dual_of_duals() -> None:
     assert tangent_at(y, inner) is None and of(tangent_at(y, outer)) == 27.0
     assert of(tangent_at(plain * y, outer)) == 2 * 27.0 * 27.0
     outer.close()
-    assert y.tangent is None and plain.tangent is None and x.tangent is None
+    assert y._tangent is None and plain._tangent is None and x._tangent is None
 
 
 # --- every op -------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def twice_pushed(op: Any, xs: Any, us: Any, ts: Any, ws: Any, asks: bool) -> lis
                 given.append(x)
                 continue
             y = wrap(x.copy())
-            y.leaf = asks and is_float(x)
+            y._requires_grad = asks and is_float(x)
             if u is not None:
                 s = dual_at(wrap(t.copy()), outer, wrap(w.copy()))
                 y = dual_at(dual_at(y, outer, wrap(u.copy())), inner, s)
@@ -172,7 +172,7 @@ def twice_pushed(op: Any, xs: Any, us: Any, ts: Any, ws: Any, asks: bool) -> lis
         for y in listed(apply(op, *given)):
             s = tangent_at(y, inner)
             ts_found = (tangent_at(y, outer), s, None if s is None else tangent_at(s, outer))
-            found.append((y.array, *[None if t is None else t.array for t in ts_found]))
+            found.append((y._array, *[None if t is None else t._array for t in ts_found]))
         return found
     finally:
         inner.close()
@@ -401,7 +401,7 @@ def test_levels_close_in_any_order() -> None:
     assert of(tangent_at(y * y, c)) == 32.0
     again.close()
     c.close()
-    assert y.tangent is None
+    assert y._tangent is None
 
 
 def test_a_level_ends_when_its_function_raises() -> None:
@@ -478,7 +478,7 @@ def test_nothing_is_kept() -> None:
         def f(y: Any) -> Any:
             def g(z: Any) -> Any:
                 made = (z * y).sin()[0]
-                refs.append(weakref.ref(tangent_at(made, made.tangent.level)))
+                refs.append(weakref.ref(tangent_at(made, made._tangent.level)))
                 refs.append(weakref.ref(made))
                 return made
 

@@ -850,7 +850,7 @@ def test_nothing_is_kept_alive() -> None:
         x = torch.ones(3, requires_grad=True)
         y = x.exp()
         y.sum().backward()
-    gone = weakref.ref(y.array)
+    gone = weakref.ref(y._array)
     gc.disable()
     try:
         del x, y

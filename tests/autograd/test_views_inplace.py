@@ -73,7 +73,7 @@ def test_a_long_chain_of_views_is_freed_without_the_collector() -> None:
             base = torch.ones(2, 3, requires_grad=asks) * 1
             v = chain(base, 200_000)
             gone = weakref.ref(base)
-            assert v.as_view.base is base and len(v.as_view.ops) == 200_000
+            assert v._view.base is base and len(v._view.ops) == 200_000
             del base, v
             assert gone() is None
     finally:
@@ -200,7 +200,7 @@ def test_memory_forgets_views_that_are_gone() -> None:
     for _ in range(1000):
         x[1:]
         x.detach()
-    assert len(x.memory.sharers.refs) < 60 and len(kept) == 5
+    assert len(x._storage.sharers.refs) < 60 and len(kept) == 5
 
 
 def test_tensors_that_moved_elsewhere_do_not_follow() -> None:

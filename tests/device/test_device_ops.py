@@ -81,19 +81,19 @@ def pulled(op: Any, xs: tuple[Any, ...], gs: list[Any], tensors: bool = False) -
     for x in xs:
         if hasattr(x, "dtype"):
             t = wrap(x)
-            t.leaf = is_float(x)
+            t._requires_grad = is_float(x)
             inputs.append(t)
         else:
             inputs.append(x)
     results = listed(apply(op, *inputs))
-    node = next(t.node for t in results if t.node is not None)
+    node = next(t._node for t in results if t._node is not None)
     given = [wrap(g) for g in gs] if tensors else gs
-    outs = backward_of(node, given if node.outs is not None else given[0], tensors)
+    outs = backward_of(node, given if node._output_metas is not None else given[0], tensors)
     fitted = [
         fit(out, x.shape, x.dtype) if is_float(x) and out is not None else None
         for x, out in zip(xs, outs, strict=True)
     ]
-    return [g.array if tensors and g is not None else g for g in fitted]
+    return [g._array if tensors and g is not None else g for g in fitted]
 
 
 def check(op: Any, xs: tuple[Any, ...]) -> None:

@@ -65,9 +65,9 @@ def stacked(members: list[Any], where: Any) -> list[Any]:
 
 def alike(ours: Any, theirs: Any) -> None:
     for a, b in zip(listed(ours), listed(theirs), strict=True):
-        assert device_of(a.array) == GPU
-        close = 1e-8 if b.array.dtype.itemsize >= 8 else 1e-4
-        np.testing.assert_allclose(to_host(a.array), b.array, rtol=close, atol=close)
+        assert device_of(a._array) == GPU
+        close = 1e-8 if b._array.dtype.itemsize >= 8 else 1e-4
+        np.testing.assert_allclose(to_host(a._array), b._array, rtol=close, atol=close)
 
 
 @pytest.mark.parametrize(("op", "members"), CASES)
@@ -89,7 +89,7 @@ def test_batches(op: Any, members: list[Any]) -> None:
                 for i, f in zip(floats, fs, strict=True):
                     full[i] = f
                 ys = listed(on_tensors(op, *full))
-                return tuple(y for y in ys if y.array.dtype.kind in "fc")
+                return tuple(y for y in ys if y._array.dtype.kind in "fc")
 
             ys, pull = vjp(of_floats, *[xs[i] for i in floats])
             return pull(tuple(torch.ones_like(y) for y in ys)) if ys else ()

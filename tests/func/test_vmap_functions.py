@@ -208,7 +208,7 @@ def dims(flags: tuple[bool, ...]) -> tuple[Any, ...]:
 
 
 def raw(t: Any) -> Any:
-    return t.detach().array  # NumPy's own conversion does not take bfloat16
+    return t.detach()._array  # NumPy's own conversion does not take bfloat16
 
 
 def close(have: Any, want: Any) -> bool:

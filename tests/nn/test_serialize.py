@@ -310,7 +310,7 @@ def test_memory_goes_with_what_was_loaded(tmp_path: Path) -> None:
         for options in ({}, {"weights_only": False}, {"pickle_module": pickle}):
             torch.save({"w": torch.ones(3)}, tmp_path / "w.pt", **_module(options))
             found = torch.load(tmp_path / "w.pt", **options)
-            memory = weakref.ref(found["w"].array.base)
+            memory = weakref.ref(found["w"]._array.base)
             assert memory() is not None
             del found
             assert memory() is None

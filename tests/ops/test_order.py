@@ -30,16 +30,16 @@ def ints(values: Any) -> Any:
 
 def same(found: Any, expected: Any, dtype: Any = None) -> None:
     expected = np.asarray(expected)
-    assert found.array.shape == expected.shape
+    assert found._array.shape == expected.shape
     if dtype is not None:
-        assert found.array.dtype == dtype
-    np.testing.assert_allclose(found.array.astype(expected.dtype), expected, rtol=1e-7)
+        assert found._array.dtype == dtype
+    np.testing.assert_allclose(found._array.astype(expected.dtype), expected, rtol=1e-7)
 
 
 def gradient(f: Any, values: Any) -> Any:
     x = tensor(values, grad=True)
     y = f(x)
-    y.backward(tensor(np.arange(1.0, 1.0 + y.array.size).reshape(y.shape)))
+    y.backward(tensor(np.arange(1.0, 1.0 + y._array.size).reshape(y.shape)))
     return x.grad
 
 

@@ -65,7 +65,7 @@ def test_results_hold_arrays(dtype: torch.dtype) -> None:
                     grads = torch.autograd.grad(fn(*xs, *more).sum(), xs, allow_unused=True)
             except (TypeError, ValueError, RuntimeError, IndexError, AttributeError, BufferError):
                 pass  # refused
-            if any(not is_array(t.array) for t in tensors_in([*xs, y, *grads])):
+            if any(not is_array(t._array) for t in tensors_in([*xs, y, *grads])):
                 wrong.add(name)
     assert ran > 300
     assert wrong == set()
@@ -74,7 +74,7 @@ def test_results_hold_arrays(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", DTYPES[:-1], ids=str)
 def test_made_for_tests(dtype: torch.dtype) -> None:
     x = torch.testing.make_tensor((), dtype=dtype, device="cpu")
-    assert is_array(x.array) and x.shape == () and x.dtype is dtype
+    assert is_array(x._array) and x.shape == () and x.dtype is dtype
     assert repr(x).startswith("tensor(")
     assert weakref.ref(x)() is x
     x.zero_()

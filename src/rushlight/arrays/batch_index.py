@@ -300,14 +300,14 @@ def _shared(level: Any, target: Any, *others: Any) -> bool:
 
 def _storable(target: Any, source: Any) -> Any:
     """What is written beneath: a tensor's array, if the target is no tensor either."""
-    if hasattr(target, "memory") or not hasattr(source, "memory"):
+    if hasattr(target, "_storage") or not hasattr(source, "_storage"):
         return source
-    if source.leaf or source.node is not None or source.tangent is not None:
+    if source._requires_grad or source._node is not None or source._tangent is not None:
         raise NotImplementedError(
             "vmap: a value with derivatives outside the batch is being written into memory that "
             "has none. Compute it out of place (`torch.stack`, `torch.where`)."
         )
-    return source.array
+    return source._array
 
 
 @rule

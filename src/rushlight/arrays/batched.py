@@ -72,8 +72,8 @@ def bottom(x: Any) -> Any:
     while not isinstance(x, np.ndarray):
         if type(x) is Batched:
             x = x.inside
-        elif hasattr(x, "memory"):  # a tensor
-            x = x.array
+        elif hasattr(x, "_storage"):  # a tensor
+            x = x._array
         else:
             break
     return x
@@ -81,7 +81,7 @@ def bottom(x: Any) -> Any:
 
 def outer(x: Any) -> Any:
     """The array of a tensor; an array as it is."""
-    return x.array if hasattr(x, "memory") else x
+    return x._array if hasattr(x, "_storage") else x
 
 
 def numbers(x: Any) -> Any:
@@ -238,7 +238,7 @@ class Batched:
 
     # --- operators ----------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method != "__call__" or kwargs or any(hasattr(x, "memory") for x in inputs):
+        if method != "__call__" or kwargs or any(hasattr(x, "_storage") for x in inputs):
             return NotImplemented  # a tensor answers for the arrays beside it
         return matmul(*inputs) if ufunc is np.matmul else elementwise(ufunc, inputs)
 
@@ -453,7 +453,7 @@ def elementwise(fn: Any, xs: Any) -> Any:
 
 def pair(fn: Any, a: Any, b: Any) -> Any:
     """An operator. A tensor answers for the array beside it."""
-    if hasattr(a, "memory") or hasattr(b, "memory"):
+    if hasattr(a, "_storage") or hasattr(b, "_storage"):
         return NotImplemented
     return elementwise(fn, (a, b))
 
@@ -463,7 +463,7 @@ def matmul(a: Any, b: Any, word: Any = v.matrices) -> Any:
     level = deepest((a, b))
     left, many = members(a, level)
     right, several = members(b, level)
-    if hasattr(left, "memory") != hasattr(right, "memory"):
+    if hasattr(left, "_storage") != hasattr(right, "_storage"):
         word = v.narrow_matmul  # the same, and the tensor answers: CuPy's `matmul` leaves it no say
     m, n = rank_of(left) - many, rank_of(right) - several
     if not several and n <= 2 and (many or m <= 2):

@@ -34,18 +34,19 @@ class Check:
         """After a node's rule: no NaN may leave it; what it recorded remembers it as parent."""
         mark, self.mark = self.mark, next_number()
         for i, out in enumerate(outs):
-            if out is None or node.nexts[i] is None:
+            if out is None or node._next_edges[i] is None:
                 continue
             recorded = isinstance(out, TensorBase)
-            if recorded and out.node is not None:
-                adopt(out.node, node, mark)
-            x = out.array if recorded else out
+            if recorded and out._node is not None:
+                adopt(out._node, node, mark)
+            x = out._array if recorded else out
             if self.check_nan and has_nan(x):
                 self.failed(node)
                 raise RuntimeError(
                     sentence(
                         f"Function '{node.name()}' returned nan values in its {i}th output.",
-                        f"{type(node).__name__} was made at {Where(node.code, node.offset)}\n"
+                        f"{type(node).__name__} was made at "
+                        f"{Where(node._code, node._code_offset)}\n"
                         f"its output {i} has the shape {list(x.shape)}{first_nan(x)}",
                     )
                 )
@@ -53,7 +54,7 @@ class Check:
     def failed(self, node: Any) -> None:
         """PyTorch's warnings about a node whose rule raised: its forward line, then, if it was
         itself recorded by a backward pass, the lines that led to it."""
-        if node.code is None:
+        if node._code is None:
             warn(
                 f"Error detected in {node.name()}. No forward pass information available. Enable "
                 "detect anomaly during forward pass for more information."
@@ -83,24 +84,24 @@ def adopt(node: Node, parent: Any, mark: int) -> None:
     stack: list[Any] = [node]
     while stack:
         n = stack.pop()
-        if not isinstance(n, Node) or n.number <= mark or parent_of(n) is not None:
+        if not isinstance(n, Node) or n._seq_nr <= mark or parent_of(n) is not None:
             continue
         hooks = hooks_of(n)
         if hooks.metadata is None:
             hooks.metadata = {}
         hooks.metadata["parent_"] = parent
-        stack.extend(n.nexts)
+        stack.extend(n._next_edges)
 
 
 def parent_of(node: Any) -> Any:
     """The node whose backward recorded this one, if that was seen."""
-    hooks = node.hooks
+    hooks = node._hooks
     return None if hooks is None or hooks.metadata is None else hooks.metadata.get("parent_")
 
 
 def as_traceback(node: Any) -> str:
     """A node's line in the form of Python's tracebacks."""
-    where = Where(node.code, node.offset)
+    where = Where(node._code, node._code_offset)
     text = where.source
     line = f'  File "{where.file}", line {where.line}, in {where.function}\n'
     return line + (f"    {text}\n" if text else "")

@@ -56,7 +56,9 @@ def root_of(t: Any, i: int) -> tuple[Any, int]:
     """Where the backward pass from output number `i` starts: a node or leaf, and which output."""
     if not isinstance(t, TensorBase):
         return t.node, t.output_nr
-    edge: Any = edge_of_view(t) if t.as_view is not None else (t.node or (t if t.leaf else None))
+    edge: Any = (
+        edge_of_view(t) if t._view is not None else (t._node or (t if t._requires_grad else None))
+    )
     if edge is None:
         raise RuntimeError(
             sentence(
@@ -66,7 +68,7 @@ def root_of(t: Any, i: int) -> tuple[Any, int]:
                 "you want gradients of before computing with them, outside `torch.no_grad()`.",
             )
         )
-    return edge, int(t.index)
+    return edge, int(t._output_nr)
 
 
 def first_gradients(outputs: tuple[Any, ...], grads: tuple[Any, ...], batched: bool) -> list[Any]:
@@ -93,15 +95,17 @@ def like_edge(edge: Any) -> TensorBase:
     node: Any = edge.node
     meta = node._input_metadata[edge.output_nr]
     found: Any = functions["empty"](meta.shape, dtype=meta.dtype, device=meta.device)
-    found.node, found.index = node, edge.output_nr
+    found._node, found._output_nr = node, edge.output_nr
     return cast(TensorBase, found)
 
 
 def one_for(out: TensorBase) -> TensorBase:
     """The implicit gradient of a scalar."""
-    x = out.array
+    x = out._array
     if x.size != 1:
-        where = "" if out.node is None else f"made at {Where(out.node.code, out.node.offset)}"
+        where = (
+            "" if out._node is None else f"made at {Where(out._node._code, out._node._code_offset)}"
+        )
         raise RuntimeError(
             sentence(
                 "grad can be implicitly created only for scalar outputs",
@@ -140,12 +144,12 @@ def checked(out: Any, g: Any, i: int, batched: bool) -> Any:
             f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "
             f"dtype of {out.dtype}."
         )
-    if type(g.array) is not type(out.array) and g.device != out.device:
+    if type(g._array) is not type(out._array) and g.device != out.device:
         raise RuntimeError(
             f"invalid gradient at index {i} - expected device {out.device} but got {g.device}"
         )
-    if g.array.dtype != out.array.dtype:
-        return v.cast(g, out.array.dtype)
+    if g._array.dtype != out._array.dtype:
+        return v.cast(g, out._array.dtype)
     return g
 
 
@@ -155,7 +159,7 @@ def run(
 ) -> None:  # fmt: skip
     """Start the engine: raw arrays, or tensors when the gradients are to be recorded."""
     tensors = create or engine.with_tangents()
-    start = [g if tensors or g is None else g.array for g in grads]
+    start = [g if tensors or g is None else g._array for g in grads]
     ends, nrs = [end for end, _ in roots], [nr for _, nr in roots]
     engine.backward(ends, nrs, start, keep, create, targets, store)
 
@@ -171,10 +175,10 @@ def target_of(t: Any) -> Target:
         return Target(node.variable if isinstance(node, AccumulateGradBase) else node, t.output_nr)
     if not asks(t):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
-    edge: Any = edge_of_view(t) if t.as_view is not None else (t.node or t)
+    edge: Any = edge_of_view(t) if t._view is not None else (t._node or t)
     if edge is None:
         edge = t
-    return Target(edge, int(t.index) if isinstance(edge, Node) else 0)
+    return Target(edge, int(t._output_nr) if isinstance(edge, Node) else 0)
 
 
 def backward(
@@ -279,7 +283,7 @@ def once(
     run(roots, start, keep, create, targets, False)
     results: list[Any] = []
     # an array must not be two tensors, which would not know of writes to one another
-    seen = {id(g.array): g for g in start if g is not None}
+    seen = {id(g._array): g for g in start if g is not None}
     for i, target in enumerate(targets):
         g = target.grad
         if g is None:
@@ -296,8 +300,8 @@ def without(t: Any, i: int, allow_unused: bool, materialize: bool, create: bool)
             sentence(
                 f"The differentiated Tensor at index {i} appears to not have been used in the "
                 "graph. Set allow_unused=True if this is the desired behavior.",
-                f"it was made at {Where(t.node.code, t.node.offset)}"
-                if isinstance(t, TensorBase) and t.node is not None
+                f"it was made at {Where(t._node._code, t._node._code_offset)}"
+                if isinstance(t, TensorBase) and t._node is not None
                 else "",
             )
         )
@@ -327,7 +331,7 @@ def batched(
     size = next(g.shape[0] for g in start if g is not None)
     batch = BatchLevel(size, "error", create)
     with Transform("vmap", batch):
-        rows = [g if g is None else wrap(Batched(g if create else g.array, batch)) for g in start]
+        rows = [g if g is None else wrap(Batched(g if create else g._array, batch)) for g in start]
         found = once(outs, ins, rows, keep, create, allow_unused, materialize)
     seen = {id(row): g for row, g in zip(rows, start, strict=True)}
     return tuple(None if g is None else seen.setdefault(id(g), unbatched(g, batch)) for g in found)
@@ -360,7 +364,7 @@ def _backward(
         g = grads[0]
         keep = bool(retain_graph)
         if g is not None and not engine.with_tangents():
-            g = g.array
+            g = g._array
         engine.backward([edge], [nr], [g], keep, False, None, True)
         return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)

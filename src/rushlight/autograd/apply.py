@@ -166,24 +166,24 @@ def connect(ctx: Any, tensors: list[Any]) -> None:
     nrs: list[int] = []
     for t in tensors:
         if t.requires_grad:
-            nexts.append(edge_of_view(t) if t.as_view is not None else (t.node or t))
-            nrs.append(int(t.index))
+            nexts.append(edge_of_view(t) if t._view is not None else (t._node or t))
+            nrs.append(int(t._output_nr))
         else:
             nexts.append(None)
             nrs.append(0)
-    ctx.nexts = tuple(nexts)
-    ctx.nrs = tuple(nrs) if any(nrs) else None
-    ctx._wanted_metas = tuple([(t.array.shape, t.array.dtype) for t in tensors])
-    ctx.plain = True  # it fits its gradients itself
-    ctx.number = next_number()
+    ctx._next_edges = tuple(nexts)
+    ctx._output_nrs = tuple(nrs) if any(nrs) else None
+    ctx._wanted_metas = tuple([(t._array.shape, t._array.dtype) for t in tensors])
+    ctx._fits_as_is = True  # it fits its gradients itself
+    ctx._seq_nr = next_number()
     frame = caller()
     if frame is not None:
-        ctx.code, ctx.offset = frame.f_code, frame.f_lasti
+        ctx._code, ctx._code_offset = frame.f_code, frame.f_lasti
 
 
 def recorded(ctx: Any) -> bool:
     """Whether the call of this context leaves a history."""
-    return bool(ctx.number)
+    return bool(ctx._seq_nr)
 
 
 def compute(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
@@ -240,7 +240,7 @@ def marked_dirty(ctx: Any) -> tuple[Any, ...]:
             raise RuntimeError(
                 f"mark_dirty can only accept variables, but argument {i} is of type {type_name(t)}"
             )
-        t.memory.written()
+        t._storage.written()
     return dirty
 
 
@@ -279,20 +279,20 @@ def settle(
         me = id(o)
         if me in inputs and me not in written and me in as_they_are:
             refuse_saved_input(records, o)
-        if records and o.array.dtype.kind in DIFFERENTIABLE and me not in constant:
+        if records and o._array.dtype.kind in DIFFERENTIABLE and me not in constant:
             differentiable += 1
             if me in written:
                 rewrite(ctx, args, o, nr, me in inputs, len(outputs) > 1)
             t = o if me in written else with_history(ctx, o, nr, me in inputs)
         else:
             t = without_history(o, me in inputs, me in written)
-        if t.as_view is not None and me not in written:
-            t.as_view.how = "custom"
+        if t._view is not None and me not in written:
+            t._view.how = "custom"
         made.append(t)
     if differentiable > 1:
         for t in made:
-            if isinstance(t, TensorBase) and t.as_view is not None:
-                t.as_view.how = "multi-output"
+            if isinstance(t, TensorBase) and t._view is not None:
+                t._view.how = "multi-output"
     if written and not written <= ids(outputs):
         raise RuntimeError(
             "Some elements marked as dirty during the forward method were not returned as output. "
@@ -304,7 +304,7 @@ def settle(
 def describe(ctx: Any, outputs: tuple[Any, ...]) -> None:
     """Note shape, dtype and kind of array of each output, for gradients that do not arrive."""
     metas = [
-        (o.array.shape, o.array.dtype, v.empty(o.array, (0,), o.array.dtype))
+        (o._array.shape, o._array.dtype, v.empty(o._array, (0,), o._array.dtype))
         if isinstance(o, TensorBase)
         else None
         for o in outputs
@@ -312,7 +312,7 @@ def describe(ctx: Any, outputs: tuple[Any, ...]) -> None:
     if len(metas) == 1:
         ctx._only_meta = metas[0]
     else:
-        ctx.outs = metas
+        ctx._output_metas = metas
 
 
 def refuse_saved_input(records: bool, o: Any) -> None:
@@ -330,11 +330,11 @@ def with_history(ctx: Any, o: Any, nr: int, is_input: bool) -> TensorBase:
     """An output that has gradients: output `nr` of the node `ctx`."""
     if is_input:
         o = same_view(o)
-        o.node, o.index = ctx, nr
+        o._node, o._output_nr = ctx, nr
     else:
         set_history(o, ctx, nr)
-        if o.as_view is not None:
-            o.as_view.version = o.memory.version
+        if o._view is not None:
+            o._view.version = o._storage.version
     found: TensorBase = o
     return found
 
@@ -346,7 +346,7 @@ def without_history(o: Any, is_input: bool, is_dirty: bool) -> TensorBase:
             o = same_view(o)
     elif is_input:
         o = o.detach()
-    elif o.as_view is None:
+    elif o._view is None:
         o.detach_()
     # else it stays as a view made under no_grad does: asking, because what it looks into does
     found: TensorBase = o
@@ -357,7 +357,7 @@ def rewrite(
     ctx: Any, args: tuple[Any, ...], o: Any, nr: int, is_input: bool, several: bool
 ) -> None:
     """An input that forward wrote in place: it gets the node as its new history."""
-    if o.node is None and asks(o):
+    if o._node is None and asks(o):
         raise RuntimeError(
             "a leaf Variable that requires grad has been used in an in-place operation."
         )
@@ -368,7 +368,7 @@ def rewrite(
             UserWarning,
             stacklevel=6,
         )
-    view = o.as_view
+    view = o._view
     if view is not None and several:
         raise RuntimeError(
             "If your Function modifies inplace an input that is a view of another Tensor, your "
@@ -402,18 +402,18 @@ def put_first(ctx: Any, args: tuple[Any, ...], o: Any) -> None:
         order = [at, *[k for k in range(len(ctx._tensor_positions)) if k != at]]
         ctx._tensor_positions = tuple([ctx._tensor_positions[k] for k in order])
         ctx._wanted_metas = tuple([ctx._wanted_metas[k] for k in order])
-        ctx.nexts = tuple([ctx.nexts[k] for k in order])
-        if ctx.nrs is not None:
-            ctx.nrs = tuple([ctx.nrs[k] for k in order])
+        ctx._next_edges = tuple([ctx._next_edges[k] for k in order])
+        if ctx._output_nrs is not None:
+            ctx._output_nrs = tuple([ctx._output_nrs[k] for k in order])
 
 
 def same_view(o: Any) -> Any:
     """A view of all of `o`, unrecorded: an input that is returned keeps its own history."""
-    t = wrap_as(o.array, o.memory)
-    before = o.as_view
-    if not o.memory.inference:
+    t = wrap_as(o._array, o._storage)
+    before = o._view
+    if not o._storage.inference:
         base = o if before is None else before.base
-        t.as_view = View(base, (), "custom", o.memory.version, before)
+        t._view = View(base, (), "custom", o._storage.version, before)
     return t
 
 

@@ -40,8 +40,8 @@ def batch_of(args: tuple[Any, ...]) -> BatchLevel | None:
     """The deepest batch among the arguments of a call."""
     found: BatchLevel | None = None
     for x in args:
-        if isinstance(x, TensorBase) and type(x.array) is Batched:
-            level: BatchLevel = x.array.level
+        if isinstance(x, TensorBase) and type(x._array) is Batched:
+            level: BatchLevel = x._array.level
             if found is None or level.depth > found.depth:
                 found = level
     return found
@@ -79,10 +79,10 @@ def call_members(cls: Any, args: tuple[Any, ...], batch: BatchLevel) -> Any:
     insides: list[Any] = []
     dims: list[int | None] = []
     for x in args:
-        hidden = isinstance(x, TensorBase) and type(x.array) is Batched and x.array.level is batch
+        hidden = isinstance(x, TensorBase) and type(x._array) is Batched and x._array.level is batch
         if hidden:
-            insides.append(plain_inside(x.array.inside))
-            dims.append(0 if x.array.hidden else None)
+            insides.append(plain_inside(x._array.inside))
+            dims.append(0 if x._array.hidden else None)
         else:
             insides.append(x)
             dims.append(None)
@@ -161,11 +161,11 @@ class Members:
 
     def hides(self, t: Any) -> bool:
         """Whether a tensor that the user's rules made differs from member to member."""
-        array = t.array
+        array = t._array
         return type(array) is Batched and array.level is self.batch and bool(array.hidden)
 
     def beneath(self, t: Any) -> Any:
-        array = t.array
+        array = t._array
         own = type(array) is Batched and array.level is self.batch
         return plain_inside(array.inside) if own else t
 
@@ -284,7 +284,7 @@ def base_function() -> Any:
                 members = members.again(tuple(args), output)
             ctx.members = members
             ctx.shapes_below = [
-                (x.array.shape, None) if isinstance(x, TensorBase) else ((), None) for x in args
+                (x._array.shape, None) if isinstance(x, TensorBase) else ((), None) for x in args
             ]
             members.keep(ctx)
 

@@ -44,14 +44,14 @@ class Saved:
     )  # fmt: skip
 
     def __init__(self, t: Any, owner: Node | None) -> None:
-        self.memory: Storage | None = t.memory
-        if t.memory.inference:
+        self.memory: Storage | None = t._storage
+        if t._storage.inference:
             refuse_inference()
-        self.version: int = t.memory.version
-        edge: Any = edge_of_view(t) if t.as_view is not None else t.node
+        self.version: int = t._storage.version
+        edge: Any = edge_of_view(t) if t._view is not None else t._node
         self.output = edge is not None and edge is owner
-        self.nr = int(t.index)
-        self.array = t.array
+        self.nr = int(t._output_nr)
+        self.array = t._array
         self.tensor: Any = None
         self.seen: Any = None  # weak: the object the user saved, if it is still what it was
         self.edge: Any = None
@@ -70,7 +70,7 @@ class Saved:
         """Keep what a hook makes of the tensor, and no longer the tensor."""
         self.packed = pack(pack_hook, unpack_hook, t)
         leaf = self.tensor
-        if leaf is not None and leaf.leaf:
+        if leaf is not None and leaf._requires_grad:
             self.edge = accumulate_of(leaf)
         self.tensor = self.array = self.memory = self.seen = None
 
@@ -87,12 +87,12 @@ class Saved:
             return self.tensor
         if self.seen is not None:
             same = self.seen()
-            if same is not None and same.node is self.edge and same.array is self.array:
+            if same is not None and same._node is self.edge and same._array is self.array:
                 return same
         t = wrap_as(self.array, memory)
-        t.node = owner if self.output else self.edge
-        t.index = self.nr
-        t.tangent = self.tangent
+        t._node = owner if self.output else self.edge
+        t._output_nr = self.nr
+        t._tangent = self.tangent
         return t
 
     def overwritten(self, owner: Node | None, memory: Storage) -> str:
@@ -101,7 +101,7 @@ class Saved:
         which = "" if maker is None else f", which is output {self.nr} of {title_of(maker)},"
         saved, copied = "an argument of a checkpoint", "give the checkpoint a copy: `x.clone()`."
         if owner is not None:
-            saved = f"saved for {type(owner).__name__} at {Where(owner.code, owner.offset)}"
+            saved = f"saved for {type(owner).__name__} at {Where(owner._code, owner._code_offset)}"
             copied = "save a copy: `ctx.save_for_backward(x.clone())`."
         return sentence(
             "one of the variables needed for gradient computation has been modified by an inplace "
@@ -258,8 +258,8 @@ def bare(t: Any) -> Any:
     """A saved tensor without the history it has outside its array."""
     if t is None:
         return None
-    made = wrap_alias(t.array, t)
-    made.tangent = t.tangent
+    made = wrap_alias(t._array, t)
+    made._tangent = t._tangent
     return made
 
 
@@ -373,7 +373,7 @@ class BackwardCFunction(FunctionCtx, GraphNode):
 
     def _release(self, where: Where) -> None:
         self._records = ()
-        self.freed = where
+        self._freed_at = where
 
     # --- its rules ----------------------------------------------------------------------------
     def _get_user_fn(self) -> Any:
@@ -417,14 +417,14 @@ def check_not_freed(ctx: BackwardCFunction) -> None:
             "is set on the autograd.Function. Either access saved_tensors only once, or set "
             "clear_saved_tensors_on_access=False."
         )
-    if ctx.freed is not None:
+    if ctx._freed_at is not None:
         raise RuntimeError(describe_freed(ctx))
 
 
 def materialize_gradients(ctx: BackwardCFunction, g: Any) -> list[Any]:
     """The gradients of all outputs as tensors, with zeros for those that nothing reached."""
-    gs = list(g) if ctx.outs is not None else [g]
-    metas = ctx.outs if ctx.outs is not None else [ctx._only_meta]
+    gs = list(g) if ctx._output_metas is not None else [g]
+    metas = ctx._output_metas if ctx._output_metas is not None else [ctx._only_meta]
     for i, x in enumerate(gs):
         if x is None:
             if ctx.materialize_grads and metas[i] is not None:
@@ -449,7 +449,7 @@ def check_gradients(ctx: BackwardCFunction, outs: Any, tensors: bool) -> list[An
     found = gradients_of_tensors(ctx, given)
     for k, x in enumerate(found):
         if x is not None:
-            found[k] = None if ctx.nexts[k] is None else check_gradient(ctx, x, k, tensors)
+            found[k] = None if ctx._next_edges[k] is None else check_gradient(ctx, x, k, tensors)
     return found
 
 
@@ -475,13 +475,13 @@ def gradients_of_tensors(ctx: BackwardCFunction, given: tuple[Any, ...]) -> list
 def check_gradient(ctx: BackwardCFunction, x: Any, k: int, tensors: bool) -> Any:
     """A gradient for tensor number `k`, in its shape and dtype."""
     shape, dtype = ctx._wanted_metas[k]
-    have: tuple[int, ...] = x.array.shape
+    have: tuple[int, ...] = x._array.shape
     if have != shape and not sums_to(have, shape):
         raise RuntimeError(
             f"Function {type(ctx).__name__} returned an invalid gradient at index {k} - got "
             f"{list(have)} but expected shape compatible with {list(shape)}"
         )
-    kind = x.array.dtype.kind
+    kind = x._array.dtype.kind
     if (kind == "c") != (dtype.kind == "c") and (kind == "c" or kind not in DIFFERENTIABLE):
         raise RuntimeError(
             "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == "
@@ -489,7 +489,7 @@ def check_gradient(ctx: BackwardCFunction, x: Any, k: int, tensors: bool) -> Any
             f"gradient of {x.dtype} at index {k}, for an input of another kind"
         )
     t = fit(x, shape, dtype)
-    return t if tensors else t.array
+    return t if tensors else t._array
 
 
 def sums_to(have: tuple[int, ...], want: tuple[int, ...]) -> bool:

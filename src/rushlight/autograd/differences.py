@@ -49,7 +49,7 @@ def asks(x: Any) -> bool:
 
 def continuous(x: Any) -> bool:
     """Whether `x` is a tensor that can have derivatives."""
-    return isinstance(x, TensorBase) and x.array.dtype.kind in "fcVW"
+    return isinstance(x, TensorBase) and x._array.dtype.kind in "fcVW"
 
 
 def asking(xs: Any) -> list[Any]:
@@ -142,7 +142,7 @@ class Check:
 
     def value_at(self, x: Any, index: Any, step: Any) -> list[Any]:
         """The outputs with `step` added to `x[index]`, in its own memory: views see it too."""
-        raw = x.array
+        raw = x._array
         kept = raw[index].copy()
         raw[index] = kept + step
         try:
@@ -244,7 +244,7 @@ class Check:
         """The derivative of each output along `u`, and along i times `w` for complex inputs."""
 
         def along(step: Any) -> list[Any]:
-            raw = step.reshape(x.shape).array
+            raw = step.reshape(x.shape)._array
             low, high = self.value_at(x, ..., -raw), self.value_at(x, ..., raw)
             return self.quotients(low, high, "")
 
@@ -654,7 +654,7 @@ def random_like(y: Any, gaps: bool) -> Any:
         t = functions["complex"](t, functions["rand"](wide, **kind) * 2 - 1)
     if wide != shape:
         t = t[..., ::2]
-    return wrap(t.array).requires_grad_()  # type: ignore[attr-defined]
+    return wrap(t._array).requires_grad_()  # type: ignore[attr-defined]
 
 
 # --- all of it ------------------------------------------------------------------------------------

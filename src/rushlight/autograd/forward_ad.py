@@ -205,10 +205,10 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             "Setting a forward grad that itself has a forward gradient at the same level0 is not "
             "supported."
         )
-    if inference_enabled() or (tensor.memory.inference and tangent.memory.inference):
+    if inference_enabled() or (tensor._storage.inference and tangent._storage.inference):
         return look_at(MAKE_DUAL, tensor)  # as in PyTorch, to which this is no derivative
     check_size(tensor, tangent)
-    alike = lies_alike(tensor.array, tangent.array)
+    alike = lies_alike(tensor._array, tangent._array)
     return with_tangent(tensor, tangent, newest, not alike)
 
 
@@ -218,13 +218,13 @@ def with_tangent(tensor: Any, tangent: Any, level: Level, copied: bool) -> Any:
         dual = look_at(MAKE_DUAL, tensor)
         if copied:
             tangent = tangent.clone()
-        give(dual, level, laid_like(tangent, tensor.array))
+        give(dual, level, laid_like(tangent, tensor._array))
     return dual
 
 
 def check_size(tensor: Any, tangent: Any) -> None:
     """Refuse a tangent of another shape."""
-    have, want = tangent.array.shape, tensor.array.shape
+    have, want = tangent._array.shape, tensor._array.shape
     if have != want:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original "
@@ -290,7 +290,7 @@ def enter_jvp_level() -> Level:
 def dual_at(x: Any, level: Level, t: Any) -> Any:
     """A view of `x` with the tangent `t` in a level, and the tangents `x` has in those beneath."""
     check_size(x, t)
-    return with_tangent(x, t, level, shares(x.array, t.array))
+    return with_tangent(x, t, level, shares(x._array, t._array))
 
 
 def tangent_at(x: Any, level: Level) -> Any:
@@ -334,7 +334,7 @@ def derivative_along(
 
 def _has_tangents(x: Any) -> bool:
     """Whether an argument is a tensor of numbers that can have a derivative."""
-    return isinstance(x, TensorBase) and x.array.dtype.kind in DIFFERENTIABLE
+    return isinstance(x, TensorBase) and x._array.dtype.kind in DIFFERENTIABLE
 
 
 def _zeros(t: Any) -> Any:
@@ -385,7 +385,7 @@ def push_custom_in(
     outputs: tuple[Any, ...], made: list[Any], dirty: tuple[Any, ...], fixed: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """`push_custom` in one level, where `ts` are the arguments' tangents."""
-    versions = [None if t is None else t.memory.version for t in ts]
+    versions = [None if t is None else t._storage.version for t in ts]
     given = list(ts)
     if ctx.materialize_grads:
         given = [
@@ -396,7 +396,7 @@ def push_custom_in(
     for i, (o, m, g) in enumerate(zip(outputs, made, found, strict=True)):
         if not isinstance(o, TensorBase):
             continue
-        if o.array.dtype.kind not in "fcVW" or any(o is t for t in fixed):
+        if o._array.dtype.kind not in "fcVW" or any(o is t for t in fixed):
             if g is not None:
                 raise RuntimeError(
                     f"Function's jvp returned a gradient at position {i}, but  the "
@@ -416,7 +416,7 @@ def push_custom_in(
             continue
         check_size(o, g)
         check_view(o, g, args, ts)
-        give(m, level, laid_like(g, o.array))
+        give(m, level, laid_like(g, o._array))
 
 
 def checked_tangents(found: Any, count: int) -> tuple[Any, ...]:
@@ -438,7 +438,7 @@ def checked_tangents(found: Any, count: int) -> tuple[Any, ...]:
 def settle_dirty(target: Any, g: Any, level: Level, had: Any) -> None:
     """The tangent of an input that `forward` wrote in place: `jvp` must have done likewise."""
     if had is not None and had[0] is not None:
-        if g is not had[0] or g.memory.version == had[1]:
+        if g is not had[0] or g._storage.version == had[1]:
             raise RuntimeError(
                 "An inplace custom Function is not modifying the forward mode gradients inplace. "
                 "If the forward is modifying an input inplace, then the jvp function must modify "
@@ -452,14 +452,14 @@ def settle_dirty(target: Any, g: Any, level: Level, had: Any) -> None:
 def check_view(o: Any, g: Any, args: tuple[Any, ...], ts: list[Any]) -> None:
     """The tangent of a view of an input must be a view of that input's tangent."""
     for x, t in zip(args, ts, strict=True):
-        if t is None or o.memory is not x.memory:
+        if t is None or o._storage is not x._storage:
             continue
-        if g.as_view is None:
+        if g._view is None:
             raise RuntimeError(
                 "A custom Function's forward is returning a view (or an input as-is) but the jvp "
                 "is not returning a view."
             )
-        if g.memory is not t.memory:
+        if g._storage is not t._storage:
             raise RuntimeError(
                 "A custom Function is returning a view but the jvp is not returning a view of the "
                 "given grad input."

@@ -132,7 +132,7 @@ _Visible: Any = type("Error", (_Error,), dict(node_base.members))
 
 def _as_leaf(x: Any) -> Any:
     leaf = x.detach()
-    leaf.leaf = True  # `requires_grad_` is refused inside transforms
+    leaf._requires_grad = True  # `requires_grad_` is refused inside transforms
     return leaf
 
 
@@ -141,11 +141,11 @@ def refused(outputs: tuple[Any, ...], message: str) -> tuple[Any, ...]:
     node = _Visible()
     node.message = message
     made = tuple([x.detach() if isinstance(x, TensorBase) else x for x in outputs])  # type: ignore[attr-defined]
-    node.nexts = tuple([_as_leaf(x) if isinstance(x, TensorBase) else None for x in made])
-    node.number = next_number()
+    node._next_edges = tuple([_as_leaf(x) if isinstance(x, TensorBase) else None for x in made])
+    node._seq_nr = next_number()
     if len(made) > 1:
-        node.outs = [
-            (x.array.shape, x.array.dtype) if isinstance(x, TensorBase) else None for x in made
+        node._output_metas = [
+            (x._array.shape, x._array.dtype) if isinstance(x, TensorBase) else None for x in made
         ]
     for nr, x in enumerate(made):
         if isinstance(x, TensorBase):

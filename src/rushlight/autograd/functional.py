@@ -191,7 +191,7 @@ def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any
         return [[None] * len(inputs)] * n
     if out.dtype.is_complex:
         one_for(out.reshape(-1)[0])  # refuses: a complex output has no gradient of its own
-    x = out.array
+    x = out._array
     shape, dtype = x.shape, x.dtype
     edge, nr = root_of(out, 0)
     targets = [target_of(t) for t in inputs]
@@ -213,7 +213,7 @@ def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any
 
 def gathered(row: list[Any], t: Any, shape: tuple[int, ...]) -> Any:
     """The gradients of input `t`, one a row, as one tensor of shape `shape + t.shape`."""
-    x = t.array
+    x = t._array
     if any(isinstance(g, TensorBase) for g in row):
         zero = functions["zeros_like"](t)
         made = functions["stack"]([zero if g is None else g for g in row])
@@ -460,10 +460,10 @@ def units_of(xs: tuple[Any, ...]) -> list[Any]:
     first = 0
     for x in xs:
         size = x.numel()
-        units = vocabulary.full(x.array, (total, size), 0, x.array.dtype)
+        units = vocabulary.full(x._array, (total, size), 0, x._array.dtype)
         for j in range(size):
             units[first + j, j] = 1
-        made.append(wrap(vocabulary.reshape(units, (total, *x.array.shape))))
+        made.append(wrap(vocabulary.reshape(units, (total, *x._array.shape))))
         first += size
     return made
 
@@ -494,7 +494,7 @@ def hessian(
             if outer_jacobian_strategy == "forward-mode":
                 for t in inside:
                     if not t.requires_grad:
-                        t.leaf = True  # it is ours
+                        t._requires_grad = True  # it is ours
             y = single(func(*inside), "hessian", strict)
             found = filled(gradients((y,), inside, None, True), inside, False, True, "vjp")
             if strict:

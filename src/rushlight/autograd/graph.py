@@ -52,10 +52,10 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients"
         )
-    edge = edge_of_view(tensor) if tensor.as_view is not None else (tensor.node or tensor)
+    edge = edge_of_view(tensor) if tensor._view is not None else (tensor._node or tensor)
     if isinstance(edge, TensorBase):
         edge = accumulate_of(edge)
-    return GradientEdge(edge, int(tensor.index) if isinstance(edge, _Node) else 0)
+    return GradientEdge(edge, int(tensor._output_nr) if isinstance(edge, _Node) else 0)
 
 
 def increment_version(tensor: Any) -> None:
@@ -74,8 +74,8 @@ def increment_version(tensor: Any) -> None:
             raise RuntimeError(
                 "increment_version expects each element of the iterable to be a tensor"
             )
-        if not t.memory.inference:
-            t.memory.written()
+        if not t._storage.inference:
+            t._storage.written()
 
 
 # --- hooks on several gradients -------------------------------------------------------------------

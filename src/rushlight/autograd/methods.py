@@ -34,19 +34,19 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if self.as_view is not None:
+    if self._view is not None:
         edge_of_view(self)
-    if self.node is None:
+    if self._node is None:
         extra = extra_of(self)
         with _lock:
             if extra.hooks is None:
                 extra.hooks = LeafTable()
         return register(extra.hooks, hook)
-    hooks = hooks_of(self.node)
+    hooks = hooks_of(self._node)
     with _lock:
         if hooks.tensor_pre is None:
             hooks.tensor_pre = {}
-    return register(hooks.tensor_pre.setdefault(int(self.index), {}), hook)
+    return register(hooks.tensor_pre.setdefault(int(self._output_nr), {}), hook)
 
 
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -> RemovableHandle:
@@ -77,16 +77,16 @@ def retain_grad(self: Any) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if state.level != 0:
         refuse_inside("retain_grad")
-    if self.node is None:
-        if self.as_view is not None and self.as_view.how == "":
+    if self._node is None:
+        if self._view is not None and self._view.how == "":
             edge_of_view(self)  # its base may have a history by now
-        if self.node is None:
+        if self._node is None:
             return  # a leaf; so are views that were not recorded, even if they are stale
     extra = extra_of(self)
     if not extra.retains:
         edge_of_view(self)
         extra.retains = True
-        retain_on(self, self.node)
+        retain_on(self, self._node)
 
 
 def detach(self: Any) -> Any:
@@ -97,7 +97,7 @@ def detach(self: Any) -> Any:
     >>> x.detach().requires_grad
     False
     """
-    array = self.array
+    array = self._array
     return wrap_alias(bare(array) if type(array) is Batched else array, self)
 
 
@@ -105,7 +105,7 @@ def detach_(self: Any) -> Any:
     """Take this tensor out of the graph: it becomes a leaf that asks for no gradient."""
     if inference_enabled():
         return self  # there, autograd is not even asked
-    if self.as_view is not None:
+    if self._view is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
@@ -113,17 +113,17 @@ def detach_(self: Any) -> Any:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as the solution."
         )
-    if type(self.array) is Batched:
-        self.array = bare(self.array)
-    self.node = None
-    self.index = 0
-    self.leaf = False
+    if type(self._array) is Batched:
+        self._array = bare(self._array)
+    self._node = None
+    self._output_nr = 0
+    self._requires_grad = False
     return self
 
 
 def _is_inference(self: Any) -> bool:
     """Whether this tensor was made inside `inference_mode`."""
-    return bool(self.memory.inference)
+    return bool(self._storage.inference)
 
 
 def is_inference(input: Any) -> bool:
@@ -142,7 +142,7 @@ def is_inference(input: Any) -> bool:
 # --- attributes -----------------------------------------------------------------------------------
 def _retains_grad(self: Any) -> bool:
     """Whether this interior tensor keeps its gradient; see `retain_grad`."""
-    return self.extra is not None and bool(self.extra.retains)
+    return self._extra is not None and bool(self._extra.retains)
 
 
 def _grad_dtype(self: Any) -> dtypes.dtype | None:
@@ -157,7 +157,7 @@ def _grad_dtype(self: Any) -> dtypes.dtype | None:
     """
     if not self.is_leaf:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-    extra = self.extra
+    extra = self._extra
     if extra is not None:
         if extra.any_grad:
             return None
@@ -173,12 +173,16 @@ def _set_grad_dtype(self: Any, value: Any) -> None:
         raise RuntimeError(
             f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
         )
-    if value is not None and self.held is not None and self.held.dtype is not value:
+    if (
+        value is not None
+        and self._accumulated_grad is not None
+        and self._accumulated_grad.dtype is not value
+    ):
         raise RuntimeError(
             f"Cannot set grad_dtype to '{value.scalar_type}' because there is already a gradient "
-            f"with dtype '{c_name(self.held.dtype)}'. Please clear the gradient (.grad = None) "
-            "before changing grad_dtype, or ensure the new grad_dtype matches the existing "
-            "gradient's dtype."
+            f"with dtype '{c_name(self._accumulated_grad.dtype)}'. Please clear the gradient "
+            "(.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches the "
+            "existing gradient's dtype."
         )
     extra = extra_of(self)
     extra.any_grad = value is None
@@ -186,7 +190,7 @@ def _set_grad_dtype(self: Any, value: Any) -> None:
 
 
 def _post_accumulate_grad_hooks(self: Any) -> Any:
-    return None if self.extra is None else self.extra.post_accumulate or None
+    return None if self._extra is None else self._extra.post_accumulate or None
 
 
 def _volatile(self: Any) -> bool:

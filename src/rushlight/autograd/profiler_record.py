@@ -367,7 +367,7 @@ def around_operator(name: str, values: tuple[Any, ...], action: Callable[[], Any
     if recorder.stack:
         entry.stack = stack_now()
     if recorder.shapes:
-        recorder.describe(entry, tuple([getattr(x, "array", x) for x in values]))
+        recorder.describe(entry, tuple([getattr(x, "_array", x) for x in values]))
     try:
         return action()
     finally:
@@ -428,10 +428,10 @@ class PassTimer:
         if self.recorder.on and not self.recorder.paused:
             leaf = node is None
             name = "torch::autograd::AccumulateGrad" if leaf else node.name()
-            place = self.call if leaf or node.code is None else (node.code, node.offset)
+            place = self.call if leaf or node._code is None else (node._code, node._code_offset)
             self.outer = self.enter(f"autograd::engine::evaluate_function: {name}", place)
             if not leaf:
-                self.outer.node = node.number
+                self.outer.node = node._seq_nr
 
     def leaf(self, g: Any, stores: bool) -> None:
         """The engine turns to a leaf whose gradient is `g`; `stores`: it adds it to `.grad`."""
@@ -459,7 +459,7 @@ class PassTimer:
         if recorder.device is not None:
             recorder.clock(self.inner, self.values)
         if node is not None and recorder.memory:
-            self.values = (*self.values, *node.saved)
+            self.values = (*self.values, *node._saved_values)
         self.inner.start = perf_counter_ns()
 
     def done(self, outs: Any) -> None:

@@ -138,8 +138,8 @@ class AllowMutationOnSavedContext:
         self._by_memory.clear()
 
     def _pack(self, t: Any) -> Kept:
-        memory: Storage = t.memory
-        x = t.array
+        memory: Storage = t._storage
+        x = t._array
         # while a Kept lives it holds the memory, so that its id cannot be another's
         key = (id(memory), int(memory.version), address(x), x.shape, x.strides, x.dtype)
         kept = self._same.get(key)
@@ -174,7 +174,7 @@ class AllowMutationOnSavedContext:
         return found
 
     def _about_to_write(self, target: TensorBase) -> None:
-        for kept in self._by_memory.pop(id(target.memory), ()):
+        for kept in self._by_memory.pop(id(target._storage), ()):
             t = self.original.pop(kept, None)
             if t is not None:
                 self.cloned[kept] = functions["clone"](t)

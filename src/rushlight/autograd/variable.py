@@ -54,7 +54,7 @@ class Variable(metaclass=VariableMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         if not isinstance(data, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        t: Any = wrap_alias(data.array, data)
+        t: Any = wrap_alias(data._array, data)
         if requires_grad:
             t.requires_grad = True
         return t

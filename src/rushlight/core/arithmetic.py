@@ -45,7 +45,7 @@ def refuse_bools(xs: tuple[Any, ...]) -> None:
     tensors = 0
     for x in xs:
         is_tensor = isinstance(x, TensorBase)
-        if isinstance(x, bool) or (is_tensor and x.array.dtype.kind == "b"):
+        if isinstance(x, bool) or (is_tensor and x._array.dtype.kind == "b"):
             bools += 1
             tensors += is_tensor
     if bools == 0:
@@ -80,7 +80,7 @@ class Sub(Arithmetic):
         return a - b if self.plain else a - b * self.alpha
 
     def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        if node.nexts[1] is None:
+        if node._next_edges[1] is None:
             return g, None
         return g, (-g if self.plain else g * -conj(self.alpha))
 
@@ -101,8 +101,8 @@ class Mul(Arithmetic):
         return a * b
 
     def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        nexts = node.nexts
-        if not node.plain:
+        nexts = node._next_edges
+        if not node._fits_as_is:
             a, b = conj(a), conj(b)
         return (
             g * b if nexts[0] is not None else None,
@@ -127,8 +127,8 @@ class Div(Arithmetic):
         return a / b
 
     def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        nexts = node.nexts
-        left = g / (b if node.plain else conj(b))
+        nexts = node._next_edges
+        left = g / (b if node._fits_as_is else conj(b))
         return (
             left if nexts[0] is not None else None,
             -left * conj(a / b) if nexts[1] is not None else None,

@@ -60,9 +60,9 @@ def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands at the deepest level among them: those from beneath become shared by its batch."""
     level: Any = None
     for x in xs:
-        if isinstance(x, TensorBase) and x.as_view is not None:
-            look_again(x, x.as_view)
-        array: Any = x.array if isinstance(x, TensorBase) else x
+        if isinstance(x, TensorBase) and x._view is not None:
+            look_again(x, x._view)
+        array: Any = x._array if isinstance(x, TensorBase) else x
         if type(array) is Batched:
             found = array.level
             if level is None or found.depth > level.depth:
@@ -77,48 +77,50 @@ def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     unless all members share it."""
     found = lifted((target, *others))
     while found[0] is not target:
-        level = found[0].array.level
+        level = found[0]._array.level
         known = False
         for x in found[1:]:
             if isinstance(x, TensorBase):
-                if x.array.hidden:
+                if x._array.hidden:
                     raise RuntimeError(INPLACE)
                 known = known or interesting(x)
         if known:  # this level has derivatives of it: the target becomes one of the level's too
             raised(target, level)
             break
-        down = [plain_inside(x.array.inside) if isinstance(x, TensorBase) else x for x in found[1:]]
+        down = [
+            plain_inside(x._array.inside) if isinstance(x, TensorBase) else x for x in found[1:]
+        ]
         found = lifted((target, *down))
-    array = target.array
+    array = target._array
     if type(array) is Batched:
         for x in found[1:]:
             if isinstance(x, TensorBase):
-                follow(target, x.array)
+                follow(target, x._array)
     return found[1:]
 
 
 def kept_apart(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBase:
     """The target of a write as the op should read it: a copy, if the op beneath is recorded and
     keeps the old value, which the write would overwrite."""
-    if type(target.array) is not Batched or 0 not in op.plan.sources:
+    if type(target._array) is not Batched or 0 not in op.plan.sources:
         return target
     record = False
     for x in (target, *others):
-        if isinstance(x, TensorBase) and type(x.array) is Batched:
-            inside = x.array.inside
+        if isinstance(x, TensorBase) and type(x._array) is Batched:
+            inside = x._array.inside
             if isinstance(inside, TensorBase) and interesting(inside):
                 record = True
     if not record:
         return target
-    array = target.array
+    array = target._array
     return wrap(Batched(v.copy(plain_inside(array.inside)), array.level, array.hidden))
 
 
 def follow(target: TensorBase, source: Any) -> None:
     """Put a tensor inside a batch that is about to be written, where one stands inside what is
     written: so that it can have a history."""
-    view = target.as_view
-    mine: Any = target.array if view is None else view.base.array
+    view = target._view
+    mine: Any = target._array if view is None else view.base._array
     while type(mine) is Batched and type(source) is Batched and mine.level is source.level:
         if isinstance(mine.inside, TensorBase):
             return
@@ -133,31 +135,35 @@ def follow(target: TensorBase, source: Any) -> None:
 
 def raised(target: TensorBase, level: BatchLevel) -> None:
     """Make a tensor that is about to be written one of a level's, shared by its batch."""
-    view = target.as_view
+    view = target._view
     base = target if view is None else view.base
-    inside: Any = base.array
+    inside: Any = base._array
     if interesting(base):  # that is a history of the level beneath
-        inside = wrap(base.array)
-        inside.node, inside.index, inside.leaf = base.node, base.index, base.leaf
-        inside.tangent = base.tangent
-        base.node, base.index, base.leaf, base.tangent = None, 0, False, None
-    base.array = Batched(inside, level, False)
+        inside = wrap(base._array)
+        inside._node, inside._output_nr, inside._requires_grad = (
+            base._node,
+            base._output_nr,
+            base._requires_grad,
+        )
+        inside._tangent = base._tangent
+        base._node, base._output_nr, base._requires_grad, base._tangent = None, 0, False, None
+    base._array = Batched(inside, level, False)
     if view is not None:
         look_again(target, view)
 
 
 def look_again(x: TensorBase, view: View) -> None:
     """Let a view see what became of its base since; see `follow` and `raised`."""
-    array: Any = x.array
-    whole: Any = view.base.array
+    array: Any = x._array
+    whole: Any = view.base._array
     while type(whole) is Batched:
         known = isinstance(whole.inside, TensorBase)
         beneath = type(array) is not Batched or array.level is not whole.level
         if beneath or isinstance(array.inside, TensorBase) is not known:
-            x.array = look(view.base.array, view.ops)
-            view.origin = view.base.array
+            x._array = look(view.base._array, view.ops)
+            view.origin = view.base._array
             if beneath:  # so was its history, which the base's is now
-                x.node, x.index, x.tangent = None, 0, None
+                x._node, x._output_nr, x._tangent = None, 0, None
             return
         if known:
             return
@@ -166,10 +172,10 @@ def look_again(x: TensorBase, view: View) -> None:
 
 def seen_at(x: TensorBase, level: Any) -> TensorBase:
     """A tensor as a level sees it. It keeps its version, so that writes beneath are noticed."""
-    if type(x.array) is Batched and x.array.level is level:
+    if type(x._array) is Batched and x._array.level is level:
         return x
     x = as_recorded(x, level)
-    return wrap_as(Batched(x if interesting(x) else x.array, level, False), x.memory)
+    return wrap_as(Batched(x if interesting(x) else x._array, level, False), x._storage)
 
 
 def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
@@ -177,14 +183,14 @@ def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
     nothing was being recorded when the level began."""
     if level.recording or not asks(x):
         return x
-    bare = wrap_as(x.array, x.memory)
-    bare.tangent = x.tangent
+    bare = wrap_as(x._array, x._storage)
+    bare._tangent = x._tangent
     return bare
 
 
 def interesting(x: TensorBase) -> bool:
     """Whether a tensor is more than its array: it has a history, or a tangent."""
-    return asks(x) or x.tangent is not None
+    return asks(x) or x._tangent is not None
 
 
 def plain_inside(x: Any) -> Any:
@@ -195,11 +201,11 @@ def plain_inside(x: Any) -> Any:
 def unbatched(t: TensorBase, level: BatchLevel) -> Any:
     """A tensor of a level as the level beneath sees it, with the batch as first dimension."""
     inside: Any = t
-    if type(t.array) is Batched and t.array.level is level:
-        inside = plain_inside(t.array.inside)
-        if t.array.hidden:
+    if type(t._array) is Batched and t._array.level is level:
+        inside = plain_inside(t._array.inside)
+        if t._array.hidden:
             return inside
-    return v.broadcast(inside, (level.size, *inside.array.shape))
+    return v.broadcast(inside, (level.size, *inside._array.shape))
 
 
 def batched(op: Any, raws: tuple[Any, ...]) -> Any:
@@ -235,7 +241,7 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
     if record:
         y = beneath(level, run_tensors, (down, xs))
     else:
-        y = compute(down, tuple([x.array if isinstance(x, TensorBase) else x for x in xs]))
+        y = compute(down, tuple([x._array if isinstance(x, TensorBase) else x for x in xs]))
     if isinstance(y, tuple):
         return tuple([Batched(kept(part, level), level, some) for part in y])
     return Batched(kept(y, level), level, some)
@@ -257,7 +263,7 @@ WORDS: Final = Words()
 def inside_kept(x: Any, record: bool) -> Any:
     """A batched array over a raw array, unless what stands inside is to be recorded."""
     if not record and type(x) is Batched and isinstance(x.inside, TensorBase):
-        return Batched(x.inside.array, x.level, x.hidden)
+        return Batched(x.inside._array, x.level, x.hidden)
     return x
 
 
@@ -342,7 +348,7 @@ class Lifted(Op):
         """One of the op's gradients, in the shape of its input beneath."""
         if part is None or i >= len(self.flags):
             return None
-        shapes: Any = inner.shapes
+        shapes: Any = inner._input_shapes
         if shapes is not None and shapes[i] is not None:
             part = fit(part, shapes[i], None)
         if self.flags[i]:
@@ -355,19 +361,19 @@ class Lifted(Op):
     def member_node(self, node: Node) -> Node:
         """What the op's rule may ask its node, for one member."""
         inner = Node.__new__(Node)
-        inner.op = self.op
-        inner.nexts = node.nexts
-        inner.wants = node.wants
-        inner.dtypes = node.dtypes
+        inner._op = self.op
+        inner._next_edges = node._next_edges
+        inner._needs_grad_mask = node._needs_grad_mask
+        inner._input_dtypes = node._input_dtypes
         flags = self.flags
-        if node.shapes is not None:
+        if node._input_shapes is not None:
             shapes: list[Any] = []
-            for i in range(len(node.shapes)):
-                shape = node.shapes[i]
+            for i in range(len(node._input_shapes)):
+                shape = node._input_shapes[i]
                 shapes.append(tuple(shape[1:]) if shape is not None and flags[i] else shape)
-            inner.shapes = tuple(shapes)
-        if node.outs is not None:
-            inner.outs = [(tuple(shape[1:]), dtype) for shape, dtype in node.outs]
+            inner._input_shapes = tuple(shapes)
+        if node._output_metas is not None:
+            inner._output_metas = [(tuple(shape[1:]), dtype) for shape, dtype in node._output_metas]
         return inner
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

@@ -45,10 +45,10 @@ _ONE64: Final = np.ones((), np.float64)
 
 def backward_scalar(t: TensorBase, keep: bool) -> bool:
     """`t.backward()` for a real scalar with a history, which is nearly always; else False."""
-    node = t.node
-    if node is None or t.as_view is not None or leaf_hooks.count != 0 or state.active != 0:
+    node = t._node
+    if node is None or t._view is not None or leaf_hooks.count != 0 or state.active != 0:
         return False
-    x = t.array
+    x = t._array
     if type(x) is not _ndarray or x.ndim != 0:
         return False
     dtype = x.dtype
@@ -60,7 +60,7 @@ def backward_scalar(t: TensorBase, keep: bool) -> bool:
         return False
     run = Run(keep, False, None, True)
     run.roots = node
-    run.deliver(node, t.index, g)
+    run.deliver(node, t._output_nr, g)
     run.run()
     finish(run)
     if run.callbacks is not None:
@@ -189,7 +189,7 @@ def hooked(run: Run) -> bool:
     if leaf_hooks.count == 0:
         return False
     for leaf in run.leaves:
-        if leaf.extra is not None:
+        if leaf._extra is not None:
             return True
     return False
 

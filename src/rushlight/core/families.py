@@ -34,7 +34,7 @@ __all__ = [
 def is_complex(x: Any) -> bool:
     """Whether an array or tensor holds complex numbers."""
     if isinstance(x, TensorBase):
-        x = x.array
+        x = x._array
     if isinstance(x, (int, float)):
         return False
     if isinstance(x, complex):
@@ -78,8 +78,8 @@ class Elementwise(Op):
         rule: Any = self
         ps = rule.partials(*saved)
         outs: list[Any] = []
-        for i in range(len(node.nexts)):
-            p = ps[i] if node.nexts[i] is not None else None
+        for i in range(len(node._next_edges)):
+            p = ps[i] if node._next_edges[i] is not None else None
             outs.append(None if p is None else g * conj(p))
         return outs
 
@@ -142,7 +142,7 @@ class Linear(Op):
 
     def vjp(self, node: Node, g: Any) -> Any:
         rule: Any = self
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         return (rule.adjoint(g, shapes[0]),)
 
@@ -204,11 +204,11 @@ class Bilinear(Op):
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         rule: Any = self
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         return (
-            rule.left(g, conj(b), shapes[0]) if node.nexts[0] is not None else None,
-            rule.right(g, conj(a), shapes[1]) if node.nexts[1] is not None else None,
+            rule.left(g, conj(b), shapes[0]) if node._next_edges[0] is not None else None,
+            rule.right(g, conj(a), shapes[1]) if node._next_edges[1] is not None else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

@@ -1,8 +1,12 @@
 """The data: storage, tensor base, view, op, node. What happens to them stands in other files.
 
-    tensor --node--> Node --nexts--> Node ... --nexts--> leaf tensor
-      |               | op, saved arrays
-      | array, memory
+    tensor --_node--> Node --_next_edges--> Node ... --_next_edges--> leaf tensor
+      |                | op, saved arrays
+      | array, storage
+
+Note [Names]
+    Users put attributes of their own on tensors and on custom functions' nodes. What these have
+    themselves begins with an underscore, or is a name of PyTorch's.
 
 Note [Edges to leaves]
     An edge that ends at a leaf is the leaf tensor itself. The `AccumulateGrad` node that users
@@ -14,7 +18,7 @@ Note [No cycles]
     array. All memory goes the moment the last reference goes, with the collector off.
 
 Note [Kept versions]
-    A node keeps the storages behind its saved arrays, and `stamp`, the sum of their versions
+    A node keeps the storages behind its saved arrays, and `_version_sum`, the sum of their versions
     when they were saved. Versions only grow, so one comparison of sums finds any later write.
 
 Note [Who shares memory]
@@ -154,18 +158,22 @@ class Extra:
 class TensorBase:
     """An array with its place in the graph. `rushlight.Tensor` adds everything users call."""
 
-    array: Any
-    memory: Storage
-    node: Node | None = None
-    index: i64 = 0  # which output of `node` this is
-    leaf: bool = False  # a leaf that asks for gradients
-    held: Any = None  # the accumulated gradient (`.grad`)
-    as_view: View | None = None
-    extra: Extra | None = None
-    tangent: Any = None  # the derivative of forward mode, and its level: see `core.tangents`
-    dims: Any = None  # the shape of `sized`: NumPy makes a new tuple each time it is asked
-    sized: Any = None  # the array `dims` is true of; whoever replaces `array` makes it outdated
-    rows: Any = None  # the array, if it was seen to lie in memory row by row; outdated likewise
+    _array: Any
+    _storage: Storage
+    _node: Node | None = None
+    _output_nr: i64 = 0  # which output of `_node` this is
+    _requires_grad: bool = False  # a leaf that asks for gradients
+    _accumulated_grad: Any = None  # the accumulated gradient (`.grad`)
+    _view: View | None = None
+    _extra: Extra | None = None
+    _tangent: Any = None  # the derivative of forward mode, and its level: see `core.tangents`
+    _shape: Any = None  # the shape of `_shape_of`: NumPy makes a new tuple each time it is asked
+    _shape_of: Any = (
+        None  # the array `_shape` is true of; whoever replaces `_array` makes it outdated
+    )
+    _contiguous_array: Any = (
+        None  # the array, if it was seen to lie in memory row by row; outdated likewise
+    )
 
     def __new__(cls) -> Self:
         # stated so that compiled code can call it directly: half the cost of a call through type
@@ -328,7 +336,7 @@ class View:
         self.how = how
         self.version = version
         self.before = before
-        self.origin: Any = base.array if before is None else before.origin
+        self.origin: Any = base._array if before is None else before.origin
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -348,66 +356,70 @@ class View:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Node:
-    """One application of an op, recorded. `nexts` are its edges; see Note [Edges to leaves]."""
+    """One application of an op, recorded; for its edges see Note [Edges to leaves]."""
 
-    op: Any = None
-    rule: Op | None = None  # the op again, if its `pull` is compiled
-    nexts: tuple[Any, ...] = ()
-    nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
-    wants: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
-    saved: tuple[Any, ...] = ()
-    first: Storage | None = None  # the storages behind the saved arrays: two fields, then a tuple
-    second: Storage | None = None
-    others: tuple[Storage, ...] = ()
-    stamp: i64 = 0
-    shapes: tuple[Any, ...] | None = None  # of the inputs, where a rule or `fit` needs them
-    dtypes: tuple[Any, ...] | None = None
-    outs: list[Any] | None = None  # (shape, dtype) of each output, for ops with several
-    plain: bool = False  # real numbers of one dtype and shape throughout: nothing to fit
-    number: i64 = 0
-    code: CodeType | None = None
-    offset: int = 0
-    hooks: Hooks | None = None
-    freed: Where | None = None
-    packed: bool = False  # some saved value is a `Packed`; see `core.packed`
-    duals: tuple[Any, ...] | None = None  # tangents of the saved values; see `core.tangents`
+    _op: Any = None
+    _compiled_op: Op | None = None  # the op again, if its `pull` is compiled
+    _next_edges: tuple[Any, ...] = ()
+    _output_nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
+    _needs_grad_mask: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
+    _saved_values: tuple[Any, ...] = ()
+    _first_storage: Storage | None = (
+        None  # the storages behind the saved arrays: two fields, then a tuple
+    )
+    _second_storage: Storage | None = None
+    _other_storages: tuple[Storage, ...] = ()
+    _version_sum: i64 = 0
+    _input_shapes: tuple[Any, ...] | None = None  # of the inputs, where a rule or `fit` needs them
+    _input_dtypes: tuple[Any, ...] | None = None
+    _output_metas: list[Any] | None = None  # (shape, dtype) of each output, for ops with several
+    _fits_as_is: bool = False  # real numbers of one dtype and shape throughout: nothing to fit
+    _seq_nr: i64 = 0
+    _code: CodeType | None = None
+    _code_offset: int = 0
+    _hooks: Hooks | None = None
+    _freed_at: Where | None = None
+    _has_packed: bool = False  # some saved value is a `Packed`; see `core.packed`
+    _saved_tangents: tuple[Any, ...] | None = (
+        None  # tangents of the saved values; see `core.tangents`
+    )
 
     def __new__(cls) -> Self:
         return super().__new__(cls)
 
-    def keep(self, kept: list[Storage]) -> None:
+    def _watch(self, kept: list[Storage]) -> None:
         """Watch these storages, as they are now, for writes."""
         n = len(kept)
-        self.first = kept[0] if n > 0 else None
-        self.second = kept[1] if n > 1 else None
-        self.others = tuple(kept[2:]) if n > 2 else ()
-        self.stamp = self.versions()
+        self._first_storage = kept[0] if n > 0 else None
+        self._second_storage = kept[1] if n > 1 else None
+        self._other_storages = tuple(kept[2:]) if n > 2 else ()
+        self._version_sum = self._count_versions()
 
-    def kept(self) -> list[Storage]:
+    def _watched(self) -> list[Storage]:
         """The storages behind the saved arrays, in order."""
         found: list[Storage] = []
-        if self.first is not None:
-            found.append(self.first)
-        if self.second is not None:
-            found.append(self.second)
-        found.extend(self.others)
+        if self._first_storage is not None:
+            found.append(self._first_storage)
+        if self._second_storage is not None:
+            found.append(self._second_storage)
+        found.extend(self._other_storages)
         return found
 
-    def versions(self) -> i64:
+    def _count_versions(self) -> i64:
         """The sum of the versions of what is kept."""
         total: i64 = 0
-        if self.first is not None:
-            total = self.first.version
-            if self.second is not None:
-                total += self.second.version
-                if self.others:
-                    for storage in self.others:
+        if self._first_storage is not None:
+            total = self._first_storage.version
+            if self._second_storage is not None:
+                total += self._second_storage.version
+                if self._other_storages:
+                    for storage in self._other_storages:
                         total += storage.version
         return total
 
-    def needs(self, i: i64) -> bool:
+    def _needs_grad(self, i: i64) -> bool:
         """Whether the gradient of input `i` is wanted: a rule need not compute the others."""
-        return self.nexts[i] is not None
+        return self._next_edges[i] is not None
 
 
 class Factory:
@@ -472,7 +484,7 @@ def _raw_property(position: int) -> property:
 
 def _param_property(name: str) -> property:
     def read(self: Any) -> Any:
-        return getattr(self.op, name)
+        return getattr(self._op, name)
 
     return property(read)
 
@@ -480,16 +492,16 @@ def _param_property(name: str) -> property:
 def wrap(array: Any) -> TensorBase:
     """A new tensor around a raw array that nothing else refers to."""
     t: TensorBase = TensorBase.__new__(factory.cls)
-    t.array = array
-    t.memory = Storage()
+    t._array = array
+    t._storage = Storage()
     return t
 
 
 def wrap_as(array: Any, storage: Storage) -> TensorBase:
     """A tensor around a raw array whose memory already has a storage."""
     t: TensorBase = TensorBase.__new__(factory.cls)
-    t.array = array
-    t.memory = storage
+    t._array = array
+    t._storage = storage
     sharer = Sharer(t)
     known = storage.sharers
     if known is None:
@@ -501,7 +513,7 @@ def wrap_as(array: Any, storage: Storage) -> TensorBase:
 
 def wrap_alias(array: Any, x: TensorBase) -> TensorBase:
     """`wrap_as` over the memory of `x`, for a tensor that will be no view: it leads to nothing."""
-    storage = x.memory
+    storage = x._storage
     if storage.owner is None or storage.owner() is None:
         storage.owner = Sharer(x)
     return wrap_as(array, storage)
@@ -520,12 +532,12 @@ def note(storage: Storage, t: Any) -> None:
 def wrap_apart(array: Any, x: TensorBase) -> TensorBase:
     """A tensor over the memory of `x` that counts its writes by itself."""
     t = wrap(array)
-    known = sharers_of(x.memory)
+    known = sharers_of(x._storage)
     seen = known.refs.get(id(x))
     if seen is None or seen() is not x:
         known.add(Sharer(x), id(x))
     known.add(Sharer(t), id(t))
-    t.memory.sharers = known
+    t._storage.sharers = known
     return t
 
 
@@ -560,10 +572,10 @@ def sharers_of(storage: Storage) -> Sharers:
 
 def shape_of(t: TensorBase, array: Any) -> Any:
     """The shape of `t`, whose array this is, kept for the next time."""
-    if t.sized is not array:
-        t.dims = array.shape
-        t.sized = array
-    return t.dims
+    if t._shape_of is not array:
+        t._shape = array.shape
+        t._shape_of = array
+    return t._shape
 
 
 def title_of(node: Node) -> str:
@@ -579,17 +591,17 @@ def title_of(node: Node) -> str:
 
 def asks(t: TensorBase) -> bool:
     """Whether a gradient is wanted for `t`; a view asks if its base does."""
-    if t.node is not None or t.leaf:
+    if t._node is not None or t._requires_grad:
         return True
-    view = t.as_view
-    return view is not None and (view.base.node is not None or view.base.leaf)
+    view = t._view
+    return view is not None and (view.base._node is not None or view.base._requires_grad)
 
 
 def begin_node(plan: Plan, op: Any) -> Node:
     """An empty node that knows its number and the user's line."""
     node: Node = Node.__new__(plan.node_class)
-    node.op = op
-    node.number = next_number()
+    node._op = op
+    node._seq_nr = next_number()
     frame: FrameType | None = _frame()
     code = frame.f_code if frame is not None else None
     if code is not known.code:  # loops come from the same code again and again
@@ -598,6 +610,6 @@ def begin_node(plan: Plan, op: Any) -> Node:
             return node
         code = frame.f_code
     if frame is not None:
-        node.code = code
-        node.offset = frame.f_lasti
+        node._code = code
+        node._code_offset = frame.f_lasti
     return node

@@ -56,7 +56,7 @@ def turn(target: TensorBase) -> Any:
         return None
     if state.active != 0 and saving_now() is not None:
         return None
-    return _turns[(id(target.memory) >> 4) % _TURNS]
+    return _turns[(id(target._storage) >> 4) % _TURNS]
 
 
 def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = ()) -> None:
@@ -68,7 +68,7 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
         if state.level != 0:
             slots.check_captured(target)
         before_write(target)
-    if target.memory.inference:
+    if target._storage.inference:
         mode = current()
         if mode is None or not mode.inference:
             raise RuntimeError(
@@ -84,7 +84,7 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
                     asked = True
         if asked:
             check_history(target)
-    if overlap and overlaps(target.array):
+    if overlap and overlaps(target._array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
@@ -93,18 +93,18 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
 
 def check_history(target: TensorBase) -> None:
     """Refuse a recorded write to a leaf, or to a view that cannot be rebased."""
-    view = target.as_view
+    view = target._view
     stale = False
     if view is not None:
         if view.how != "":
             raise_forbidden(target, view, True)
-        if (view.base.node is None or view.base.leaf) and asks(target):
+        if (view.base._node is None or view.base._requires_grad) and asks(target):
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
             )
-        stale = view.version != target.memory.version
-    if target.leaf and not stale:
+        stale = view.version != target._storage.version
+    if target._requires_grad and not stale:
         raise RuntimeError(
             sentence(
                 "a leaf Variable that requires grad is being used in an in-place operation.",
@@ -118,8 +118,8 @@ def check_history(target: TensorBase) -> None:
 def check_partial_overlap(target: TensorBase, others: tuple[Any, ...]) -> None:
     """Refuse an operand that shares part of the written memory: its values would change midway."""
     for x in others:
-        if isinstance(x, TensorBase) and x.memory is target.memory and x is not target:
-            a, b = target.array, x.array
+        if isinstance(x, TensorBase) and x._storage is target._storage and x is not target:
+            a, b = target._array, x._array
             if not (a.flags.forc and b.flags.forc) or a.size == 0 or b.size == 0:
                 continue
             start, other = address(a), address(b)
@@ -174,7 +174,7 @@ def write(op: Any, target: TensorBase, *others: Any) -> Any:
 
 def _write(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Any:
     old: TensorBase = slots.kept_apart(op, target, others) if slots.batches != 0 else target
-    raws = tuple([old.array, *[x.array if isinstance(x, TensorBase) else x for x in others]])
+    raws = tuple([old._array, *[x._array if isinstance(x, TensorBase) else x for x in others]])
     y = normal(evaluate(op, *raws))
     return write_raw(op, target, (target, *others), raws, y)
 
@@ -183,7 +183,7 @@ def write_raw(
     op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
 ) -> Any:
     """Put the computed `y` into `target`, whose op, inputs and raw inputs are given."""
-    array = target.array
+    array = target._array
     if y.shape != array.shape:
         raise RuntimeError(
             f"output with shape {list(array.shape)} doesn't match the broadcast shape "
@@ -196,7 +196,7 @@ def write_raw(
         before = raws
         for j in range(len(plan.sources)):
             reader: i64 = plan.readers[j]
-            if plan.sources[j] == 0 and reader & node.wants != 0:
+            if plan.sources[j] == 0 and reader & node._needs_grad_mask != 0:
                 before = (copy(array), *raws[1:])
         # Without the tensor itself: its copy has no version to watch. A second mention of it is
         # watched, so `x.mul_(x)` fails in backward, as in PyTorch.
@@ -205,7 +205,7 @@ def write_raw(
     old: Any = None
     if slots.levels != 0:
         pending = foresee(op, target, xs, raws, y)
-        old = old_tangent(target) if node is not None and node.saved else None
+        old = old_tangent(target) if node is not None and node._saved_values else None
     if y is not array:
         overwrite(array, y)
     settle(target, node, plan)
@@ -218,20 +218,20 @@ def write_raw(
 
 def settle(target: TensorBase, node: Node | None, plan: Plan | None) -> None:
     """Raise the version and give the written tensor its new history."""
-    target.memory.written()
-    if node is None or target.array.dtype.kind not in DIFFERENTIABLE:
+    target._storage.written()
+    if node is None or target._array.dtype.kind not in DIFFERENTIABLE:
         return  # integers have no history, whatever was copied into them
-    if plan is not None and node.packed:
+    if plan is not None and node._has_packed:
         pack_written(node, plan, target)
-    elif plan is not None and node.saved:
+    elif plan is not None and node._saved_values:
         # a kept result has the version after the write
         stamp: i64 = 0
         for j in range(len(plan.sources)):
             source: i64 = plan.sources[j]
-            if source < 0 and node.saved[j] is not None:
+            if source < 0 and node._saved_values[j] is not None:
                 stamp += 1
-        node.stamp += stamp
-    view = target.as_view
+        node._version_sum += stamp
+    view = target._view
     if view is not None:
         rebase(target, view, node)
         return
@@ -242,21 +242,21 @@ def set_history(t: TensorBase, node: Node, index: i64) -> None:
     """Make `t` output `index` of `node`. `retain_grad` follows the tensor to its new value; hooks
     stay on the old one."""
     forget_retained(t)
-    t.node = node
-    t.index = index
-    t.leaf = False
-    if t.extra is not None and t.extra.retains:
+    t._node = node
+    t._output_nr = index
+    t._requires_grad = False
+    if t._extra is not None and t._extra.retains:
         retain_on(t, node)
 
 
 def keeps_result(node: Node) -> bool:
     """Whether a rule reads the result of the op."""
-    plan: Plan = node.op.plan
+    plan: Plan = node._op.plan
     if plan.variadic:
         return False
-    for j in range(len(node.saved)):
+    for j in range(len(node._saved_values)):
         source: i64 = plan.sources[j]
-        if source < 0 and node.saved[j] is not None:
+        if source < 0 and node._saved_values[j] is not None:
             return True
     return False
 
@@ -265,25 +265,25 @@ def rebase(target: TensorBase, view: View, fn: Node) -> None:
     """The in-place op of `fn` wrote the view `target`: its base gets a new history."""
     base = view.base
     ops = way_to(target, view)
-    node = make_copy_slices(fn, ops, order_of(base.array))
+    node = make_copy_slices(fn, ops, order_of(base._array))
     first: Any = None
     nr = 0
-    if base.node is not None:
-        first = base.node
-        nr = base.index
-    elif base.leaf:
+    if base._node is not None:
+        first = base._node
+        nr = base._output_nr
+    elif base._requires_grad:
         first = base
-    nrs = fn.nrs
-    node.nexts = (first, *fn.nexts[1:])
+    nrs = fn._output_nrs
+    node._next_edges = (first, *fn._next_edges[1:])
     if first is None:
-        x = base.array
+        x = base._array
         node.alone = (x.shape, x.dtype, empty(x, (0,), x.dtype))
     if nr != 0 or nrs is not None:
-        rest: tuple[int, ...] = tuple([0] * (len(fn.nexts) - 1)) if nrs is None else nrs[1:]
-        node.nrs = (nr, *rest)
-    node.wants = 1
+        rest: tuple[int, ...] = tuple([0] * (len(fn._next_edges) - 1)) if nrs is None else nrs[1:]
+        node._output_nrs = (nr, *rest)
+    node._needs_grad_mask = 1
     set_history(base, node, 0)
-    if fn.op is not None and keeps_result(fn):
+    if fn._op is not None and keeps_result(fn):
         edge_of_view(target)  # which now has a node
-        if target.node is not None:
-            hooks_of(fn).written = Written(target.node, node)
+        if target._node is not None:
+            hooks_of(fn).written = Written(target._node, node)

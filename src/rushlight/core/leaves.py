@@ -80,14 +80,14 @@ def prepared(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> Deposit | None:
     """What `store` will put in place; None if nothing."""
     if not asks(leaf):
         return None  # it did when the graph was made
-    if leaf.node is not None:  # it stopped asking, and was then written with what asks
+    if leaf._node is not None:  # it stopped asking, and was then written with what asks
         raise RuntimeError("leaf variable has been moved into the graph interior")
     if run.tensors:
         return accumulated(leaf, g, run.record)
     g = normal(g)
-    held: Any = leaf.held
+    held: Any = leaf._accumulated_grad
     if held is None:
-        like = leaf.array
+        like = leaf._array
         if (
             not mine
             or g.base is not None
@@ -96,7 +96,7 @@ def prepared(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> Deposit | None:
             g = own_copy(g, like)
         return Deposit(leaf, None, wrap(g))
     old: TensorBase = held
-    if old.array.base is not None and _overlaps(old.array):
+    if old._array.base is not None and _overlaps(old._array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
@@ -114,13 +114,13 @@ def commit(deposits: list[Deposit]) -> None:
     for deposit in deposits:
         old = deposit.old
         if old is None:
-            steps.append(partial(setattr, deposit.leaf, "held", deposit.value))
-        elif not getattr(old.array.flags, "writeable", True):
-            steps.append(partial(setattr, old, "array", old.array + deposit.value))
-            old.memory.written()
+            steps.append(partial(setattr, deposit.leaf, "_accumulated_grad", deposit.value))
+        elif not getattr(old._array.flags, "writeable", True):
+            steps.append(partial(setattr, old, "array", old._array + deposit.value))
+            old._storage.written()
         else:
-            steps.append(partial(iadd, old.array, deposit.value))
-            old.memory.written()
+            steps.append(partial(iadd, old._array, deposit.value))
+            old._storage.written()
     done: list[Any] = []
     while len(done) < len(steps):
         try:
@@ -134,11 +134,11 @@ def commit(deposits: list[Deposit]) -> None:
 def _put(deposit: Deposit) -> None:
     old = deposit.old
     if old is None:
-        deposit.leaf.held = deposit.value
+        deposit.leaf._accumulated_grad = deposit.value
         return
-    array = old.array
+    array = old._array
     if not getattr(array.flags, "writeable", True):  # CuPy's arrays do not say
-        old.array = array + deposit.value
+        old._array = array + deposit.value
     else:
         state.busy = True
         try:
@@ -146,7 +146,7 @@ def _put(deposit: Deposit) -> None:
         except RuntimeWarning:  # see Note [Busy] in `core.quiet`; what was added in place is added
             state.busy = False
         state.busy = False
-    old.memory.written()
+    old._storage.written()
 
 
 def accumulate(leaf: TensorBase, g: TensorBase, record: bool) -> None:
@@ -160,9 +160,9 @@ def accumulated(leaf: TensorBase, g: TensorBase, record: bool) -> Deposit | None
     """`prepared` for a gradient that is a tensor: part of a graph with `record`, else one that may
     have a tangent, which is added where there is a gradient already (at once, for that runs ops),
     and dropped where there is none."""
-    held: Any = leaf.held
+    held: Any = leaf._accumulated_grad
     if held is None:
-        copied = recorded_copy(g, leaf) if record else wrap(own_copy(g.array, leaf.array))
+        copied = recorded_copy(g, leaf) if record else wrap(own_copy(g._array, leaf._array))
         return Deposit(leaf, None, copied)
     if record:
         return Deposit(leaf, None, held + g)
@@ -194,18 +194,18 @@ def own_copy(g: Any, like: Any) -> Any:
 
 def recorded_copy(g: Any, leaf: TensorBase) -> Any:
     """`own_copy` of a gradient that is part of a graph."""
-    if not is_dense(leaf.array) or g.array.shape != leaf.array.shape:
+    if not is_dense(leaf._array) or g._array.shape != leaf._array.shape:
         return g.clone(memory_format=contiguous_format)
-    copy: Any = wrap(v.empty_as(leaf.array, g.array.dtype))
+    copy: Any = wrap(v.empty_as(leaf._array, g._array.dtype))
     return copy.copy_(g)
 
 
 def keep_grad(t: TensorBase, g: Any, tensors: bool) -> None:
     """`retain_grad`: an interior tensor keeps a copy, and the sum of that and later gradients."""
-    held: Any = t.held
+    held: Any = t._accumulated_grad
     if tensors:
-        t.held = g.clone(memory_format=contiguous_format) if held is None else held + g
+        t._accumulated_grad = g.clone(memory_format=contiguous_format) if held is None else held + g
     elif held is None:
-        t.held = wrap(v.laid_out(g.array, None))
+        t._accumulated_grad = wrap(v.laid_out(g._array, None))
     else:
-        t.held = wrap(normal(held.array + g.array))
+        t._accumulated_grad = wrap(normal(held._array + g._array))

@@ -79,7 +79,7 @@ class Level:
 
     def give(self, x: TensorBase, inside: TensorBase) -> None:
         """Let the transform write into an input: `inside` stands there for `x`."""
-        self.given[id(inside.memory)] = x
+        self.given[id(inside._storage)] = x
 
 
 class Numbers:
@@ -160,7 +160,7 @@ def shares_input(target: TensorBase, level: Level) -> bool:
     """Whether a tensor in the memory of an input of the level is none of its, but one outside."""
     if level.forward is not None and has_tangent(target, level.forward):
         return False
-    key = id(target.memory)
+    key = id(target._storage)
     root = root_of(target)
     around: Level | None = level
     while around is not None:
@@ -174,12 +174,12 @@ def shares_input(target: TensorBase, level: Level) -> bool:
 
 def root_of(x: TensorBase) -> TensorBase:
     """The tensor that a view looks into."""
-    return x if x.as_view is None else x.as_view.base
+    return x if x._view is None else x._view.base
 
 
 def has_tangent(x: TensorBase, forward: Any) -> bool:
     """Whether a tensor is known to a level of tangents."""
-    record: Any = x.tangent
+    record: Any = x._tangent
     while record is not None:
         if record.level is forward:
             return True
@@ -206,11 +206,11 @@ def check_captured(target: TensorBase, op: Any = None) -> None:
     around it, if what is written is an input of those inside."""
     level = innermost()
     while level is not None:
-        key = id(target.memory)
+        key = id(target._storage)
         if level.kind == "vmap":
             if key in level.given:
                 target = level.given[key]
-        elif target.memory.level >= level.number:
+        elif target._storage.level >= level.number:
             return
         elif key not in level.given or shares_input(target, level):
             break
@@ -232,14 +232,14 @@ def check_captured(target: TensorBase, op: Any = None) -> None:
 # --- histories ------------------------------------------------------------------------------------
 def neighbours(node: Node) -> list[Any]:
     """Where a node leads: its edges, and the histories of the tangents that it keeps."""
-    found: list[Any] = list(node.nexts)
-    if node.duals is not None:
-        for kept in node.duals:
+    found: list[Any] = list(node._next_edges)
+    if node._saved_tangents is not None:
+        for kept in node._saved_tangents:
             record: Any = kept
             while record is not None:
                 value: Any = record.value
-                if value is not None and value.node is not None:
-                    found.append(value.node)
+                if value is not None and value._node is not None:
+                    found.append(value._node)
                 record = record.outer
     return found
 
@@ -270,12 +270,12 @@ def from_outside(end: Any, level: Level) -> bool:
         end = end.variable
     elif isinstance(end, Node):
         node: Node = end
-        op: Any = node.op
-        if not isinstance(op, Entrance) or node.nexts[0] is not None:
+        op: Any = node._op
+        if not isinstance(op, Entrance) or node._next_edges[0] is not None:
             return False
         return op.level is not level and op.level.mode is not None
     leaf: TensorBase = end
-    return leaf.memory.level < level.number
+    return leaf._storage.level < level.number
 
 
 def leads_outside(roots: list[Any], level: Level) -> bool:
@@ -309,10 +309,10 @@ def kept_outside(roots: list[Any], level: Level) -> set[Any]:
             live.add(end)
         elif isinstance(end, Node) and not isinstance(end, AccumulateGradBase):
             inner.append(end)
-            stack.extend(end.nexts)
+            stack.extend(end._next_edges)
     inner.sort(key=_number_of)
     for node in inner:  # oldest first: what an edge leads to is decided before
-        for end in node.nexts:
+        for end in node._next_edges:
             if end in live:
                 live.add(node)
                 break
@@ -320,7 +320,7 @@ def kept_outside(roots: list[Any], level: Level) -> set[Any]:
 
 
 def _number_of(node: Node) -> int:
-    return node.number
+    return node._seq_nr
 
 
 def refuse_inside(name: str) -> None:

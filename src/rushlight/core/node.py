@@ -47,32 +47,32 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
 
     With `tensors` everything is a tensor and is recorded; otherwise all are raw arrays.
     """
-    op: Any = node.op
+    op: Any = node._op
     if op is None:
         return cast(GraphNode, node)._run(g, tensors)
-    outs_meta = node.outs
+    outs_meta = node._output_metas
     if outs_meta is not None:
         g = materialise(g, outs_meta)
         if g is None:
-            return [None] * len(node.nexts)
+            return [None] * len(node._next_edges)
     elif g is None:
-        return [None] * len(node.nexts)
-    saved = node.saved
+        return [None] * len(node._next_edges)
+    saved = node._saved_values
     plan: Plan = op.plan
     if plan.saves:
-        if node.wants == 0:
-            return [None] * len(node.nexts)  # no edge leads anywhere, and nothing was kept
-        if node.freed is not None:
+        if node._needs_grad_mask == 0:
+            return [None] * len(node._next_edges)  # no edge leads anywhere, and nothing was kept
+        if node._freed_at is not None:
             check_saved(node)
-        if node.versions() != node.stamp:
+        if node._count_versions() != node._version_sum:
             check_saved(node)
-        if node.packed:
+        if node._has_packed:
             return backward_of_packed(node, g, tensors)
         if tensors:
             saved = tuple([unpack(node, j) for j in range(len(saved))])
     n = len(saved)
     mark: i64 = next_number() if tensors else 0
-    rule = node.rule
+    rule = node._compiled_op
     if rule is not None:
         if n == 2:
             return rule.pull(node, g, saved[0], saved[1])
@@ -97,7 +97,7 @@ def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
     asking = [j for j in range(len(saved)) if isinstance(saved[j], TensorBase) and asks(saved[j])]
     if not asking or not recording():
         return outs
-    plan: Plan = node.op.plan
+    plan: Plan = node._op.plan
     found: list[Any] = []
     for i in range(len(outs)):
         out = outs[i]
@@ -108,7 +108,7 @@ def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
             for j in asking:
                 t: TensorBase = saved[j]
                 reader: i64 = -1 if plan.variadic else plan.readers[j]
-                end: Any = t.node if t.node is not None else t
+                end: Any = t._node if t._node is not None else t
                 if isinstance(end, AccumulateGradBase):
                     end = end.variable
                 if reader & bit != 0 and end not in ends:
@@ -121,12 +121,12 @@ def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
 
 def ends_of(out: TensorBase, mark: i64) -> set[Any]:
     """Where the edges of the nodes newer than `mark` behind `out` lead."""
-    ends: set[Any] = {out if out.node is None else out.node}
-    stack: list[Any] = [out.node]
+    ends: set[Any] = {out if out._node is None else out._node}
+    stack: list[Any] = [out._node]
     while stack:
         node = stack.pop()
-        if isinstance(node, Node) and node.number > mark:
-            for target in node.nexts:
+        if isinstance(node, Node) and node._seq_nr > mark:
+            for target in node._next_edges:
                 if isinstance(target, AccumulateGradBase):
                     target = target.variable
                 if target is not None and target not in ends:
@@ -144,8 +144,8 @@ class Anchor(Op):
         return x
 
     def vjp(self, node: Node, g: Any) -> Any:
-        shapes = node.shapes
-        dtypes = node.dtypes
+        shapes = node._input_shapes
+        dtypes = node._input_dtypes
         assert shapes is not None and dtypes is not None
         zeros = [v.full(g, shapes[i], 0, dtypes[i]) for i in range(1, len(shapes))]
         return [g, *zeros]
@@ -156,7 +156,7 @@ class Anchor(Op):
 
 def backward_of_packed(node: Node, g: Any, tensors: bool) -> Any:
     """`backward_of` a node whose saved values were packed by hooks: open them, then its rule."""
-    op: Any = node.op
+    op: Any = node._op
     values = opened(node, tensors)
     if tensors:
         mark = next_number()
@@ -167,8 +167,8 @@ def backward_of_packed(node: Node, g: Any, tensors: bool) -> Any:
 
 def opened(node: Node, tensors: bool) -> list[Any]:
     """The saved values, each unpack hook called once, in the order in which they were packed."""
-    plan: Plan = node.op.plan
-    values: list[Any] = list(node.saved)
+    plan: Plan = node._op.plan
+    values: list[Any] = list(node._saved_values)
     busy = state.busy
     state.busy = False  # the hooks are the user's code: his warnings are his
     try:
@@ -178,7 +178,7 @@ def opened(node: Node, tensors: bool) -> list[Any]:
                 if tensors:
                     values[j] = unpack(node, j)
                 elif isinstance(value, Packed):
-                    values[j] = open_packed(value).array
+                    values[j] = open_packed(value)._array
     finally:
         state.busy = busy
     return values
@@ -222,7 +222,7 @@ def fit(g: Any, shape: Any, dtype: Any) -> Any:
             if lead or g.shape != shape:
                 g = v.reshape(g, shape)
     if dtype is not None:
-        raw = g.array if isinstance(g, TensorBase) else g
+        raw = g._array if isinstance(g, TensorBase) else g
         if raw.dtype is not dtype and raw.dtype != dtype:
             g = v.cast(g, dtype)
     return g
@@ -230,31 +230,31 @@ def fit(g: Any, shape: Any, dtype: Any) -> Any:
 
 def free_saved(node: Node, where: Where) -> None:
     """Let go of what a node keeps; `where` is the call that no longer needs it."""
-    op: Any = node.op
+    op: Any = node._op
     if op is None:
         cast(GraphNode, node)._release(where)
         return
     plan: Plan = op.plan
     if plan.saves:
-        node.freed = where
-        node.saved = ()
-        node.first = None
-        node.second = None
-        node.others = ()
-        node.stamp = 0
+        node._freed_at = where
+        node._saved_values = ()
+        node._first_storage = None
+        node._second_storage = None
+        node._other_storages = ()
+        node._version_sum = 0
 
 
 def call_by_hand(node: Any, grads: tuple[Any, ...]) -> Any:
     """Run a node's rule on gradients of its outputs, without its hooks: `t.grad_fn(g)`."""
-    expected = 1 if node.outs is None else len(differentiable_outputs(node))
+    expected = 1 if node._output_metas is None else len(differentiable_outputs(node))
     if len(grads) != expected:
         raise TypeError(f"expected {expected} arguments, got {len(grads)} instead")
     for i in range(len(grads)):
         if grads[i] is not None and not isinstance(grads[i], TensorBase):
             raise TypeError(f"argument {i} is not a Variable")
     g: Any = grads[0]
-    if node.outs is not None:
-        g = [None] * len(node.outs)
+    if node._output_metas is not None:
+        g = [None] * len(node._output_metas)
         for at, i in enumerate(differentiable_outputs(node)):
             g[i] = grads[at]
     found = backward_of(node, g, True)
@@ -280,40 +280,42 @@ class CopySlicesBase(GraphNode):
     alone: Any = None
 
     def _run(self, g: Any, tensors: bool) -> Any:
-        if self.freed is not None:
+        if self._freed_at is not None:
             raise RuntimeError(describe_freed(self))
         if g is None:
-            return [None] * len(self.nexts)
+            return [None] * len(self._next_edges)
         fn = self.fn
         part = list(backward_of(fn, look(g, self.ops), tensors))
         for i in range(len(part)):
             if part[i] is not None:
-                shape = None if fn.shapes is None else fn.shapes[i]
-                part[i] = fit(part[i], shape, None if fn.dtypes is None else fn.dtypes[i])
-        first = put(g, self.ops, self.order, part[0]) if self.nexts[0] is not None else None
+                shape = None if fn._input_shapes is None else fn._input_shapes[i]
+                part[i] = fit(
+                    part[i], shape, None if fn._input_dtypes is None else fn._input_dtypes[i]
+                )
+        first = put(g, self.ops, self.order, part[0]) if self._next_edges[0] is not None else None
         return [first, *part[1:]]
 
     def _only_output(self) -> Any:
         node = self
-        base: Any = node.nexts[0]
+        base: Any = node._next_edges[0]
         while isinstance(base, CopySlicesBase):  # not by recursion: one write follows another
             node = base
-            base = node.nexts[0]
+            base = node._next_edges[0]
         if base is None:
             return node.alone
         if isinstance(base, TensorBase):
-            return base.array.shape, base.array.dtype, base.array
+            return base._array.shape, base._array.dtype, base._array
         if isinstance(base, GraphNode):
-            nr = 0 if node.nrs is None else node.nrs[0]
-            return base._only_output() if base.outs is None else base.outs[nr]
+            nr = 0 if node._output_nrs is None else node._output_nrs[0]
+            return base._only_output() if base._output_metas is None else base._output_metas[nr]
         return super()._only_output()
 
     def _calls_user(self) -> bool:
         """Whether the write was a custom function's, or what it saved is packed by hooks."""
-        return self.fn.op is None or self.fn.packed
+        return self.fn._op is None or self.fn._has_packed
 
     def _release(self, where: Where) -> None:
-        self.freed = where
+        self._freed_at = where
         free_saved(self.fn, where)
 
 
@@ -328,8 +330,8 @@ def make_copy_slices(
     node.fn = fn
     node.ops = ops
     node.order = order
-    node.plain = True  # it fits its gradients itself
-    node.number = next_number()
-    node.code = fn.code
-    node.offset = fn.offset
+    node._fits_as_is = True  # it fits its gradients itself
+    node._seq_nr = next_number()
+    node._code = fn._code
+    node._code_offset = fn._code_offset
     return node

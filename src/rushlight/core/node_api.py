@@ -49,11 +49,13 @@ class GraphNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The edges: for each input, the node its gradient goes to and which of its outputs."""
-        self.nexts = tuple(
-            [accumulate_of(t) if isinstance(t, TensorBase) else t for t in self.nexts]
+        self._next_edges = tuple(
+            [accumulate_of(t) if isinstance(t, TensorBase) else t for t in self._next_edges]
         )
-        nrs = self.nrs
-        return tuple([(self.nexts[i], 0 if nrs is None else nrs[i]) for i in edges_shown(self)])
+        nrs = self._output_nrs
+        return tuple(
+            [(self._next_edges[i], 0 if nrs is None else nrs[i]) for i in edges_shown(self)]
+        )
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -90,10 +92,10 @@ class GraphNode(Node):
         hooks = hooks_of(self)
         if hooks.tensor_pre is None:
             hooks.tensor_pre = {}
-        hooks.tensor_pre[int(t.index)] = extra.hooks
+        hooks.tensor_pre[int(t._output_nr)] = extra.hooks
 
     def _sequence_nr(self) -> int:
-        return _renumbered.get(self, int(self.number))
+        return _renumbered.get(self, int(self._seq_nr))
 
     def _set_sequence_nr(self, nr: int) -> None:
         """Show another number. The engine keeps its own: see Note [Newest first is enough]."""
@@ -125,7 +127,7 @@ class GraphNode(Node):
     @property
     def _input_metadata(self) -> list[InputMetadata]:
         """Shape, dtype and device of each gradient this node receives."""
-        outs = self.outs
+        outs = self._output_metas
         if outs is None:
             return [metadata_of(self._only_output())]
         return [metadata_of(outs[i]) for i in differentiable_outputs(self)]
@@ -162,22 +164,22 @@ _EDGES: Final = {
 
 def edges_shown(node: Node) -> list[int]:
     """Which edges users and hooks see."""
-    n = len(node.nexts)
+    n = len(node._next_edges)
     every = list(range(n))
     shown = _EDGES.get(type(node).__name__)
     if shown is None:
         return every
     for i in every:
-        if i not in shown and node.nexts[i] is not None:
+        if i not in shown and node._next_edges[i] is not None:
             return every
     return [i for i in shown if i < n]
 
 
 def differentiable_outputs(node: Node) -> list[int]:
     """Which outputs of a node with several have gradients: PyTorch's nodes know no others."""
-    outs = node.outs
+    outs = node._output_metas
     assert outs is not None
-    if node.op is None:
+    if node._op is None:
         return list(range(len(outs)))
     return [i for i in range(len(outs)) if outs[i][1].kind in DIFFERENTIABLE]
 
@@ -232,7 +234,7 @@ class SavedTensor:
                 "collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\nInvoked "
                 f"with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
             )
-        if self.node.freed is not None:
+        if self.node._freed_at is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved "
                 "intermediate values of the graph are freed when you call .backward() or "
@@ -284,7 +286,7 @@ class AccumulateGradBase(GraphNode):
         return _LAST
 
     def _only_output(self) -> Any:
-        x = self.variable.array
+        x = self.variable._array
         return x.shape, x.dtype, x
 
     def _run(self, g: Any, tensors: bool) -> Any:
@@ -292,8 +294,8 @@ class AccumulateGradBase(GraphNode):
         if g is not None:
             given: TensorBase = g if isinstance(g, TensorBase) else wrap(g)
             accumulate(leaf, given, tensors and grad_enabled())
-        if leaf.extra is not None and leaf.extra.post_accumulate:
-            for hook in list(leaf.extra.post_accumulate.values()):
+        if leaf._extra is not None and leaf._extra.post_accumulate:
+            for hook in list(leaf._extra.post_accumulate.values()):
                 hook(leaf)
         return ()
 
@@ -362,25 +364,25 @@ def accumulate_of(leaf: TensorBase) -> Any:
 # --- hooks and kept gradients: made on first use, and once, whoever asks at one time --------------
 def hooks_of(node: Node) -> Hooks:
     """The node's hooks."""
-    found = node.hooks
+    found = node._hooks
     if found is None:
         with _lock:
-            found = node.hooks
+            found = node._hooks
             if found is None:
                 found = Hooks()
-                node.hooks = found
+                node._hooks = found
     return found
 
 
 def extra_of(t: TensorBase) -> Extra:
     """The tensor's extras."""
-    found = t.extra
+    found = t._extra
     if found is None:
         with _lock:
-            found = t.extra
+            found = t._extra
             if found is None:
                 found = Extra()
-                t.extra = found
+                t._extra = found
     return found
 
 
@@ -389,23 +391,23 @@ def retain_on(t: TensorBase, node: Node) -> None:
     hooks = hooks_of(node)
     if hooks.retain is None:
         hooks.retain = {}
-    hooks.retain[int(t.index)] = weakref.ref(t)
+    hooks.retain[int(t._output_nr)] = weakref.ref(t)
 
 
 def forget_retained(t: TensorBase) -> None:
     """Let the node `t` has now no longer store its gradient: `t` is about to get another."""
-    node = t.node
-    if node is not None and node.hooks is not None and node.hooks.retain is not None:
-        node.hooks.retain.pop(int(t.index), None)
+    node = t._node
+    if node is not None and node._hooks is not None and node._hooks.retain is not None:
+        node._hooks.retain.pop(int(t._output_nr), None)
 
 
 def renewed(t: TensorBase, node: Node) -> None:
     """Give a stale view its new node; see `views.refresh`."""
     forget_retained(t)
-    t.node = node
-    t.index = 0
-    t.leaf = False
-    if t.extra is not None and t.extra.retains:
+    t._node = node
+    t._output_nr = 0
+    t._requires_grad = False
+    if t._extra is not None and t._extra.retains:
         retain_on(t, node)
 
 

@@ -77,7 +77,7 @@ class Operators(TensorBase):
         if not isinstance(other, TensorBase):
             return NotImplemented
         b: TensorBase = other
-        if self.array.ndim == 2 and b.array.ndim == 2 and plain_pair(self, b):
+        if self._array.ndim == 2 and b._array.ndim == 2 and plain_pair(self, b):
             return pair(table.mm[columns_of(self, b)], self, b)
         return table.matmul(self, b)
 

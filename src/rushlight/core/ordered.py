@@ -43,7 +43,7 @@ class OrderedRun(Run):
         left = uses[target] - 1
         uses[target] = left
         if left == 0:
-            self.queue.push(self.level, target.number, target)
+            self.queue.push(self.level, target._seq_nr, target)
 
     def complete(self, leaf: TensorBase) -> None:
         self.queue.push_leaf(self.level, leaf)

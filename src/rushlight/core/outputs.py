@@ -42,11 +42,11 @@ def output_of(node: Node) -> tuple[Any, Any, Any]:
 
 def shape_of_input(node: Node, i: int) -> tuple[int, ...]:
     """The shape of input `i`, a tensor, of an op's node."""
-    if node.shapes is not None and node.shapes[i] is not None:
-        return tuple(node.shapes[i])
+    if node._input_shapes is not None and node._input_shapes[i] is not None:
+        return tuple(node._input_shapes[i])
     known: dict[Any, Any] = {}
-    target: Any = node.nexts[i]
-    if isinstance(target, Node) and target.op is not None and target.outs is None:
+    target: Any = node._next_edges[i]
+    if isinstance(target, Node) and target._op is not None and target._output_metas is None:
         known[target] = output_of(target)[2]
     return tuple(input_of(node, i, known).shape)
 
@@ -54,28 +54,28 @@ def shape_of_input(node: Node, i: int) -> tuple[int, ...]:
 def unknown_inputs(node: Node, known: dict[Any, Any]) -> list[Node]:
     """The nodes behind the edges whose output must be known first."""
     found: list[Node] = []
-    if node.op is None or node.outs is not None:
+    if node._op is None or node._output_metas is not None:
         return found
-    for i in range(len(node.nexts)):
-        target = node.nexts[i]
+    for i in range(len(node._next_edges)):
+        target = node._next_edges[i]
         if (
             isinstance(target, Node)
-            and node.shapes is None
-            and target.op is not None
-            and target.outs is None
+            and node._input_shapes is None
+            and target._op is not None
+            and target._output_metas is None
             and target not in known
         ):
             found.append(target)
-            if node.plain:
+            if node._fits_as_is:
                 break
     return found
 
 
 def work_out(node: Node, known: dict[Any, Any]) -> Any:
     """An array like the output: repeat the op on arrays like its inputs."""
-    op: Any = node.op
-    inputs = [input_of(node, i, known) for i in range(len(node.nexts))]
-    if node.plain or (len(inputs) == 1 and node.shapes is None):
+    op: Any = node._op
+    inputs = [input_of(node, i, known) for i in range(len(node._next_edges))]
+    if node._fits_as_is or (len(inputs) == 1 and node._input_shapes is None):
         for x in inputs:
             if x is not None:
                 return x
@@ -91,35 +91,35 @@ def work_out(node: Node, known: dict[Any, Any]) -> Any:
 
 def input_of(node: Node, i: int, known: dict[Any, Any]) -> Any:
     """An array like input `i`: the input itself where it is saved. None if it was no tensor."""
-    plan: Plan = node.op.plan
-    for j in range(len(node.saved)):
+    plan: Plan = node._op.plan
+    for j in range(len(node._saved_values)):
         source = j if plan.variadic else plan.sources[j]
-        value = node.saved[j]
+        value = node._saved_values[j]
         if source == i and value is not None and not isinstance(value, Packed):
             return value
-    target: Any = node.nexts[i]
+    target: Any = node._next_edges[i]
     like: Any = None
     if isinstance(target, TensorBase):
-        like = target.array
+        like = target._array
     elif target in known:
         like = known[target]
     elif isinstance(target, Node):
-        nr = 0 if node.nrs is None else node.nrs[i]
-        outs = target.outs
+        nr = 0 if node._output_nrs is None else node._output_nrs[i]
+        outs = target._output_metas
         out: Any = outs[nr] if outs is not None else _others_output(target)
         if out is not None:
             like = blank(out[2] if len(out) > 2 else None, out[0], out[1])
-    shape: Any = None if node.shapes is None else node.shapes[i]
+    shape: Any = None if node._input_shapes is None else node._input_shapes[i]
     if shape is None:
         return like
-    dtype: Any = None if node.dtypes is None else node.dtypes[i]
+    dtype: Any = None if node._input_dtypes is None else node._input_dtypes[i]
     return blank(like, shape, dtype if dtype is not None or like is None else like.dtype)
 
 
 def _others_output(target: Any) -> Any:
     """The output of a node that is not of the op table, or is seen through `shapes` anyway."""
     found: GraphNode = target
-    return None if target.op is not None else found._only_output()
+    return None if target._op is not None else found._only_output()
 
 
 def blank(like: Any, shape: Any, dtype: Any) -> Any:

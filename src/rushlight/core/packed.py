@@ -93,7 +93,7 @@ def before_write(target: TensorBase) -> None:
 # --- packing --------------------------------------------------------------------------------------
 def pack(hook: Callable[[Any], Any], unpack: Any, t: TensorBase) -> Packed:
     """Call a pack hook on a tensor that is being saved."""
-    memory: Storage = t.memory
+    memory: Storage = t._storage
     if memory.inference:
         refuse_inference()
     version = memory.version
@@ -117,9 +117,9 @@ def pack_all(
 
     With `later` the results are not written yet: `pack_written` packs them when they are.
     """
-    node.packed = True
+    node._has_packed = True
     if plan.variadic:
-        node.saved = tuple(
+        node._saved_values = tuple(
             [
                 pack(saving.pack, saving.unpack, x) if isinstance(x, TensorBase) else raws[i]
                 for i, x in enumerate(xs)
@@ -129,12 +129,12 @@ def pack_all(
     values: list[Any] = [None] * len(plan.sources)
     for j in plan.order:
         reader: i64 = plan.readers[j]
-        if reader & node.wants == 0:
+        if reader & node._needs_grad_mask == 0:
             continue
         source: i64 = plan.sources[j]
         if source < 0:
             result = results[-1 - source]
-            values[j] = result.array
+            values[j] = result._array
             if not later:
                 values[j] = pack(saving.pack, saving.unpack, _as_output(result, node, -1 - source))
             continue
@@ -146,7 +146,7 @@ def pack_all(
                 continue
             x = _as_input(value, node, source)  # an in-place op's copy of the old value
         values[j] = pack(saving.pack, saving.unpack, x)
-    node.saved = tuple(values)
+    node._saved_values = tuple(values)
 
 
 def pack_written(node: Node, plan: Plan, target: TensorBase) -> None:
@@ -154,29 +154,29 @@ def pack_written(node: Node, plan: Plan, target: TensorBase) -> None:
     saving = saving_now()
     if saving is None or plan.variadic:
         return
-    values = list(node.saved)
+    values = list(node._saved_values)
     for j in range(len(values)):
         source: i64 = plan.sources[j]
         if source < 0 and values[j] is not None and not isinstance(values[j], Packed):
             values[j] = pack(saving.pack, saving.unpack, _as_output(target, node, -1 - source))
-    node.saved = tuple(values)
+    node._saved_values = tuple(values)
 
 
 def _as_output(result: TensorBase, node: Node, index: i64) -> TensorBase:
     """A result as the hook sees it: with its history, which the tensor itself is given later."""
-    t = wrap_as(result.array, result.memory)
-    if result.array.dtype.kind in "fcVW":  # indices have no history
-        t.node = node
-        t.index = index
+    t = wrap_as(result._array, result._storage)
+    if result._array.dtype.kind in "fcVW":  # indices have no history
+        t._node = node
+        t._output_nr = index
     return t
 
 
 def _as_input(value: Any, node: Node, source: i64) -> TensorBase:
     t = wrap(value)
-    target = node.nexts[source]
+    target = node._next_edges[source]
     if isinstance(target, Node):
-        t.node = target
-        t.index = 0 if node.nrs is None else node.nrs[source]
+        t._node = target
+        t._output_nr = 0 if node._output_nrs is None else node._output_nrs[source]
     return t
 
 
@@ -209,10 +209,10 @@ def open_packed(packed: Packed) -> TensorBase:
 
 def rebuilt(data: TensorBase, maker: Node | None, index: i64) -> TensorBase:
     """What a hook returned, with the history of the value that was packed."""
-    if maker is None and data.node is None and not data.leaf and data.as_view is None:
+    if maker is None and data._node is None and not data._requires_grad and data._view is None:
         return data
-    t = wrap_as(data.array, data.memory)
+    t = wrap_as(data._array, data._storage)
     if maker is not None:
-        t.node = maker
-        t.index = index
+        t._node = maker
+        t._output_nr = index
     return t

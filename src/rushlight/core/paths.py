@@ -36,7 +36,7 @@ def reachable(roots: list[Any], among: set[Any] | None) -> list[Node]:
         if isinstance(node, AccumulateGradBase):
             continue
         found.append(node)
-        for target in node.nexts:
+        for target in node._next_edges:
             if (
                 isinstance(target, Node)
                 and target not in seen
@@ -48,7 +48,7 @@ def reachable(roots: list[Any], among: set[Any] | None) -> list[Node]:
 
 
 def _number(node: Node) -> int:
-    return node.number
+    return node._seq_nr
 
 
 def plan(run: Pass, roots: list[Any], targets: list[Target]) -> None:
@@ -68,7 +68,7 @@ def plan(run: Pass, roots: list[Any], targets: list[Target]) -> None:
     order = reachable(roots, None)
     order.sort(key=_number)
     for node in order:  # oldest first: the ends of all edges are decided already
-        for target_of in node.nexts:
+        for target_of in node._next_edges:
             end = end_of(target_of)
             if end is not None and end in executes:
                 needed.add(node)
@@ -84,7 +84,7 @@ def leaf_uses(run: Pass, starts: list[Any]) -> dict[Any, int]:
     uses: dict[Any, int] = {}
     executes = run.executes
     for node in reachable(starts, run.needed):
-        for target in node.nexts:
+        for target in node._next_edges:
             end = end_of(target)
             if isinstance(end, TensorBase) and (executes is None or end in executes):
                 uses[end] = uses.get(end, 0) + 1
@@ -99,7 +99,7 @@ def dependencies(run: Pass, roots: list[Any]) -> dict[Any, int]:
         uses[end] = uses.get(end, 0) + 1
     executes = run.executes
     for node in reachable(roots, run.needed):
-        for target in node.nexts:
+        for target in node._next_edges:
             end = end_of(target)
             if end is not None and (executes is None or end in executes):
                 uses[end] = uses.get(end, 0) + 1
@@ -115,7 +115,7 @@ def will_execute(run: Pass, end: Any) -> bool:
         if end_of(root) is end:
             return True
     for node in reachable(roots, run.needed):
-        for target in node.nexts:
+        for target in node._next_edges:
             if end_of(target) is end:
                 return True
     return False

@@ -95,17 +95,17 @@ def edge(t: TensorBase) -> Any:
     """Where the gradient of an input goes. Ask before making the node that will have this edge: a
     view may be given a new node here, and numbers must grow along the edges. None: nowhere, and
     nothing is kept for it; so it is with views that were not recorded, though their base asks."""
-    if t.as_view is not None:
+    if t._view is not None:
         return slots.edge_of_view(t)
-    if t.node is not None:
-        return t.node
+    if t._node is not None:
+        return t._node
     return t
 
 
 def finish(t: TensorBase) -> TensorBase:
     """Mark a result that was made inside `inference_mode`."""
     if state.active != 0 and inference_enabled():
-        t.memory.inference = True
+        t._storage.inference = True
     return t
 
 
@@ -151,10 +151,10 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
 def in_rows(t: TensorBase, array: Any) -> bool:
     """Whether `array`, the one of `t`, lies in memory row by row: looked up once for each array,
     since NumPy makes an object of flags each time it is asked."""
-    if t.rows is array:
+    if t._contiguous_array is array:
         return True
     if type(array) is _ndarray and array.flags.c_contiguous:
-        t.rows = array
+        t._contiguous_array = array
         return True
     return False
 
@@ -162,10 +162,10 @@ def in_rows(t: TensorBase, array: Any) -> bool:
 def columns_of(a: TensorBase, b: TensorBase) -> int:
     """Which of two matrices lie in memory column by column: bit 0 the first, bit 1 the second."""
     found = 0
-    x = a.array
+    x = a._array
     if not in_rows(a, x) and type(x) is _ndarray and x.flags.f_contiguous:
         found = 1
-    x = b.array
+    x = b._array
     if not in_rows(b, x) and type(x) is _ndarray and x.flags.f_contiguous:
         found |= 2
     return found
@@ -173,7 +173,7 @@ def columns_of(a: TensorBase, b: TensorBase) -> int:
 
 def unary(op: Any, a: TensorBase) -> Any:
     """`op` of one tensor, element by element."""
-    x = a.array
+    x = a._array
     dtype = x.dtype
     if not (dtype is _F32 or dtype is _F64) or state.active != 0:
         return slots.elementwise(op, (a,))
@@ -182,7 +182,7 @@ def unary(op: Any, a: TensorBase) -> Any:
         y = normal(y)
     if in_rows(a, x):
         t = wrap(y)
-        t.rows = y
+        t._contiguous_array = y
     else:
         y = settled(op, y, (x,))
         t = wrap(y)
@@ -191,13 +191,13 @@ def unary(op: Any, a: TensorBase) -> Any:
         if plan.differentiable:
             target = edge(a)  # before the node takes its number: it may renew a view
             node = begin_node(plan, op)
-            node.nexts = (target,)
-            node.wants = 1
-            if a.index != 0:
-                node.nrs = (a.index,)
+            node._next_edges = (target,)
+            node._needs_grad_mask = 1
+            if a._output_nr != 0:
+                node._output_nrs = (a._output_nr,)
             if plan.saves:
                 remember(node, plan, (a,), (x,), t, y)
-            t.node = node
+            t._node = node
     return t
 
 
@@ -215,8 +215,8 @@ def binary(op: Any, a: Any, b: Any) -> Any:
 
 def plain_pair(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors are float32 or float64 alike, on one device, and no mode is active."""
-    xa = a.array
-    xb = b.array
+    xa = a._array
+    xb = b._array
     dtype = xa.dtype
     return (
         (dtype is _F32 or dtype is _F64)
@@ -229,8 +229,8 @@ def plain_pair(a: TensorBase, b: TensorBase) -> bool:
 def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     """An op of two tensors alike that is element-wise, or whose rules need nothing but them:
     the hottest path there is."""
-    xa = a.array
-    xb = b.array
+    xa = a._array
+    xb = b._array
     dtype = xa.dtype
     if (
         not (dtype is _F32 or dtype is _F64)
@@ -253,7 +253,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         y = arranged(y, (xa, xb))
     t = wrap(y)
     if rows:
-        t.rows = y
+        t._contiguous_array = y
     wants: i64 = 0
     if asks(a):
         wants = 1
@@ -269,58 +269,61 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     uneven = False
     if wants & 1 != 0:
         ta = edge(a)
-        uneven = a.index != 0
+        uneven = a._output_nr != 0
         if ta is None and plan.apart:
             wants -= 1
     if wants & 2 != 0:
         tb = edge(b)
-        uneven = uneven or b.index != 0
+        uneven = uneven or b._output_nr != 0
         if tb is None and plan.apart:
             wants -= 2
     node = begin_node(plan, op)
-    node.wants = wants
-    node.nexts = (ta, tb)
+    node._needs_grad_mask = wants
+    node._next_edges = (ta, tb)
     if uneven:
-        node.nrs = (a.index if wants & 1 != 0 else 0, b.index if wants & 2 != 0 else 0)
+        node._output_nrs = (
+            a._output_nr if wants & 1 != 0 else 0,
+            b._output_nr if wants & 2 != 0 else 0,
+        )
     sa = shape_of(a, xa)
     sb = shape_of(b, xb)
     if sa is sb or sa == sb:
-        node.plain = direct
-        t.dims = sa
-        t.sized = y
+        node._fits_as_is = direct
+        t._shape = sa
+        t._shape_of = y
     else:
-        node.shapes = (sa, sb)
+        node._input_shapes = (sa, sb)
     if direct:
-        node.rule = op
+        node._compiled_op = op
     if plan.pair:
         first = plan.first & wants != 0
         second = plan.second & wants != 0
-        sta = a.memory
-        stb = b.memory
+        sta = a._storage
+        stb = b._storage
         if (first and sta.inference) or (second and stb.inference):
             refuse_inference()
         if not first:
-            node.first = stb
-            node.stamp = stb.version
-            node.saved = (None, xb)
+            node._first_storage = stb
+            node._version_sum = stb.version
+            node._saved_values = (None, xb)
         elif not second:
-            node.first = sta
-            node.stamp = sta.version
-            node.saved = (xa, None)
+            node._first_storage = sta
+            node._version_sum = sta.version
+            node._saved_values = (xa, None)
         else:
-            node.first = sta
-            node.second = stb
-            node.stamp = sta.version + stb.version
-            node.saved = (xa, xb)
+            node._first_storage = sta
+            node._second_storage = stb
+            node._version_sum = sta.version + stb.version
+            node._saved_values = (xa, xb)
     elif plan.saves:
         remember(node, plan, (a, b), (xa, xb), t, y)
-    t.node = node
+    t._node = node
     return t
 
 
 def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     """An element-wise op of a tensor and a Python number (`swapped`: number first)."""
-    x = a.array
+    x = a._array
     dtype = x.dtype
     left: Any = number if swapped else a
     right: Any = a if swapped else number
@@ -338,7 +341,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         y = normal(y)
     if in_rows(a, x):
         t = wrap(y)
-        t.rows = y
+        t._contiguous_array = y
     else:
         y = arranged(y, (x,))
         t = wrap(y)
@@ -348,16 +351,16 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     target = edge(a)
     node = begin_node(plan, op)
     if target is not None or not plan.apart:
-        node.wants = 2 if swapped else 1
-    node.nexts = (None, target) if swapped else (target, None)
-    if a.index != 0:
-        node.nrs = (0, a.index) if swapped else (a.index, 0)
+        node._needs_grad_mask = 2 if swapped else 1
+    node._next_edges = (None, target) if swapped else (target, None)
+    if a._output_nr != 0:
+        node._output_nrs = (0, a._output_nr) if swapped else (a._output_nr, 0)
     if plan.direct:
-        node.plain = True
-        node.rule = op
+        node._fits_as_is = True
+        node._compiled_op = op
     if plan.saves:
         remember(node, plan, (left, right), (xa, xb), t, y)
-    t.node = node
+    t._node = node
     return t
 
 
@@ -367,7 +370,7 @@ def remember(
     """Keep what the rules of the wanted gradients read; see Note [Kept versions]."""
     sources = plan.sources
     readers = plan.readers
-    wants = node.wants
+    wants = node._needs_grad_mask
     values: list[Any] = []
     kept: list[Storage] = []
     for j in range(len(sources)):
@@ -380,12 +383,12 @@ def remember(
             x = xs[source]
             values.append(raws[source])
             if isinstance(x, TensorBase):
-                _keep(x.memory, kept)
+                _keep(x._storage, kept)
         else:
             values.append(y)
-            kept.append(t.memory)
-    node.saved = tuple(values)
-    node.keep(kept)
+            kept.append(t._storage)
+    node._saved_values = tuple(values)
+    node._watch(kept)
 
 
 def _keep(storage: Storage, kept: list[Storage]) -> None:
@@ -398,7 +401,7 @@ def apply(op: Any, *xs: Any) -> Any:
     """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
     if slots.batches != 0:
         xs = slots.lifted(xs)
-    raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+    raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     y = evaluate(op, *raws)
     plan: Plan = op.plan
     if plan.settles and not (
@@ -426,12 +429,12 @@ def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> 
             remember_all(node, plan, xs, raws, results)
         index: i64 = 0
         for t in results:
-            if t.array.dtype.kind in DIFFERENTIABLE:
-                t.node = node
-                t.index = index
+            if t._array.dtype.kind in DIFFERENTIABLE:
+                t._node = node
+                t._output_nr = index
             index += 1
         if len(results) > 1:
-            node.outs = [(t.array.shape, t.array.dtype) for t in results]
+            node._output_metas = [(t._array.shape, t._array.dtype) for t in results]
     if slots.levels != 0:
         slots.push(op, xs, raws, results, isinstance(y, tuple))
         if node is not None:
@@ -468,26 +471,26 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
                 if target is None and plan.apart and at < 62:
                     wants &= ~(1 << at)
                 nexts.append(target)
-                if x.index != 0:
+                if x._output_nr != 0:
                     uneven = True
-                nrs.append(x.index)
+                nrs.append(x._output_nr)
             else:
                 nexts.append(None)
                 nrs.append(0)
-            shapes.append(x.array.shape)
-            dtypes.append(x.array.dtype)
+            shapes.append(x._array.shape)
+            dtypes.append(x._array.dtype)
         else:
             nexts.append(None)
             nrs.append(0)
             shapes.append(None)
             dtypes.append(None)
     node = begin_node(plan, op)
-    node.wants = wants
-    node.nexts = tuple(nexts)
+    node._needs_grad_mask = wants
+    node._next_edges = tuple(nexts)
     if uneven:
-        node.nrs = tuple(nrs)
-    node.shapes = tuple(shapes)
-    node.dtypes = tuple(dtypes)
+        node._output_nrs = tuple(nrs)
+    node._input_shapes = tuple(shapes)
+    node._input_dtypes = tuple(dtypes)
     return node
 
 
@@ -506,14 +509,14 @@ def remember_all(
             pack_all(node, plan, xs, raws, results, later, saving)
             return
     if plan.variadic:
-        node.saved = raws
-        node.keep([x.memory for x in xs if isinstance(x, TensorBase)])
+        node._saved_values = raws
+        node._watch([x._storage for x in xs if isinstance(x, TensorBase)])
         return
     values: list[Any] = []
     kept: list[Storage] = []
     for j in range(len(plan.sources)):
         reader: i64 = plan.readers[j]
-        if reader & node.wants == 0:
+        if reader & node._needs_grad_mask == 0:
             values.append(None)
             continue
         source: i64 = plan.sources[j]
@@ -522,8 +525,8 @@ def remember_all(
             x = xs[source]
         else:
             x = results[-1 - source]
-            values.append(x.array)
+            values.append(x._array)
         if isinstance(x, TensorBase):
-            _keep(x.memory, kept)
-    node.saved = tuple(values)
-    node.keep(kept)
+            _keep(x._storage, kept)
+    node._saved_values = tuple(values)
+    node._watch(kept)

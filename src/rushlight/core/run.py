@@ -91,7 +91,7 @@ class Run(Pass):
         best = self.best
         if best is None:
             self.best = node
-        elif node.number > best.number:
+        elif node._seq_nr > best._seq_nr:
             self.best = node
             self.shelve(best)
         else:
@@ -99,7 +99,7 @@ class Run(Pass):
 
     def shelve(self, node: Node) -> None:
         self.ties += 1
-        heappush(self.heap, (-node.number, self.ties, node))
+        heappush(self.heap, (-node._seq_nr, self.ties, node))
 
     def pop(self) -> Node | None:
         best = self.best
@@ -108,9 +108,9 @@ class Run(Pass):
         if heap:
             if best is None:
                 return heappop(heap)[2]
-            if -heap[0][0] > best.number:
+            if -heap[0][0] > best._seq_nr:
                 self.ties += 1
-                return heapreplace(heap, (-best.number, self.ties, best))[2]
+                return heapreplace(heap, (-best._seq_nr, self.ties, best))[2]
         return best
 
     # --- delivering ---------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Run(Pass):
         if self.executes is not None and target not in self.executes:
             return
         pending = self.pending
-        outs = target.outs
+        outs = target._output_metas
         if outs is None:
             old = pending.get(target, _NOTHING)
             if old is _NOTHING:
@@ -195,7 +195,7 @@ class Run(Pass):
         """The gradient of a leaf is complete: run its hooks, then store or hand it over."""
         if self.profile is not None:
             self.profile.leaf(g, self.store and (self.needed is None or leaf in self.needed))
-        extra = leaf.extra
+        extra = leaf._extra
         # its id must not outlive it here
         mine = id(g) in self.owned
         self.owned.discard(id(g))
@@ -224,7 +224,7 @@ class Run(Pass):
         for leaf, g in self.leaves.items():
             mine = id(g) in self.owned
             self.owned.discard(id(g))
-            extra: Extra | None = leaf.extra
+            extra: Extra | None = leaf._extra
             try:
                 if extra is not None and extra.grad_dtype is not None and g is not None:
                     g = fit(g, None, extra.grad_dtype)
@@ -252,7 +252,7 @@ class Run(Pass):
         if not self.store or (self.needed is not None and leaf not in self.needed):
             return
         node: Any = None if extra.accumulate is None else extra.accumulate()
-        hooks: Any = None if node is None else node.hooks
+        hooks: Any = None if node is None else node._hooks
         if hooks is not None and (hooks.pre or hooks.post):
             mine = False
             if hooks.pre:
@@ -269,7 +269,7 @@ class Run(Pass):
         captures = self.captures
         assert captures is not None
         for target in captures[end]:
-            several = isinstance(end, Node) and end.outs is not None
+            several = isinstance(end, Node) and end._output_metas is not None
             target.grad = g[target.nr] if several else g
 
     def catch_up(self, node: Node) -> None:
@@ -291,7 +291,7 @@ class Run(Pass):
         needed = self.needed
         captures = self.captures
         on = needed is None or node in needed
-        if not on and node.hooks is not None:
+        if not on and node._hooks is not None:
             g = self.before(node, g, False)
         if captures is not None and node in captures:
             self.capture(node, list(g) if isinstance(g, list) else g)
@@ -299,7 +299,7 @@ class Run(Pass):
 
     def before(self, node: Node, g: Any, own: bool) -> Any:
         """Hooks of the node's tensors and, with `own`, its own pre-hooks."""
-        hooks = node.hooks
+        hooks = node._hooks
         assert hooks is not None
         if has_user_code(hooks):
             self.catch_up(node)
@@ -314,7 +314,7 @@ class Run(Pass):
 
     def after(self, node: Node, g: Any, outs: Any) -> Any:
         """The node's post-hooks, which see gradients as the inputs will get them."""
-        hooks = node.hooks
+        hooks = node._hooks
         assert hooks is not None
         self.catch_up(node)
         seen = edges_shown(node)
@@ -331,16 +331,16 @@ class Run(Pass):
     def trimmed(self, node: Node, g: Any, outs: Any) -> Any:
         """Gradients of a node's inputs as they will be delivered; None for those that won't."""
         found: list[Any] = []
-        plan_of: Any = None if node.op is None else node.op.plan
-        whole = node.op is None or plan_of.variadic  # PyTorch computes all of them or none
-        for i in range(len(node.nexts)):
-            end = end_of(node.nexts[i])
+        plan_of: Any = None if node._op is None else node._op.plan
+        whole = node._op is None or plan_of.variadic  # PyTorch computes all of them or none
+        for i in range(len(node._next_edges)):
+            end = end_of(node._next_edges[i])
             out = outs[i]
             if end is None or (
                 not whole and self.executes is not None and end not in self.executes
             ):
                 out = None
-            found.append(out if out is None or node.plain else self.fitted(node, i, out, g))
+            found.append(out if out is None or node._fits_as_is else self.fitted(node, i, out, g))
         return found
 
     # --- the loop -----------------------------------------------------------------------------
@@ -360,11 +360,11 @@ class Run(Pass):
                 self.disown(g)
             if self.executes is not None and not self.admits(node, g):
                 continue
-            if node.hooks is not None:
+            if node._hooks is not None:
                 g = self.before(node, g, True)
             if profile is not None:
                 profile.rule(node, g)
-            if node.op is None or node.packed:
+            if node._op is None or node._has_packed:
                 outs = self.through_user(node, g)
             else:
                 state.busy = not tensors
@@ -375,7 +375,7 @@ class Run(Pass):
                 state.busy = False
             if profile is not None:
                 profile.done(outs)
-            if self.check is not None or node.hooks is not None:
+            if self.check is not None or node._hooks is not None:
                 outs = self.watched(node, g, outs)
             self.hand_on(node, g, outs)
             if not self.keep:
@@ -383,7 +383,7 @@ class Run(Pass):
 
     def watched(self, node: Node, g: Any, outs: Any) -> Any:
         """After a rule, where someone looks: the node's own hooks, or anomaly mode."""
-        hooks = node.hooks
+        hooks = node._hooks
         post = hooks is not None and bool(hooks.post)
         if post or self.check is not None:
             outs = self.trimmed(node, g, outs)
@@ -395,7 +395,7 @@ class Run(Pass):
 
     def through_user(self, node: Node, g: Any) -> Any:
         """Run a node that may call the user's code, which may ask for the run it is part of."""
-        if node.packed or not isinstance(node, CopySlicesBase) or node._calls_user():
+        if node._has_packed or not isinstance(node, CopySlicesBase) or node._calls_user():
             self.catch_up(node)
         place = Place(now.get())
         token = now.set(place)
@@ -411,9 +411,9 @@ class Run(Pass):
     def rescued(self, node: Node, g: Any, error: BaseException) -> Any:
         """After a rule that raised: run it again if it was but a warning, else say whose it was."""
         state.busy = False
-        if isinstance(error, RuntimeWarning) and node.op is not None and not node.packed:
+        if isinstance(error, RuntimeWarning) and node._op is not None and not node._has_packed:
             return quietly(backward_of, node, g, self.tensors)
-        said = mismatch(error) if node.op is not None and isinstance(error, ValueError) else None
+        said = mismatch(error) if node._op is not None and isinstance(error, ValueError) else None
         try:
             if said is not None:
                 self.blame(node, said)
@@ -426,7 +426,7 @@ class Run(Pass):
     def blame(self, node: Node, error: BaseException) -> None:
         """Say which forward line an error belongs to that is passing through."""
         if isinstance(error, Exception):
-            made = str(Where(node.code, node.offset))
+            made = str(Where(node._code, node._code_offset))
             if made not in str(error):  # else the error itself says whose it is
                 advise(error, f"in the backward of {type(node).__name__}, made at {made}")
             if self.check is not None:
@@ -435,22 +435,22 @@ class Run(Pass):
     def blame_leaf(self, leaf: TensorBase, error: BaseException) -> None:
         """Say whose hooks they were."""
         if isinstance(error, Exception):
-            shape = list(leaf.array.shape)
+            shape = list(leaf._array.shape)
             advise(error, f"in giving a leaf of shape {shape} its gradient, or in its hooks")
             if self.check is not None:
                 self.check.failed(accumulate_of(leaf))
 
     def hand_on(self, node: Node, g: Any, outs: Any) -> None:
         """Deliver the gradients of a node's inputs, each in its input's shape and dtype."""
-        nexts = node.nexts
-        nrs = node.nrs
+        nexts = node._next_edges
+        nrs = node._output_nrs
         n = len(nexts)
         for i in range(n):
             target = nexts[i]
             if target is None:
                 continue
             out = outs[i]
-            if out is not None and not node.plain:
+            if out is not None and not node._fits_as_is:
                 out = self.fitted(node, i, out, g)
             if isinstance(target, Node) and not isinstance(target, AccumulateGradBase):
                 nr: i64 = 0
@@ -459,7 +459,7 @@ class Run(Pass):
                 self.deliver(target, nr, out)
             else:
                 leaf: TensorBase = end_of(target)
-                if leaf.extra is not None and leaf.extra.swapped > node.number:
+                if leaf._extra is not None and leaf._extra.swapped > node._seq_nr:
                     self.refuse_swapped(leaf, node)
                 self.deliver_leaf(leaf, out, self.fresh(node, g, outs, i, out))
 
@@ -480,33 +480,38 @@ class Run(Pass):
 
     def fitted(self, node: Node, i: i64, out: Any, g: Any) -> Any:
         """A gradient in the shape and dtype of the input it is for."""
-        shapes = node.shapes
-        dtypes = node.dtypes
+        shapes = node._input_shapes
+        dtypes = node._input_dtypes
         if dtypes is not None:
             shape = None if shapes is None or i >= len(shapes) else shapes[i]
             return fit(out, shape, dtypes[i])
         if shapes is not None:
             return fit(out, shapes[i], None)
-        if node.outs is None and g is not None and not self.tensors and out.dtype is not g.dtype:
+        if (
+            node._output_metas is None
+            and g is not None
+            and not self.tensors
+            and out.dtype is not g.dtype
+        ):
             return fit(out, None, g.dtype)
         return out
 
     def fresh(self, node: Node, g: Any, outs: Any, i: i64, out: Any) -> bool:
         """Whether nobody else holds the array `out`, so that a leaf may keep it."""
-        if out is g or self.tensors or out is None or out.base is not None or node.packed:
+        if out is g or self.tensors or out is None or out.base is not None or node._has_packed:
             return False
-        if node.op is None:  # a custom function may return any tensor of the user's
+        if node._op is None:  # a custom function may return any tensor of the user's
             return False
-        if node.hooks is not None and node.hooks.post:  # they were shown it, and may keep it
+        if node._hooks is not None and node._hooks.post:  # they were shown it, and may keep it
             return False
         if isinstance(g, list):  # of a node with several outputs, one of which may be handed on
             for given in g:
                 if given is out:
                     return False
-        for j in range(len(node.nexts)):
+        for j in range(len(node._next_edges)):
             if j != i and outs[j] is out:
                 return False
-        for value in node.saved:
+        for value in node._saved_values:
             if value is out:
                 return False
         return True

@@ -45,14 +45,14 @@ def tensor_hooks_of(run: Pass, node: Node, hooks: Hooks, g: Any) -> Any:
     """Hooks of the tensors that a node made, then the gradients of those that keep theirs."""
     if hooks.tensor_pre is not None:
         for nr, table in list(hooks.tensor_pre.items()):
-            if node.outs is None:
+            if node._output_metas is None:
                 g = call_tensor_hooks(run, table, g)
             else:
                 g[nr] = call_tensor_hooks(run, table, g[nr])
     if hooks.retain is not None:
         for nr, reference in list(hooks.retain.items()):
             t: Any = reference()
-            mine = g if node.outs is None else g[nr]
+            mine = g if node._output_metas is None else g[nr]
             if t is not None and mine is not None:
                 keep_grad(t, run.as_tensor(mine), run.tensors)
     return g
@@ -72,7 +72,7 @@ def call_tensor_hooks(run: Pass, hooks: Any, g: Any) -> Any:
 # --- nodes ----------------------------------------------------------------------------------------
 def given_to(run: Pass, node: Node | None, g: Any) -> tuple[Any, ...]:
     """What a node receives, as its hooks see it. None stands for the node of a leaf."""
-    if node is None or node.outs is None:
+    if node is None or node._output_metas is None:
         return (run.as_tensor(g),)
     return tuple([run.as_tensor(g[i]) for i in differentiable_outputs(node)])
 
@@ -85,7 +85,7 @@ def call_pre_hooks(run: Pass, node: Node | None, hooks: Any, g: Any) -> Any:
         if result is None:
             continue
         found = checked_results(given, result, hook)
-        if node is None or node.outs is None:
+        if node is None or node._output_metas is None:
             g = run.as_gradient(found[0])
         else:
             for at, i in enumerate(differentiable_outputs(node)):
@@ -144,7 +144,7 @@ def check_result(given: Any, result: Any, hook: Any) -> None:
         raise RuntimeError(
             f"hook '{name_of(hook)}' has changed the type of value (was {was} got {got})"
         )
-    if result.array.shape != given.array.shape:
+    if result._array.shape != given._array.shape:
         raise RuntimeError(f"hook '{name_of(hook)}' has changed the size of value")
 
 

@@ -59,7 +59,7 @@ class Pass:
         """What the user's code gave, as gradients travel in this pass."""
         if t is None or self.tensors or not isinstance(t, TensorBase):
             return t
-        return t.array
+        return t._array
 
 
 class Place:

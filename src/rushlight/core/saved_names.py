@@ -149,7 +149,7 @@ def _reader(source: str) -> property:
 
 def value_of(node: Node, source: str) -> Any:
     """What an entry of the table stands for."""
-    op: Any = node.op
+    op: Any = node._op
     if "." in source:
         name, _, what = source.partition(".")
         inputs: tuple[str, ...] = op.inputs

@@ -102,10 +102,10 @@ class Level:
             owner: Any = reference()
             if owner is not None:
                 t: TensorBase = owner
-                record = record_in(t.tangent, self)
+                record = record_in(t._tangent, self)
                 if record is not None:
                     record.value = None  # a node may hold the record longer
-                t.tangent = pruned(t.tangent)
+                t._tangent = pruned(t._tangent)
         self.owners.clear()
         if _level.get() is self:
             _level.set(self.outside)
@@ -305,10 +305,10 @@ def levels_of(xs: tuple[Any, ...], seen: float) -> list[Level]:
     found: list[Level] = []
     for x in xs:
         if isinstance(x, TensorBase):
-            if x.tangent is not None:
-                note_levels(x.tangent, seen, found)
-            if x.as_view is not None and x.as_view.base.tangent is not None:
-                note_levels(x.as_view.base.tangent, seen, found)
+            if x._tangent is not None:
+                note_levels(x._tangent, seen, found)
+            if x._view is not None and x._view.base._tangent is not None:
+                note_levels(x._view.base._tangent, seen, found)
     return found
 
 
@@ -330,18 +330,18 @@ def deepest(x: TensorBase, seen: float) -> Any:
 
 def tangent_in(x: TensorBase, level: Level) -> Any:
     """The tangent of `x` in a live level, or None."""
-    record = record_in(x.tangent, level)
+    record = record_in(x._tangent, level)
     if record is not None and record.value is not None:
         return record.value
     base = whose(x, level)
-    root = None if base is None else record_in(base.tangent, level)
+    root = None if base is None else record_in(base._tangent, level)
     if root is None or root.value is None:
         return None
     value: Any = root.value
     if record is not None:
         ops = record.ops
     else:
-        ops = () if x.as_view is None else x.as_view.ops
+        ops = () if x._view is None else x._view.ops
     for op in ops:
         value = look_at(op, value)
     if slots.batches == 0:  # else the root may get another: see Note [Room for a batch]
@@ -356,10 +356,10 @@ def seen_in(x: TensorBase, level: Level) -> Any:
 
 def whose(target: TensorBase, level: Level) -> TensorBase | None:
     """The tensor of whose tangent that of `target`, which has none, would be a view."""
-    record = record_in(target.tangent, level)
+    record = record_in(target._tangent, level)
     if record is not None:
         return record.root
-    return None if target.as_view is None else target.as_view.base
+    return None if target._view is None else target._view.base
 
 
 def give(x: TensorBase, level: Level, value: TensorBase) -> None:
@@ -376,10 +376,10 @@ def note(
     x: TensorBase, level: Level, value: Any, root: TensorBase | None, ops: tuple[Op, ...]
 ) -> None:
     """Give `x` a record in a level."""
-    if x.tangent is None:
-        x.tangent = Tangent(level, value, root, ops, None)
+    if x._tangent is None:
+        x._tangent = Tangent(level, value, root, ops, None)
     else:
-        x.tangent = linked(x.tangent, level, value, root, ops)
+        x._tangent = linked(x._tangent, level, value, root, ops)
     level.owners[id(x)] = weakref.ref(x)
 
 
@@ -422,21 +422,21 @@ def push(
         if ts is None:
             continue
         if raw_is_enough(xs, ts, level):
-            ys = [t.array for t in results]
+            ys = [t._array for t in results]
             found = on_arrays(op, ts, raws, tuple(ys) if several else ys[0])
             parts = list(found) if several else [found]
             for k in range(len(results)):
                 t = results[k]
-                if t.array.dtype.kind in _DIFFERENTIABLE:
-                    give(t, level, finish(wrap(fitted(parts[k], t.array, xs, ts))))
+                if t._array.dtype.kind in _DIFFERENTIABLE:
+                    give(t, level, finish(wrap(fitted(parts[k], t._array, xs, ts))))
             continue
         with seeing_beneath(grad_enabled(), level.depth):
             found = on_tensors(op, ts, xs, tuple(results) if several else results[0])
             parts = list(found) if several else [found]
             for k in range(len(results)):
                 t = results[k]
-                if t.array.dtype.kind in _DIFFERENTIABLE:
-                    give(t, level, fitted_tensor(parts[k], t.array, xs, ts))
+                if t._array.dtype.kind in _DIFFERENTIABLE:
+                    give(t, level, fitted_tensor(parts[k], t._array, xs, ts))
 
 
 def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: Level) -> bool:
@@ -456,18 +456,18 @@ def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: Level) -> bool:
 
 def has_beneath(x: TensorBase, level: Level) -> bool:
     """Whether `x` may have a tangent in a level beneath this one."""
-    record: Tangent | None = x.tangent
+    record: Tangent | None = x._tangent
     while record is not None:
         if record.level.depth < level.depth and record.level.alive:
             return True
         record = record.outer
-    view = x.as_view
-    return view is not None and view.base.tangent is not None and has_beneath(view.base, level)
+    view = x._view
+    return view is not None and view.base._tangent is not None and has_beneath(view.base, level)
 
 
 def on_arrays(op: Any, ts: list[Any], raws: tuple[Any, ...], y: Any) -> Any:
     """The op's `jvp` on raw arrays, with PyTorch's silence."""
-    arrays: list[Any] = [None if t is None else t.array for t in ts]
+    arrays: list[Any] = [None if t is None else t._array for t in ts]
     if isinstance(op, Elementwise) and not isinstance(y, tuple):
         # as the op itself did: inputs in the common dtype, low precision in float32
         low = v.low_precision(y.dtype)
@@ -495,7 +495,7 @@ def inside_of(x: Any, dtype: Any) -> Any:
     """An array or tensor of real numbers in `dtype`; anything else as it is."""
     if x is None or isinstance(x, (bool, int, float, complex)):
         return x
-    have: Any = x.array.dtype if isinstance(x, TensorBase) else x.dtype
+    have: Any = x._array.dtype if isinstance(x, TensorBase) else x.dtype
     return x if have is dtype or have.kind not in _REAL else v.cast(x, dtype)
 
 
@@ -510,8 +510,8 @@ def on_tensors(op: Any, ts: list[Any], xs: tuple[Any, ...], y: Any) -> Any:
         if left is None:
             return right
         return left if right is None else left + right
-    if isinstance(op, Elementwise) and isinstance(y, TensorBase) and y.array.dtype.kind == "f":
-        xs = tuple([inside_of(x, y.array.dtype) for x in xs])
+    if isinstance(op, Elementwise) and isinstance(y, TensorBase) and y._array.dtype.kind == "f":
+        xs = tuple([inside_of(x, y._array.dtype) for x in xs])
     rule: Any = op
     return rule.jvp(tuple(ts), xs, y)
 
@@ -521,8 +521,8 @@ def own_dtypes(xs: tuple[Any, ...], ts: list[Any]) -> bool:
     give others; a real one for a complex value is as good."""
     for i in range(len(ts)):
         if ts[i] is not None:
-            have = ts[i].array.dtype
-            want = xs[i].array.dtype
+            have = ts[i]._array.dtype
+            want = xs[i]._array.dtype
             if have != want and not (have.kind == "f" and want.kind == "c"):
                 return False
     return True
@@ -548,10 +548,10 @@ def shared(t: Any, xs: tuple[Any, ...], ts: list[Any], y: Any) -> bool:
     if owner is owner_of(y):
         return True
     for x in xs:
-        if isinstance(x, TensorBase) and owner_of(x.array) is owner:
+        if isinstance(x, TensorBase) and owner_of(x._array) is owner:
             return True
     for s in ts:
-        if s is not None and owner_of(s.array) is owner:
+        if s is not None and owner_of(s._array) is owner:
             return True
     return False
 
@@ -582,7 +582,7 @@ def batches_in(x: Any, found: list[Any]) -> None:
         if x.hidden and x.level not in found:
             found.append(x.level)
         inside: Any = x.inside
-        x = inside.array if isinstance(inside, TensorBase) else inside
+        x = inside._array if isinstance(inside, TensorBase) else inside
 
 
 def missing_members(t: Any, y: Any, ts: list[Any]) -> Any:
@@ -592,13 +592,13 @@ def missing_members(t: Any, y: Any, ts: list[Any]) -> Any:
     batches_in(y, want)
     for s in ts:
         if s is not None:
-            batches_in(s.array, want)
+            batches_in(s._array, want)
     have: list[Any] = []
     batches_in(t, have)
     if len(have) >= len(want):
         return None
     one: Any = v.constant(bottom(y), 0, t.dtype)
-    for x in [y, *[s.array for s in ts if s is not None]]:
+    for x in [y, *[s._array for s in ts if s is not None]]:
         one = one + v.full(x, (), 0, t.dtype)
     return one
 
@@ -623,22 +623,22 @@ def fitted_tensor(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
     """`fitted` for tensors."""
     if t is None:
         t = wrap(zeros_like(y, y.dtype))
-    if t.array.dtype != y.dtype and own_dtypes(xs, ts):
+    if t._array.dtype != y.dtype and own_dtypes(xs, ts):
         t = v.cast(t, y.dtype)
     if slots.batches != 0:
-        zero = missing_members(t.array, y, ts)
+        zero = missing_members(t._array, y, ts)
         if zero is not None:
             t = t + wrap(zero)
-    if t.array.shape != y.shape:
+    if t._array.shape != y.shape:
         t = v.broadcast(t, y.shape)
-    if shared(t.array, xs, ts, y) or not same_layout(t.array, y):
+    if shared(t._array, xs, ts, y) or not same_layout(t._array, y):
         t = v.laid_out(t, order_of(y))
     return t
 
 
 def laid_like(t: Any, y: Any) -> Any:
     """The tensor `t` in the order of strides of the raw array `y`."""
-    return t if same_layout(t.array, y) else v.laid_out(t, order_of(y))
+    return t if same_layout(t._array, y) else v.laid_out(t, order_of(y))
 
 
 # --- views ----------------------------------------------------------------------------------------
@@ -654,8 +654,8 @@ def push_view_in(level: Level, op: Any, x: TensorBase, t: TensorBase, visible: b
     in `x` itself where it may not be seen now."""
     value = tangent_in(x, level) if visible else None
     if value is not None:
-        if value.array.dtype.kind != "c" and x.array.dtype.kind == "c":
-            value = v.cast(value, x.array.dtype)  # views of complex numbers need their parts
+        if value._array.dtype.kind != "c" and x._array.dtype.kind == "c":
+            value = v.cast(value, x._array.dtype)  # views of complex numbers need their parts
         elif slots.batches != 0 and look_later(level, op, x, t):
             return
         give(t, level, look_at(op, value))
@@ -666,7 +666,7 @@ def push_view_in(level: Level, op: Any, x: TensorBase, t: TensorBase, visible: b
 def look_later(level: Level, op: Any, x: TensorBase, t: TensorBase) -> bool:
     """Let the view `t` of `x` look for its tangent where `x` would, each time it is asked for; not
     if nothing says where."""
-    record = record_in(x.tangent, level)
+    record = record_in(x._tangent, level)
     if record is None:
         return False
     root = x if record.root is None else record.root
@@ -701,7 +701,7 @@ def foresee(
 ) -> Pending | None:
     """The tangents that `target` will have once `y` = op(*xs) is written into it. Called while the
     old value is still there; `y` is None where it is not computed apart."""
-    array = target.array
+    array = target._array
     if array.dtype.kind not in _DIFFERENTIABLE:
         return None
     levels: list[Level] = []
@@ -742,8 +742,8 @@ def kept_apart(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> list[A
     found: list[Any] = []
     for i in range(len(ts)):
         t: Any = ts[i]
-        if t is not None and type(t.array) is Batched and xs[i].memory is target.memory:
-            t = wrap(v.copy(t.array))
+        if t is not None and type(t._array) is Batched and xs[i]._storage is target._storage:
+            t = wrap(v.copy(t._array))
         found.append(t)
     return found
 
@@ -753,19 +753,19 @@ def replayed(
 ) -> Any:
     """The result of a write as one out of place: of the old value, which is about to go, a copy
     with the same history and tangents."""
-    array = target.array
+    array = target._array
     old = wrap(v.copy(array))
     if grad_enabled() and asks(target):
         came: Any = edge(target)
         if isinstance(came, Node):
-            old.node = came
-            old.index = target.index
-    old.tangent = old_tangent(target)
+            old._node = came
+            old._output_nr = target._output_nr
+    old._tangent = old_tangent(target)
     before: list[Any] = []
     kept: list[Any] = []
     for i in range(len(xs)):
         before.append(old if xs[i] is target else xs[i])
-        kept.append(old.array if raws[i] is array else raws[i])
+        kept.append(old._array if raws[i] is array else raws[i])
     return keep_record(op, tuple(before), tuple(kept), v.copy(y) if y is array else y)
 
 
@@ -780,15 +780,15 @@ def fulfil(target: TensorBase, pending: Pending | None) -> None:
         if there is None:
             root = whose(target, level)
             if root is None:
-                give(target, level, laid_like(value, target.array))
+                give(target, level, laid_like(value, target._array))
                 continue
-            give(root, level, wrap(no_tangent_yet(root.array, value.array)))
+            give(root, level, wrap(no_tangent_yet(root._array, value._array)))
             there = tangent_in(target, level)
-        elif slots.batches != 0 and lacks(there.array, value.array):
-            there = with_room(target, level, value.array)
+        elif slots.batches != 0 and lacks(there._array, value._array):
+            there = with_room(target, level, value._array)
         if (
             pending_in.recorded
-            or type(there.array) is Batched
+            or type(there._array) is Batched
             or has_beneath(there, level)
             or has_beneath(value, level)
         ):
@@ -798,20 +798,20 @@ def fulfil(target: TensorBase, pending: Pending | None) -> None:
                 there.copy_(value)
         else:
             raw: TensorBase = there
-            v.overwrite(raw.array, value.array)
-            raw.memory.written()
+            v.overwrite(raw._array, value._array)
+            raw._storage.written()
 
 
 def with_room(target: TensorBase, level: Level, value: Any) -> Any:
     """The tangent of `target`, which exists, after that of its root was made a member of every
     batch that the raw tangent `value` belongs to; see Note [Room for a batch]."""
-    record = record_in(target.tangent, level)
+    record = record_in(target._tangent, level)
     root = target if record is not None and record.value is not None else whose(target, level)
     assert root is not None
     with seeing_beneath(True, level.depth):  # it is the same tangent, with all its history
         whole = tangent_in(root, level)
-        whole = whole + wrap(v.full(value, (), 0, whole.array.dtype))
-        give(root, level, v.laid_out(whole, order_of(root.array)))
+        whole = whole + wrap(v.full(value, (), 0, whole._array.dtype))
+        give(root, level, v.laid_out(whole, order_of(root._array)))
     return tangent_in(target, level)
 
 
@@ -844,7 +844,7 @@ def shown(x: TensorBase) -> Tangent | None:
         return None
     for level in levels_of((x,), seen):
         tangent_in(x, level)  # a view may have to look for its own first
-    record: Tangent | None = x.tangent
+    record: Tangent | None = x._tangent
     while record is not None and not (record.level.alive and record.level.depth < seen):
         record = record.outer
     return record
@@ -859,9 +859,9 @@ def keep_tangents(
     """
     found = False
     kept: list[Any] = []
-    for j in range(len(node.saved)):
+    for j in range(len(node._saved_values)):
         record: Any = None
-        if node.saved[j] is not None:
+        if node._saved_values[j] is not None:
             source: i64 = j if plan.variadic else plan.sources[j]
             if source == 0 and first is not None:
                 record = first
@@ -873,7 +873,7 @@ def keep_tangents(
             found = True
         kept.append(record)
     if found:
-        node.duals = tuple(kept)
+        node._saved_tangents = tuple(kept)
 
 
 slots.push = push

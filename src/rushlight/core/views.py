@@ -54,13 +54,13 @@ def look(x: Any, ops: tuple[Op, ...]) -> Any:
 
 def look_at(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""
-    raw = x.array
+    raw = x._array
     profile: Any = slots.profile if state.active != 0 else None  # asked once: it may end meanwhile
     try:
         y = op.forward(raw) if profile is None else profile(op, (raw,))
     except Exception as error:
         raise op.explain(error, (raw,)) from None
-    t = wrap_as(y, x.memory)
+    t = wrap_as(y, x._storage)
     _attach(op, x, t, "")
     if asks(x):
         _record(op, (t,), x, None)
@@ -74,23 +74,23 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
     that lead to each output, `op` is the one node they share."""
     profile: Any = slots.profile if state.active != 0 else None
     if profile is None:
-        shown = [part.forward(x.array) for part in parts]
+        shown = [part.forward(x._array) for part in parts]
     else:
-        shown = profile(op, (x.array,), lambda raw: [part.forward(raw) for part in parts])
+        shown = profile(op, (x._array,), lambda raw: [part.forward(raw) for part in parts])
     results: list[TensorBase] = []
     for k in range(len(parts)):
-        t = wrap_as(shown[k], x.memory)
+        t = wrap_as(shown[k], x._storage)
         _attach(parts[k], x, t, "multi-output")
         results.append(t)
     if results and asks(x):
-        _record(op, tuple(results), x, [(t.array.shape, t.array.dtype) for t in results])
+        _record(op, tuple(results), x, [(t._array.shape, t._array.dtype) for t in results])
     if slots.levels != 0:
         slots.push_views(op, x, results, parts)
     return tuple(results)
 
 
 def _attach(op: Any, x: TensorBase, t: TensorBase, how: str) -> None:
-    memory = x.memory
+    memory = x._storage
     if memory.inference:
         if memory.owner is None:
             memory.owner = Sharer(x)
@@ -102,36 +102,36 @@ def _attach(op: Any, x: TensorBase, t: TensorBase, how: str) -> None:
                 how = "inference"
             elif not mode.grad:
                 how = "no_grad"
-    old = x.as_view
+    old = x._view
     if old is None:
-        t.as_view = View(x, (op,), how, memory.version)
+        t._view = View(x, (op,), how, memory.version)
     else:
         if how == "" or old.how == "inference":
             how = old.how
-        t.as_view = View(old.base, (op,), how, memory.version, old)
+        t._view = View(old.base, (op,), how, memory.version, old)
 
 
 def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] | None) -> None:
-    if x.memory.inference:
+    if x._storage.inference:
         return
     if state.active != 0:
         mode = current()
         if mode is not None and not mode.grad:
             return
     plan: Plan = op.plan
-    target = slots.edge_of_view(x) if x.as_view is not None else (x.node or x)
+    target = slots.edge_of_view(x) if x._view is not None else (x._node or x)
     node = begin_node(plan, op)
-    node.nexts = (target,)
-    node.wants = 1
-    if x.index != 0:
-        node.nrs = (x.index,)
-    node.shapes = (x.array.shape,)
-    node.dtypes = (x.array.dtype,)
-    node.outs = outs
+    node._next_edges = (target,)
+    node._needs_grad_mask = 1
+    if x._output_nr != 0:
+        node._output_nrs = (x._output_nr,)
+    node._input_shapes = (x._array.shape,)
+    node._input_dtypes = (x._array.dtype,)
+    node._output_metas = outs
     index: i64 = 0
     for t in ts:
-        t.node = node
-        t.index = index
+        t._node = node
+        t._output_nr = index
         index += 1
 
 
@@ -140,29 +140,29 @@ def edge_of_view(t: TensorBase) -> Any:
 
     A view that was not recorded asks for gradients because its base does, and leads nowhere.
     """
-    view = t.as_view
-    if view is not None and view.version != t.memory.version:
+    view = t._view
+    if view is not None and view.version != t._storage.version:
         refresh(t, view)
-    if t.node is not None:
-        return t.node
-    return t if t.leaf else None
+    if t._node is not None:
+        return t._node
+    return t if t._requires_grad else None
 
 
 def refresh(t: TensorBase, view: View) -> None:
     """Give a stale view the node that its base's new history implies."""
     base = view.base
-    if t.node is None and base.node is None and not base.leaf:
+    if t._node is None and base._node is None and not base._requires_grad:
         return
     if view.how != "":
         raise_forbidden(t, view)
-    view.version = t.memory.version
-    x: Any = base.array
-    target: Any = base.node if base.node is not None else (base if base.leaf else None)
-    nr: i64 = base.index
+    view.version = t._storage.version
+    x: Any = base._array
+    target: Any = base._node if base._node is not None else (base if base._requires_grad else None)
+    nr: i64 = base._output_nr
     node = nodes_along(way_to(t, view), target, nr, x)
     if node is None:
-        t.node = None
-        t.index = 0
+        t._node = None
+        t._output_nr = 0
     else:
         slots.renewed(t, node)
 
@@ -204,11 +204,11 @@ def nodes_along(ops: tuple[Op, ...], target: Any, nr: i64, x: Any) -> Node | Non
 
 def way_to(t: TensorBase, view: View) -> tuple[Op, ...]:
     """The view ops that lead from the base, as it is now, to `t`."""
-    x = view.base.array
+    x = view.base._array
     ops = view.ops
     if x is view.origin or type(x) is Batched:
         return ops
-    y: Any = t.array
+    y: Any = t._array
     done = len(ops)
     if view.origin is not None:
         y = view.origin
@@ -231,22 +231,22 @@ def way_to(t: TensorBase, view: View) -> tuple[Op, ...]:
 
 def strayed(t: TensorBase) -> None:
     """Note that a tensor was made to look elsewhere: if it is a view, not where its ops lead."""
-    view = t.as_view
+    view = t._view
     if view is not None:
         view = View(view.base, (), view.how, view.version)
         view.origin = None
-        t.as_view = view
+        t._view = view
 
 
 def node_on(op: Any, target: Any, nr: i64, shape: Any, dtype: Any) -> Node:
     """A node of `op` on an array of this shape and dtype, which is output `nr` of `target`."""
     node = begin_node(op.plan, op)
-    node.nexts = (target,)
-    node.wants = 0 if target is None else 1
+    node._next_edges = (target,)
+    node._needs_grad_mask = 0 if target is None else 1
     if nr != 0 and target is not None:
-        node.nrs = (nr,)
-    node.shapes = (shape,)
-    node.dtypes = (dtype,)
+        node._output_nrs = (nr,)
+    node._input_shapes = (shape,)
+    node._input_dtypes = (dtype,)
     return node
 
 
@@ -260,9 +260,9 @@ class Written:
     def __init__(self, view: Node, base: Node) -> None:
         self.view: Any = weakref.ref(view)
         self.base: Any = weakref.ref(base)
-        self.op: Any = view.op
-        self.shape: Any = None if view.shapes is None else view.shapes[0]
-        self.dtype: Any = None if view.dtypes is None else view.dtypes[0]
+        self.op: Any = view._op
+        self.shape: Any = None if view._input_shapes is None else view._input_shapes[0]
+        self.dtype: Any = None if view._input_dtypes is None else view._input_dtypes[0]
 
     def node(self) -> Node | None:
         """The view's node; None if nobody keeps the base's."""
@@ -283,10 +283,10 @@ def raise_forbidden(t: TensorBase, view: View, written: bool = False) -> None:
         made, now = "in inference mode", " in normal mode"
     else:
         made, now = "in no_grad mode", " with grad mode enabled"
-    if t.node is None:
+    if t._node is None:
         start = f"A view was created {made}"
     else:
-        start = f"Output {t.index} of {title_of(t.node)} is a view"
+        start = f"Output {t._output_nr} of {title_of(t._node)} is a view"
         if view.how == "no_grad" or view.how == "inference":
             start += f" of a view which was created {made}"
         else:
@@ -346,8 +346,8 @@ class Put(Op):
         return out
 
     def vjp(self, node: Node, g: Any) -> tuple[Any, Any]:
-        hole = put(g, self.ops, self.order, None) if node.needs(0) else None
-        return hole, (look(g, self.ops) if node.needs(1) else None)
+        hole = put(g, self.ops, self.order, None) if node._needs_grad(0) else None
+        return hole, (look(g, self.ops) if node._needs_grad(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = zeros_like(xs[0]) if ts[0] is None else ts[0]
@@ -356,7 +356,7 @@ class Put(Op):
 
 def zeros_like(x: Any) -> Any:
     """Zeros in the shape of an array or tensor, whatever its values are."""
-    raw = x.array if isinstance(x, TensorBase) else x
+    raw = x._array if isinstance(x, TensorBase) else x
     return full(x, raw.shape, 0, raw.dtype)
 
 

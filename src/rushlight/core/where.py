@@ -61,7 +61,7 @@ class WhereMade:
     attribute of that name on a custom function's context takes its place."""
 
     def __get__(self, node: Any, owner: Any) -> Any:
-        return self if node is None else Where(node.code, node.offset)
+        return self if node is None else Where(node._code, node._code_offset)
 
 
 def line_of(code: CodeType, offset: int) -> int:

@@ -72,13 +72,13 @@ def split_aux(found: Any, who: str) -> tuple[Any, Any]:
 
 def differentiable(x: TensorBase) -> bool:
     """Whether a tensor is of a dtype that has derivatives."""
-    return x.array.dtype.kind in "fcVW"
+    return x._array.dtype.kind in "fcVW"
 
 
 def check_real(tree: Any, who: str, what: str) -> None:
     """Refuse complex inputs or outputs: their Jacobian would have two parts."""
     for i, x in enumerate(tree_leaves(tree)):
-        if isinstance(x, TensorBase) and x.array.dtype.kind == "c":
+        if isinstance(x, TensorBase) and x._array.dtype.kind == "c":
             raise RuntimeError(
                 f"{who}: Expected all {what} to be real but received complex tensor at flattened "
                 f"input idx: {i}"

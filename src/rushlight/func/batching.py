@@ -124,7 +124,7 @@ def checked_dim(head: str, x: Any, d: Any) -> int | None:
             f"{head}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot "
             "vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
-    rank: int = x.array.ndim
+    rank: int = x._array.ndim
     if not -rank <= d < rank:
         raise ValueError(
             f"{head}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality "
@@ -227,9 +227,9 @@ def one_output(func: Any, y: Any, dim: int | None, batch: BatchLevel) -> Any:
         )
     inside: Any = y
     hidden = False
-    if type(y.array) is Batched and y.array.level is batch:
-        hidden = y.array.hidden
-        inside = plain_inside(y.array.inside)
+    if type(y._array) is Batched and y._array.level is batch:
+        hidden = y._array.hidden
+        inside = plain_inside(y._array.inside)
     if dim is None:
         if hidden:
             raise ValueError(
@@ -259,8 +259,8 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"debug_unwrap(): expected a Tensor, but got {type(tensor).__name__}")
     found = tensor
-    while type(found.array) is Batched:
-        found = plain_inside(found.array.inside).detach()
+    while type(found._array) is Batched:
+        found = plain_inside(found._array.inside).detach()
         if not recurse:
             break
     return found

@@ -93,7 +93,7 @@ class Trace:
             create = grad_enabled()
         create = create and (self.outside or any(map(leaves_traces, cotangents)))
         starts = [
-            (end, int(y.index), g)
+            (end, int(y._output_nr), g)
             for end, y, g in zip(self.ends, self.flat, cotangents, strict=True)
             if end is not None
         ]
@@ -103,7 +103,7 @@ class Trace:
             engine.backward(
                 [end for end, _, _ in starts],
                 [nr for _, nr, _ in starts],
-                [g if tensors else g.array for _, _, g in starts],
+                [g if tensors else g._array for _, _, g in starts],
                 keep, create, targets, False, None, slots.batches != 0 and self.level.recording,
             )  # fmt: skip
         grads = self.released([as_tensor(t.grad) for t in targets], create)
@@ -120,7 +120,7 @@ def as_tensor(g: Any) -> Any:
 
 def handed_on(g: Any, cotangents: list[Any]) -> Any:
     """A gradient; if it is a cotangent that was given, that very tensor."""
-    return next((x for x in cotangents if g.array is x.array), g)
+    return next((x for x in cotangents if g._array is x._array), g)
 
 
 def leaves_traces(g: Any) -> bool:
@@ -198,11 +198,11 @@ def with_arguments(func: Function, argnums: Any) -> Callable[[Any, Any], Any]:
 
 
 def one_like(y: Any) -> Any:
-    if y.array.dtype.kind == "c" and asks(y):
+    if y._array.dtype.kind == "c" and asks(y):
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {y.dtype}"
         )
-    return wrap(v.full(y.array, y.array.shape, 1, y.array.dtype))
+    return wrap(v.full(y._array, y._array.shape, 1, y._array.dtype))
 
 
 def check_scalar(y: Any) -> None:
@@ -210,10 +210,10 @@ def check_scalar(y: Any) -> None:
         raise RuntimeError(
             f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}"
         )
-    if y.array.ndim != 0:
+    if y._array.ndim != 0:
         raise RuntimeError(
             "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor "
-            f"with {y.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            f"with {y._array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
 
 
@@ -267,23 +267,26 @@ def check_outputs(found: Any) -> None:
 def cotangent(i: int, y: Any, g: Any) -> Any:
     """A cotangent that was given for output `y`; None stands for the 1 of a scalar."""
     if g is None:
-        if y.array.size != 1:
+        if y._array.size != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         return one_like(y)
     if not isinstance(g, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-    if g.array.shape != y.array.shape:
+    if g._array.shape != y._array.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "  # type: ignore[attr-defined]
             f"shape of {y.shape}."
         )
-    if g.array.dtype.kind != y.array.dtype.kind and "c" in (g.array.dtype.kind, y.array.dtype.kind):
+    if g._array.dtype.kind != y._array.dtype.kind and "c" in (
+        g._array.dtype.kind,
+        y._array.dtype.kind,
+    ):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. "
             f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "  # type: ignore[attr-defined]
             f"dtype of {y.dtype}."
         )
-    return g if g.array.dtype == y.array.dtype else v.cast(g, y.array.dtype)
+    return g if g._array.dtype == y._array.dtype else v.cast(g, y._array.dtype)
 
 
 # --- linearize ------------------------------------------------------------------------------------
@@ -367,7 +370,7 @@ def jacrev(
 
 def rows_of(trace: Trace, chunk_size: int | None) -> Any:
     """The rows of the Jacobian, one an element of the outputs: a tree like the inputs."""
-    if len(trace.flat) == 1 and trace.flat[0].array.size == 1:  # one row: no batch is needed
+    if len(trace.flat) == 1 and trace.flat[0]._array.size == 1:  # one row: no batch is needed
         row = trace.pull([functions["ones_like"](plain(trace.flat[0]))], True, None)
         return tree_map(lambda g: functions["unsqueeze"](g, 0), row)
     rows = vmap(lambda *gs: trace.pull(list(gs), True, None), chunk_size=chunk_size)

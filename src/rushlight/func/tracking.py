@@ -48,27 +48,27 @@ def track(x: Any, level: Level) -> Source:
     """Make a tensor an input of the level; see Note [One tape]."""
     if not isinstance(x, TensorBase):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
-    if x.array.dtype.kind not in "fcVW":
+    if x._array.dtype.kind not in "fcVW":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     given = x
     x = at_level(x, level)
     target = edge(x) if level.recording and asks(x) else None
     op = Entrance(level)
     node = begin_node(op.plan, op)
-    node.nexts = (target,)
+    node._next_edges = (target,)
     if target is not None:
-        node.wants = 1
-        if x.index != 0:
-            node.nrs = (x.index,)
-    node.shapes = (x.array.shape,)
-    node.dtypes = (x.array.dtype,)
-    leaf = wrap_as(x.array, x.memory)
+        node._needs_grad_mask = 1
+        if x._output_nr != 0:
+            node._output_nrs = (x._output_nr,)
+    node._input_shapes = (x._array.shape,)
+    node._input_dtypes = (x._array.dtype,)
+    leaf = wrap_as(x._array, x._storage)
     if slots.levels != 0:
         slots.push_view(ALIAS, x, leaf)
-    leaf.leaf = True
-    leaf.node = node
+    leaf._requires_grad = True
+    leaf._node = node
     level.give(given, leaf)
-    level.leaves[id(x.memory)] = leaf
+    level.leaves[id(x._storage)] = leaf
     return Source(given, leaf, node)
 
 
@@ -90,7 +90,7 @@ class Loans:
         for given, inside in zip(self.given, self.inside, strict=True):
             if given is x:
                 return inside
-        inside = wrap_as(x.array, x.memory)
+        inside = wrap_as(x._array, x._storage)
         self.level.give(x, inside)
         self.given.append(x)
         self.inside.append(inside)
@@ -107,11 +107,11 @@ class Loans:
         """After the level: hand on what became of those inside, as the code around sees it."""
         for x, result in zip(self.given, results, strict=True):
             if interesting(result):
-                version = x.memory.version
+                version = x._storage.version
                 x.copy_(result)
-                x.memory.version = version  # no value changed: what was saved of it stands
-                if x.as_view is not None:
-                    x.as_view.version = version
+                x._storage.version = version  # no value changed: what was saved of it stands
+                if x._view is not None:
+                    x._view.version = version
 
 
 def at_level(x: Any, level: Level) -> Any:
@@ -129,8 +129,8 @@ def end_of(t: Any) -> Any:
 
 def plain(t: Any) -> Any:
     """The same values without their history; tangents stay."""
-    made = wrap_alias(t.array, t)
-    made.tangent = t.tangent
+    made = wrap_alias(t._array, t)
+    made._tangent = t._tangent
     return made
 
 
@@ -148,7 +148,7 @@ def released(tensors: list[Any], sources: list[Source], level: Level, outside: b
     if instead:
         for t in results[:count]:
             if isinstance(t, TensorBase):
-                t.tangent = exchanged(t.tangent, instead)
+                t._tangent = exchanged(t._tangent, instead)
     return results[:count]
 
 
@@ -164,7 +164,7 @@ def freed(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
 def records_of(t: Any) -> list[Tangent]:
     """The tangents of a tensor, innermost level first."""
     found: list[Tangent] = []
-    record = t.tangent if isinstance(t, TensorBase) else None
+    record = t._tangent if isinstance(t, TensorBase) else None
     while record is not None:
         found.append(record)
         record = record.outer

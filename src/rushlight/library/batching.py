@@ -51,9 +51,9 @@ def below(values: list[Any], batch: BatchLevel) -> tuple[list[Any], list[Any]]:
             parts, places = below(x, batch)
             inside.append(parts)
             dims.append(places if tensors_in(x) else None)
-        elif isinstance(x, TensorBase) and type(x.array) is Batched and x.array.level is batch:
-            inside.append(plain_inside(x.array.inside))
-            dims.append(0 if x.array.hidden else None)
+        elif isinstance(x, TensorBase) and type(x._array) is Batched and x._array.level is batch:
+            inside.append(plain_inside(x._array.inside))
+            dims.append(0 if x._array.hidden else None)
         else:
             inside.append(x)
             dims.append(None)

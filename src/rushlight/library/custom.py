@@ -296,4 +296,4 @@ class CustomOpDef:
 
 def share_memory(a: Any, b: Any) -> bool:
     """Whether two tensors look into one piece of memory."""
-    return a.memory is b.memory or owner_of(a.array) is owner_of(b.array)
+    return a._storage is b._storage or owner_of(a._array) is owner_of(b._array)

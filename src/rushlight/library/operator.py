@@ -164,7 +164,7 @@ class OpOverload(overloads.OpOverload):
         schema = self.schema
         if self.check is not None and schema.is_mutable:
             for t in tensors_in(written_of(schema, args, kwargs)):
-                t.memory.written()
+                t._storage.written()
         few, named = trimmed(schema, args, kwargs)
         result = returned(schema, self.kernels[key](*few, **named))
         if self.check is not None:
@@ -211,7 +211,7 @@ def refuse_tangents(
         return result  # the kernel is made of tensors
     if op.derivative is not None:  # nothing inside is seen: a tangent there is that from before
         made += tensors_in(written_of(op.schema, args, kwargs))
-    if any(t.array.dtype.kind in DIFFERENTIABLE for t in made):
+    if any(t._array.dtype.kind in DIFFERENTIABLE for t in made):
         raise NotImplementedError(
             f"{first}{op.name()} has no forward-mode derivative: operators know "
             "`register_autograd` only. "
@@ -367,7 +367,7 @@ class _WarnNotImplemented(GraphNode):
 
     def _run(self, g: Any, tensors: bool) -> Any:
         warn_unregistered(self.op_name)
-        return [None] * len(self.nexts)
+        return [None] * len(self._next_edges)
 
 
 _Visible: Any = type("WarnNotImplemented", (_WarnNotImplemented,), dict(node_base.members))
@@ -396,15 +396,15 @@ def unregistered(op: OpOverload, result: Any, tensors: list[Any]) -> Any:
     name = op.name()
     node: Any = None
     for t in tensors_in(result if isinstance(result, tuple) else (result,)):
-        if t.array.dtype.kind not in DIFFERENTIABLE or any(t is x for x in tensors):
+        if t._array.dtype.kind not in DIFFERENTIABLE or any(t is x for x in tensors):
             continue
         if t.requires_grad:
             t.register_hook(lambda g: warn_unregistered(name))
             continue
         if node is None:
             node = silent_history(name, tensors)
-        node.outs.append((t.array.shape, t.array.dtype))
-        set_history(t, node, len(node.outs) - 1)
+        node._output_metas.append((t._array.shape, t._array.dtype))
+        set_history(t, node, len(node._output_metas) - 1)
     return result
 
 
@@ -412,13 +412,13 @@ def silent_history(name: str, tensors: list[Any]) -> Any:
     """A node with edges to all inputs and gradients for none."""
     node = _Visible()
     node.op_name = name
-    node.outs = []
+    node._output_metas = []
     nexts: list[Any] = []
     nrs: list[int] = []
     for t in tensors:
         asked = isinstance(t, TensorBase) and t.requires_grad  # type: ignore[attr-defined]
-        nexts.append((edge_of_view(t) if t.as_view is not None else t.node or t) if asked else None)
-        nrs.append(int(t.index) if asked else 0)
-    node.nexts, node.nrs = tuple(nexts), tuple(nrs) if any(nrs) else None
-    node.number = next_number()
+        nexts.append((edge_of_view(t) if t._view is not None else t._node or t) if asked else None)
+        nrs.append(int(t._output_nr) if asked else 0)
+    node._next_edges, node._output_nrs = tuple(nexts), tuple(nrs) if any(nrs) else None
+    node._seq_nr = next_number()
     return node

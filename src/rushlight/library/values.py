@@ -91,7 +91,7 @@ def single(value: Any) -> Any:
     """The number in a tensor of one element; anything else as it is."""
     if not isinstance(value, TensorBase):
         return value
-    if value.array.size != 1:
+    if value._array.size != 1:
         raise Mismatch
     return value.item()  # type: ignore[attr-defined]
 

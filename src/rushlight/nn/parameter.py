@@ -51,12 +51,12 @@ class Parameter(Tensor, metaclass=ParameterClass):
             data = functions["empty"](0)
         if not isinstance(data, TensorBase):
             data = data.detach()  # PyTorch's AttributeError for what is no tensor
-        if requires_grad and data.array.dtype.kind not in "fcVW":
+        if requires_grad and data._array.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
         t = _make_subclass(cls, data, requires_grad)
-        t.memory = data.memory  # one memory, one count of its writes
+        t._storage = data._storage  # one memory, one count of its writes
         return t
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:

@@ -59,7 +59,7 @@ def hardtanh(
     tensor([-1.0000,  0.5000])
     """
     low, high = fitted(input, min_val, max_val)
-    if isinstance(input, TensorBase) and input.array.dtype.kind == "u" and (low < 0 or high < 0):
+    if isinstance(input, TensorBase) and input._array.dtype.kind == "u" and (low < 0 or high < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
@@ -231,7 +231,7 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
     if type(lambd) is complex:
         fitted(input, lambd)
     if lambd < 0:
-        kind = dtypes.of(input.array.dtype)
+        kind = dtypes.of(input._array.dtype)
         top = dtypes.finfo(kind).max
         raise RuntimeError(
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "

@@ -57,7 +57,7 @@ def fitted(input: Any, *bounds: Any) -> Any:
     """Bounds as the input's dtype holds them: whole numbers for integers."""
     if not isinstance(input, TensorBase):
         return bounds
-    kind = input.array.dtype.kind
+    kind = input._array.dtype.kind
     if kind == "f":
         for b in bounds:
             if type(b) is complex:
@@ -69,6 +69,6 @@ def fitted(input: Any, *bounds: Any) -> Any:
 
 def unfit(input: TensorBase) -> RuntimeError:
     """PyTorch's error for a complex number where the input is real."""
-    name = {"float32": "float", "float64": "double"}.get(dtypes.of(input.array.dtype).name, "")
-    name = name or dtypes.of(input.array.dtype).scalar_type
+    name = {"float32": "float", "float64": "double"}.get(dtypes.of(input._array.dtype).name, "")
+    name = name or dtypes.of(input._array.dtype).scalar_type
     return RuntimeError(f"value cannot be converted to type {name} without overflow")

@@ -134,8 +134,8 @@ class PreluKernel(Activation):
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any) -> Any:
         return (
-            where(x > 0, g, w * g) if node.needs(0) else None,
-            where(x > 0, 0, x * g) if node.needs(1) else None,
+            where(x > 0, g, w * g) if node._needs_grad(0) else None,
+            where(x > 0, 0, x * g) if node._needs_grad(1) else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -159,7 +159,7 @@ def prelu(input: Any, weight: Any) -> Any:
     """
     expect_tensor(input, "prelu")
     expect_tensor(weight, "prelu", "weight", 2)
-    x, w = input.array, weight.array
+    x, w = input._array, weight._array
     if x.dtype != w.dtype:
         have, got = dtypes.of(x.dtype).scalar_type, dtypes.of(w.dtype).scalar_type
         raise RuntimeError(f"prelu: Type promoting not supported. Got {have} and {got}")
@@ -232,12 +232,12 @@ def rrelu(
         return act("rrelu", shared(RreluEval, (lower + upper) / 2), input, inplace)
     if is_batched(input):
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
-    host = to_host(input.array)
+    host = to_host(input._array)
     below = host <= 0
     drawn = full(host, (int(below.sum()),), 0, dtypes.float64.numpy)
     generators.uniform_(drawn, lower, upper)
     noise = full(host, host.shape, 1, host.dtype)
-    noise = wrap(from_host(place(noise, cast(drawn, host.dtype), (SLOT,), below), input.array))
+    noise = wrap(from_host(place(noise, cast(drawn, host.dtype), (SLOT,), below), input._array))
     what = RreluWithNoise()
     return run_inplace(what, (input, noise)) if inplace else slots.elementwise(what, (input, noise))
 

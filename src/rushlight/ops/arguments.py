@@ -18,7 +18,7 @@ __all__ = [
 
 def raw_dtype(x: Any) -> Any:
     """The raw dtype of an array or a tensor."""
-    return x.array.dtype if isinstance(x, TensorBase) else x.dtype
+    return x._array.dtype if isinstance(x, TensorBase) else x.dtype
 
 
 def levels_of(array: Any) -> set[Any]:
@@ -38,7 +38,7 @@ def varies(array: Any) -> bool:
 
 def is_batched(x: Any) -> bool:
     """Whether an argument is a tensor whose values differ from member to member of a batch."""
-    return isinstance(x, TensorBase) and varies(x.array)
+    return isinstance(x, TensorBase) and varies(x._array)
 
 
 def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1) -> None:
@@ -129,7 +129,7 @@ def tuple_of_ints(function_name: str, name: str, given: Any, position: int) -> t
 def one_int(function_name: str, name: str, given: Any, position: int) -> int:
     """An int argument, or PyTorch's TypeError."""
     tensor = isinstance(given, TensorBase)
-    fine = given.array.ndim == 0 and given.array.dtype.kind in "iu" if tensor else True
+    fine = given._array.ndim == 0 and given._array.dtype.kind in "iu" if tensor else True
     if isinstance(given, bool) or not fine or not hasattr(given, "__index__"):
         raise TypeError(
             f"{function_name}(): argument '{name}' (position {position}) must be int, "

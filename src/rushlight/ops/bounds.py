@@ -272,9 +272,9 @@ class Lerp(Elementwise):
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, w: Any) -> Any:
         return (
-            g * conj(1 - w) if node.needs(0) else None,
-            g * conj(w) if node.needs(1) else None,
-            g * conj(b - a) if node.needs(2) else None,
+            g * conj(1 - w) if node._needs_grad(0) else None,
+            g * conj(w) if node._needs_grad(1) else None,
+            g * conj(b - a) if node._needs_grad(2) else None,
         )
 
     def partials(self, a: Any, b: Any, w: Any) -> Any:
@@ -364,8 +364,8 @@ class AddCMul(Fused):
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return (
             g,
-            g * conj(b * self.value) if node.needs(1) else None,
-            g * conj(a * self.value) if node.needs(2) else None,
+            g * conj(b * self.value) if node._needs_grad(1) else None,
+            g * conj(a * self.value) if node._needs_grad(2) else None,
         )
 
     def partials(self, a: Any, b: Any) -> Any:
@@ -396,8 +396,8 @@ class AddCDiv(Fused):
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return (
             g,
-            g * conj(self.value / b) if node.needs(1) else None,
-            -g * conj(self.value * a / (b * b)) if node.needs(2) else None,
+            g * conj(self.value / b) if node._needs_grad(1) else None,
+            -g * conj(self.value * a / (b * b)) if node._needs_grad(2) else None,
         )
 
     def partials(self, a: Any, b: Any) -> Any:
@@ -571,5 +571,5 @@ def frexp(input: Any, *, out: Any = None) -> Any:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     pair = return_types.frexp(apply(FREXP, input))
     if out is not None:
-        return return_types.frexp([put(o, y.array) for o, y in zip(out, pair)])
+        return return_types.frexp([put(o, y._array) for o, y in zip(out, pair)])
     return pair

@@ -71,7 +71,7 @@ def convert(
     memory_format: Any = dtypes.preserve_format,
 ) -> Any:  # fmt: skip
     """`x` in another dtype and place: itself, if it is so already and no copy is asked for."""
-    raw = x.array
+    raw = x._array
     here = device_of(raw)
     if place is not None and (place.type != here.type or place.index not in (None, here.index)):
         source: Any = here
@@ -142,7 +142,7 @@ def to(input: Any, *args: Any, **named: Any) -> Any:
     other = slots.get("tensor")
     where, dtype = slots.get("device"), slots.get("dtype")
     if other is not None:
-        dtype, where = dtypes.of(other.array.dtype), device_of(other.array)
+        dtype, where = dtypes.of(other._array.dtype), device_of(other._array)
     if dtype is not None and not isinstance(dtype, dtypes.dtype):
         if dtype not in (float, int, bool, complex):
             _refuse_to(args, named)
@@ -188,7 +188,7 @@ def type_as(input: Any, other: Any) -> Any:
     tensor([1., 1.])
     """
     expect_tensor(other, "type_as", "other", 1)
-    return convert(input, dtypes.of(other.array.dtype), device_of(other.array))
+    return convert(input, dtypes.of(other._array.dtype), device_of(other._array))
 
 
 _BY_TITLE: Final = {d.scalar_type + "Tensor": d for d in dtypes.all_dtypes}
@@ -206,8 +206,8 @@ def type(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     ('torch.FloatTensor', tensor([1, 1]), torch.float64)
     """
     if dtype is None:
-        where = "" if device_of(input.array) is CPU else "cuda."
-        return f"torch.{where}{dtypes.of(input.array.dtype).scalar_type}Tensor"
+        where = "" if device_of(input._array) is CPU else "cuda."
+        return f"torch.{where}{dtypes.of(input._array.dtype).scalar_type}Tensor"
     if isinstance(dtype, dtypes.dtype):
         return convert(input, dtype)
     found = getattr(dtype, "dtype", None)
@@ -263,7 +263,7 @@ def _gpu(where: Any) -> Any:
 # --- words on tensors -----------------------------------------------------------------------------
 @word_for("cast")
 def _cast(x: Any, dtype: Any) -> Any:
-    return x if x.array.dtype == dtype else apply(ToCopy(dtype), x)
+    return x if x._array.dtype == dtype else apply(ToCopy(dtype), x)
 
 
 @word_for("moved")
@@ -302,4 +302,4 @@ def _bits(x: Any, dtype: Any) -> Any:
 
 
 def _raw(x: Any) -> Any:
-    return x.array if isinstance(x, TensorBase) else x
+    return x._array if isinstance(x, TensorBase) else x

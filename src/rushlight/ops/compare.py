@@ -178,7 +178,7 @@ def isclose(
     tensor([ True, False])
     """
     check_tensors("isclose", input=input, other=other)
-    a, b = both = input.array, other.array
+    a, b = both = input._array, other._array
     if a.dtype != b.dtype:
         mine, theirs = dtypes.of(a.dtype).scalar_type, dtypes.of(b.dtype).scalar_type
         raise RuntimeError(f"{mine} did not match {theirs}")
@@ -222,7 +222,7 @@ def allclose(
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
             "Compare with `torch.isclose(a, b).all()`: its answer is a tensor, one a member."
         )
-    return bool(v.everything(isclose(input, other, rtol, atol, equal_nan).array, None, False))
+    return bool(v.everything(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
 
 
 @function()
@@ -241,9 +241,9 @@ def equal(input: Any, other: Any) -> bool:
             "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
             "Compare with `(a == b).all()`: its answer is a tensor, one a member."
         )
-    if input.array.shape != other.array.shape:
+    if input._array.shape != other._array.shape:
         return False
-    return bool(v.everything(binary(_EQ, input, other).array, None, False))
+    return bool(v.everything(binary(_EQ, input, other)._array, None, False))
 
 
 _EQ: Final = Eq()
@@ -276,8 +276,8 @@ def isin(
         )  # fmt: skip
     a, b = operand(elements), operand(test_elements)
     for x in (a, b):
-        if isinstance(x, TensorBase) and (is_complex(x) or x.array.dtype.kind == "b"):
-            kind = dtypes.of(x.array.dtype).scalar_type
+        if isinstance(x, TensorBase) and (is_complex(x) or x._array.dtype.kind == "b"):
+            kind = dtypes.of(x._array.dtype).scalar_type
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
         if isinstance(x, (complex, bool)):
             kind = "Bool" if isinstance(x, bool) else "ComplexDouble"
@@ -285,7 +285,7 @@ def isin(
     both = result_dtype((a, b))
     a, b = (x if isinstance(x, TensorBase) else number_in(x, both) for x in (a, b))
     common = both.numpy
-    raws = [numbers(t.array) if isinstance(t, TensorBase) else None for t in (a, b)]
+    raws = [numbers(t._array) if isinstance(t, TensorBase) else None for t in (a, b)]
     x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)
     many = v.constant(raws[0], b, common) if raws[1] is None else v.cast(raws[1], common)
     found = _among(x, v.reshape(many, (-1,)))
@@ -336,8 +336,8 @@ class Where(Op):
 
     def vjp(self, node: Node, g: Any, condition: Any) -> Any:
         return (
-            v.where(condition, g, 0) if node.needs(0) else None,
-            v.where(condition, 0, g) if node.needs(1) else None,
+            v.where(condition, g, 0) if node._needs_grad(0) else None,
+            v.where(condition, 0, g) if node._needs_grad(1) else None,
             None,
         )
 
@@ -376,7 +376,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     condition = operand(condition)
     made = WHERE
     mixed = not isinstance(a, TensorBase) or not isinstance(b, TensorBase)
-    if mixed or a.array.dtype is not b.array.dtype:
+    if mixed or a._array.dtype is not b._array.dtype:
         a, b = operand(a), operand(b)
         common = result_dtype((a, b)).numpy
         made = Where(common)
@@ -401,7 +401,7 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     if len(args) == 3 and out is None and not named:
         c, a, b = args
         plain = isinstance(a, TensorBase) and isinstance(b, (TensorBase, int, float))
-        if plain and isinstance(c, TensorBase) and c.array.dtype is _BOOL:
+        if plain and isinstance(c, TensorBase) and c._array.dtype is _BOOL:
             return choose(c, a, b)
     names = ("condition", "input", "other")
     given = dict(zip(names, args))
@@ -420,18 +420,18 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     assert isinstance(condition, TensorBase)
     if len(xs) == 1:
         return (
-            tuple(wrap(i) for i in v.nonzero(condition.array))
-            if condition.array.ndim
-            else (wrap(v.nonzero(v.reshape(condition.array, (1,)))[0]),)
+            tuple(wrap(i) for i in v.nonzero(condition._array))
+            if condition._array.ndim
+            else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
         )
-    kind = dtypes.of(condition.array.dtype)
+    kind = dtypes.of(condition._array.dtype)
     if kind is dtypes.uint8:
         warnings.warn(
             "where received a uint8 condition tensor. This behavior is deprecated and will be "
             "removed in a future version of PyTorch. Use a boolean condition instead.",
             stacklevel=2,
         )
-        condition = wrap(v.not_equal(condition.array, 0))
+        condition = wrap(v.not_equal(condition._array, 0))
     elif kind is not dtypes.bool_:
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "

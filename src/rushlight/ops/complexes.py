@@ -85,7 +85,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     """
     check_tensors("conj_physical", input=input)
     result = unary(CONJ_PHYSICAL, input) if is_complex(input) else input
-    return result if out is None else put(out, result.array)
+    return result if out is None else put(out, result._array)
 
 
 @function()
@@ -193,7 +193,7 @@ def view_as_complex(input: Any) -> Any:
     tensor([1.+2.j])
     """
     check_tensors("view_as_complex", input=input)
-    raw = input.array
+    raw = input._array
     if raw.dtype.kind != "f":
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a "

@@ -57,7 +57,7 @@ def refuse(raw: Any, kernel: str) -> None:
 def refuse_grad(function: str, **tensors: Any) -> None:
     """PyTorch's error for an input that asks for a gradient and would get none."""
     for name, t in tensors.items():
-        if t is not None and (t.leaf or t.node is not None) and recording():
+        if t is not None and (t._requires_grad or t._node is not None) and recording():
             raise RuntimeError(
                 f"The function '{function}' is not differentiable with respect to argument "
                 f"'{name}'. This input cannot have requires_grad True."
@@ -131,7 +131,7 @@ class Mm(Bilinear):
         return matrices(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        left, right = node.nexts
+        left, right = node._next_edges
         if is_complex(g):
             a, b = conj(a), conj(b)
         return (
@@ -247,8 +247,8 @@ class Vdot(Bilinear):
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return (
-            scaled(conj(g), b) if node.needs(0) else None,
-            scaled(g, a) if node.needs(1) else None,
+            scaled(conj(g), b) if node._needs_grad(0) else None,
+            scaled(g, a) if node._needs_grad(1) else None,
         )
 
     @staticmethod
@@ -263,7 +263,7 @@ MMS: Final = (MM, Mm(1), Mm(2), Mm(3))  # by `columns`
 
 # --- checked, on tensors --------------------------------------------------------------------------
 def mm_of(a: Any, b: Any) -> Any:
-    xa, xb = a.array, b.array
+    xa, xb = a._array, b._array
     raw = xa.dtype
     if (
         raw is xb.dtype
@@ -283,9 +283,9 @@ def mm_of(a: Any, b: Any) -> Any:
 
 
 def bmm_of(a: Any, b: Any) -> Any:
-    raw, other = a.array.dtype, b.array.dtype
-    if a.array.shape[0] != b.array.shape[0]:  # NumPy would broadcast a batch of 1
-        raise BMM.explain(ValueError(), (a.array, b.array))
+    raw, other = a._array.dtype, b._array.dtype
+    if a._array.shape[0] != b._array.shape[0]:  # NumPy would broadcast a batch of 1
+        raise BMM.explain(ValueError(), (a._array, b._array))
     if raw != other:
         have, got = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
         raise RuntimeError(f"expected scalar type {have} but found {got}")
@@ -294,12 +294,12 @@ def bmm_of(a: Any, b: Any) -> Any:
 
 
 def mv_of(a: Any, x: Any) -> Any:
-    n, k = a.array.shape
-    if x.array.shape[0] != k:
+    n, k = a._array.shape
+    if x._array.shape[0] != k:
         raise RuntimeError(
-            f"size mismatch, got input ({n}), mat ({n}x{k}), vec ({x.array.shape[0]})"
+            f"size mismatch, got input ({n}), mat ({n}x{k}), vec ({x._array.shape[0]})"
         )
-    raw, other = a.array.dtype, x.array.dtype
+    raw, other = a._array.dtype, x._array.dtype
     if raw != other:
         mat, vec = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
         raise RuntimeError(
@@ -310,7 +310,7 @@ def mv_of(a: Any, x: Any) -> Any:
 
 
 def dot_of(what: Any, a: Any, b: Any) -> Any:
-    xa, xb = a.array, b.array
+    xa, xb = a._array, b._array
     if xa.ndim != 1 or xb.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {xa.ndim}D and {xb.ndim}D tensors")
     if xa.dtype != xb.dtype:
@@ -332,7 +332,9 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
     if out is None:
         return compute()
     expect_tensor(out, name, "out", len(xs) + 1)
-    asks = any(isinstance(x, TensorBase) and (x.leaf or x.node is not None) for x in (*xs, out))
+    asks = any(
+        isinstance(x, TensorBase) and (x._requires_grad or x._node is not None) for x in (*xs, out)
+    )
     if asks and recording():
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
@@ -341,11 +343,11 @@ def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -
     refuse_out(name, (*xs, out))
     if slots.batches != 0:
         refuse_batches(name, (*xs, out))
-    y = compute().array
-    if y.dtype != out.array.dtype:
+    y = compute()._array
+    if y.dtype != out._array.dtype:
         raise RuntimeError(
             f"Expected out tensor to have dtype {c_name(y.dtype)}, "
-            f"but got {c_name(out.array.dtype)} instead"
+            f"but got {c_name(out._array.dtype)} instead"
         )
     return put(out, y)
 
@@ -375,7 +377,7 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     expect_tensor(input, "mm")
     expect_tensor(mat2, "mm", "mat2", 2)
     for name, x in (("self", input), ("mat2", mat2)):
-        if x.array.ndim != 2:
+        if x._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
     return into("mm", (input, mat2), out, lambda: mm_of(input, mat2))
 
@@ -395,7 +397,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     expect_tensor(input, "bmm")
     expect_tensor(mat2, "bmm", "mat2", 2)
     for name, x in (("batch1", input), ("batch2", mat2)):
-        if x.array.ndim != 3:
+        if x._array.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
     return into("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
 
@@ -412,9 +414,9 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """
     expect_tensor(input, "mv")
     expect_tensor(vec, "mv", "vec", 2)
-    if input.array.ndim != 2 or vec.array.ndim != 1:
+    if input._array.ndim != 2 or vec._array.ndim != 1:
         raise RuntimeError(
-            f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}"
+            f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
         )
     return into("mv", (input, vec), out, lambda: mv_of(input, vec))
 
@@ -463,9 +465,9 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     expect_tensor(input, "outer")
     expect_tensor(vec2, "outer", "vec2", 2)
     for name, x in (("self", input), ("vec2", vec2)):
-        if x.array.ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.array.ndim}-D")
-    return into("outer", (input, vec2), out, lambda: input.reshape(input.array.size, 1) * vec2)
+        if x._array.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x._array.ndim}-D")
+    return into("outer", (input, vec2), out, lambda: input.reshape(input._array.size, 1) * vec2)
 
 
 @function()

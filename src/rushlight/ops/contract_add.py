@@ -78,9 +78,9 @@ class AddProduct(Op):
         rule: Any = self
         h = g if self.alpha == 1 else g * conj(self.alpha)
         return (
-            (g if self.beta == 1 else g * conj(self.beta)) if node.needs(0) else None,
-            rule.left(h, conj(b), a) if node.needs(1) else None,
-            rule.right(h, conj(a), b) if node.needs(2) else None,
+            (g if self.beta == 1 else g * conj(self.beta)) if node._needs_grad(0) else None,
+            rule.left(h, conj(b), a) if node._needs_grad(1) else None,
+            rule.right(h, conj(a), b) if node._needs_grad(2) else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -232,7 +232,7 @@ ADDMMS: Final = tuple([Addmm(1, 1, columns) for columns in range(4)])
 # --- checks ---------------------------------------------------------------------------------------
 def _fits(x: Any, shape: tuple[int, ...]) -> None:
     """PyTorch's error unless `x` can be expanded to `shape`."""
-    have = x.array.shape
+    have = x._array.shape
     lead = len(shape) - len(have)
     if lead < 0:
         raise RuntimeError(
@@ -250,14 +250,14 @@ def _fits(x: Any, shape: tuple[int, ...]) -> None:
 
 
 def _tensor_type(x: Any) -> str:
-    return f"{dtypes.of(x.array.dtype).scalar_type}Tensor"
+    return f"{dtypes.of(x._array.dtype).scalar_type}Tensor"
 
 
 def _same_dtype(**tensors: Any) -> None:
     names = list(tensors)
-    last = dtypes.of(tensors[names[-1]].array.dtype)
+    last = dtypes.of(tensors[names[-1]]._array.dtype)
     for name in (names[1], names[0]):
-        have = dtypes.of(tensors[name].array.dtype)
+        have = dtypes.of(tensors[name]._array.dtype)
         if have is not last:
             raise RuntimeError(
                 f"{name} and {names[-1]} must have the same dtype, but got {have.scalar_type} "
@@ -267,12 +267,12 @@ def _same_dtype(**tensors: Any) -> None:
 
 def _weights(a: Any, beta: Any, alpha: Any) -> tuple[Any, Any]:
     """The two factors as the dtype takes them: whole numbers for integers."""
-    if a.array.dtype.kind != "c":
+    if a._array.dtype.kind != "c":
         given = (beta, alpha)
-        beta, alpha = (number_for(x, a.array.dtype) if type(x) is complex else x for x in given)
-    if a.array.dtype.kind in "iu":
+        beta, alpha = (number_for(x, a._array.dtype) if type(x) is complex else x for x in given)
+    if a._array.dtype.kind in "iu":
         return int(beta), int(alpha)
-    if a.array.dtype.kind == "b":
+    if a._array.dtype.kind == "b":
         return bool(beta), bool(alpha)
     return beta, alpha
 
@@ -281,7 +281,7 @@ def _go(
     name: str, what: Any, xs: tuple[Any, ...], shape: tuple[int, ...], out: Any, place: bool
 ) -> Any:
     if place:
-        have = xs[0].array.shape
+        have = xs[0]._array.shape
         if have != shape:
             raise RuntimeError(
                 f"Bad in-place call: input tensor size {list(have)} and output tensor size "
@@ -296,14 +296,14 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
     for name, t, position in (("input", x, 1), ("mat1", a, 2), ("mat2", b, 3)):
         expect_tensor(t, "addmm", name, position)
     for name, t in (("mat1", a), ("mat2", b)):
-        if t.array.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
-    (n, k), (m, p) = a.array.shape, b.array.shape
+        if t._array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {t._array.ndim}-D tensor")
+    (n, k), (m, p) = a._array.shape, b._array.shape
     if k != m:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})")
-    if not x.array.dtype == a.array.dtype == b.array.dtype:
+    if not x._array.dtype == a._array.dtype == b._array.dtype:
         _same_dtype(self=x, mat1=a, mat2=b)
-    refuse(a.array.dtype, "addmm_impl_cpu_")
+    refuse(a._array.dtype, "addmm_impl_cpu_")
     columns = columns_of(a, b)
     if beta == 1 and alpha == 1:
         what = ADDMMS[columns]
@@ -353,23 +353,23 @@ def addmm_(
 def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("mat", a, 2), ("vec", b, 3)):
         expect_tensor(t, "addmv", name, position)
-    ranks = x.array.ndim, a.array.ndim, b.array.ndim
+    ranks = x._array.ndim, a._array.ndim, b._array.ndim
     if ranks[0] > 1 or ranks[1:] != (2, 1):
         shown = ", ".join(str(r) for r in ranks)
         raise RuntimeError(f"vector + matrix @ vector expected, got {shown}")
-    n, k = a.array.shape
-    size = x.array.size
-    if b.array.shape[0] != k or (size not in (1, n)):
+    n, k = a._array.shape
+    size = x._array.size
+    if b._array.shape[0] != k or (size not in (1, n)):
         raise RuntimeError(
-            f"size mismatch, got input ({size}), mat ({n}x{k}), vec ({b.array.shape[0]})"
+            f"size mismatch, got input ({size}), mat ({n}x{k}), vec ({b._array.shape[0]})"
         )
-    if not x.array.dtype == a.array.dtype == b.array.dtype:
-        kinds = [dtypes.of(t.array.dtype).scalar_type for t in (x, a, b)]
+    if not x._array.dtype == a._array.dtype == b._array.dtype:
+        kinds = [dtypes.of(t._array.dtype).scalar_type for t in (x, a, b)]
         raise RuntimeError(
             "addmv input tensors must have the same dtype, but got "
             f"{kinds[0]}, {kinds[1]}, and {kinds[2]}"
         )
-    refuse(a.array.dtype, "addmv_impl_cpu")
+    refuse(a._array.dtype, "addmv_impl_cpu")
     return _go("addmv", Addmv(*_weights(a, beta, alpha)), (x, a, b), (n,), out, place)
 
 
@@ -413,31 +413,31 @@ def addmv_(
 
 def _batches(a: Any, b: Any) -> tuple[int, int, int]:
     for name, t in (("batch1", a), ("batch2", b)):
-        if t.array.ndim != 3:
+        if t._array.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
-    (count, n, k), (count_b, m, p) = a.array.shape, b.array.shape
+    (count, n, k), (count_b, m, p) = a._array.shape, b._array.shape
     if (count, k) != (count_b, m):
         raise RuntimeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{count}, {k}] but got: [{count_b}, {m}]."
         )
-    refuse(a.array.dtype, "bmm")
+    refuse(a._array.dtype, "bmm")
     return count, n, p
 
 
 def _addbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
         expect_tensor(t, "addbmm", name, position)
-    if a.array.ndim > 1 and b.array.ndim > 2:
-        _fits(x, (a.array.shape[1], b.array.shape[2]))
+    if a._array.ndim > 1 and b._array.ndim > 2:
+        _fits(x, (a._array.shape[1], b._array.shape[2]))
     _, n, p = _batches(a, b)
     _one_dtype(x, a, b)
     return _go("addbmm", Addbmm(*_weights(a, beta, alpha)), (x, a, b), (n, p), out, place)
 
 
 def _one_dtype(x: Any, *others: Any) -> None:
-    if any(t.array.dtype != x.array.dtype for t in others):
-        mine, first, second = (c_name(t.array.dtype) for t in (x, *others))
+    if any(t._array.dtype != x._array.dtype for t in others):
+        mine, first, second = (c_name(t._array.dtype) for t in (x, *others))
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {mine}, batch1: {first}, batch2: {second}"
         )
@@ -484,8 +484,8 @@ def addbmm_(
 def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
         expect_tensor(t, "baddbmm", name, position)
-    if not place and a.array.ndim > 1 and b.array.ndim > 2:
-        _fits(x, (*a.array.shape[:2], b.array.shape[2]))
+    if not place and a._array.ndim > 1 and b._array.ndim > 2:
+        _fits(x, (*a._array.shape[:2], b._array.shape[2]))
     shape = _batches(a, b)
     _one_dtype(x, a, b)
     return _go("baddbmm", Baddbmm(*_weights(a, beta, alpha)), (x, a, b), shape, out, place)
@@ -533,13 +533,13 @@ def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) 
     for name, t, position in (("input", x, 1), ("vec1", a, 2), ("vec2", b, 3)):
         expect_tensor(t, "addr", name, position)
     for name, t in (("vec1", a), ("vec2", b)):
-        if t.array.ndim != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
-    shape = a.array.shape[0], b.array.shape[0]
-    if place and x.array.ndim != 2:
-        raise RuntimeError(f"2D tensor expected, got {x.array.ndim}D tensor for input")
+        if t._array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t._array.ndim}-D")
+    shape = a._array.shape[0], b._array.shape[0]
+    if place and x._array.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {x._array.ndim}D tensor for input")
     common = result_dtype((x, a, b))
-    xs = [t if t.array.dtype == common.numpy else t.to(common) for t in (x, a, b)]
+    xs = [t if t._array.dtype == common.numpy else t.to(common) for t in (x, a, b)]
     for name, number in (("beta", beta), ("alpha", alpha)):
         if isinstance(number, bool) and common is not dtypes.bool_:
             raise RuntimeError(f"Boolean {name} only supported for Boolean results.")

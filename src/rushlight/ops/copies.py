@@ -60,7 +60,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     """
     expect_tensor(input, "clone")
     name = "preserve_format" if memory_format is None else memory_format.name
-    rank = input.array.ndim
+    rank = input._array.ndim
     wanted = {"channels_last": 4, "channels_last_3d": 5}.get(name, rank)
     if rank != wanted:
         raise RuntimeError(f"required rank {wanted} tensor to use {name} format")

@@ -100,9 +100,9 @@ class WeightedCount(Refused):
 
 def connected(cls: type[Refused], result: Any, input: Any) -> Any:
     """`result` as PyTorch gives it: asking for gradients if `input` does."""
-    if not (input.leaf or input.node is not None):
+    if not (input._requires_grad or input._node is not None):
         return result
-    what = cls(result.array)
+    what = cls(result._array)
     y = apply(what, input)
     what.result = None  # the node need not keep it
     return y
@@ -319,17 +319,17 @@ class SearchSorted(Op):
 
 def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
     if not isinstance(x, TensorBase):
-        x = wrap(from_host(asarray(x, dtypes.of_scalar(x).numpy), bounds.array))
+        x = wrap(from_host(asarray(x, dtypes.of_scalar(x).numpy), bounds._array))
     common = result_dtype((bounds, x)).numpy
     if common.kind == "c":
         raise not_implemented("searchsorted_out_cpu", common)
     if dtypes.is_low_precision(common):
         common = dtypes.float32.numpy
     what = SearchSorted(right, (dtypes.int32 if int32 else dtypes.int64).numpy)
-    return what, (wrap(cast(bounds.array, common)), wrap(cast(x.array, common)))
+    return what, (wrap(cast(bounds._array, common)), wrap(cast(x._array, common)))
 
 
-@public()
+@public(method=False)
 def searchsorted(
     sorted_sequence: Any, input: Operand, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
@@ -354,7 +354,7 @@ def searchsorted(
                 "while right was True"
             )
         right = side == "right"
-    shape = input.array.shape if isinstance(input, TensorBase) else ()
+    shape = input._array.shape if isinstance(input, TensorBase) else ()
     if bounds.ndim != 1 and (shape == () or shape[:-1] != bounds.shape[:-1]):
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
@@ -363,18 +363,18 @@ def searchsorted(
         )
     if sorter is not None:
         expect_tensor(sorter, "searchsorted", "sorter", 6)
-        if sorter.array.dtype != dtypes.int64.numpy:
+        if sorter._array.dtype != dtypes.int64.numpy:
             raise RuntimeError(
                 "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
-                f"{dtypes.of(sorter.array.dtype).scalar_type}"
+                f"{dtypes.of(sorter._array.dtype).scalar_type}"
             )
-        if sorter.array.shape != bounds.shape:
+        if sorter._array.shape != bounds.shape:
             raise RuntimeError(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got "
                 f"boundary tensor {list(bounds.shape)}and got sorter tensor "
-                f"{list(sorter.array.shape)}"
+                f"{list(sorter._array.shape)}"
             )
-        sorted_sequence = wrap(gather(bounds, -1, sorter.array))
+        sorted_sequence = wrap(gather(bounds, -1, sorter._array))
     return _search(sorted_sequence, input, right, out_int32)
 
 
@@ -390,9 +390,9 @@ def bucketize(
     >>> torch.bucketize(torch.tensor([1, 3, 6]), torch.tensor([2, 4]))
     tensor([0, 1, 2])
     """
-    if boundaries.array.ndim != 1:
+    if boundaries._array.ndim != 1:
         raise RuntimeError(
-            f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})"
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"
         )
     return _search(boundaries, input, right, out_int32)
 
@@ -439,7 +439,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     known = bottom(array)
     if array.ndim != 1 or (known.size and int(known.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is not None and weights.array.shape != array.shape:
+    if weights is not None and weights._array.shape != array.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     what = BinCount(int(minlength))
     if is_batched(input) or is_batched(weights):

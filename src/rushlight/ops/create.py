@@ -45,7 +45,7 @@ def raw_of(x: Any) -> Any:
     """The raw host array of a tensor; None for anything else."""
     if is_batched(x):
         raise RuntimeError(ITEM)
-    return to_host(x.array) if isinstance(x, TensorBase) else None
+    return to_host(x._array) if isinstance(x, TensorBase) else None
 
 
 def dtype_of(dtype: Any, name: str) -> dtypes.dtype | None:
@@ -102,7 +102,7 @@ def made(array: Any, requires_grad: bool) -> Any:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
-        t.leaf = True
+        t._requires_grad = True
     return t
 
 
@@ -113,7 +113,7 @@ def whole(x: Any) -> int | None:
     if isinstance(x, bool):
         return None
     if isinstance(x, TensorBase):
-        raw = x.array
+        raw = x._array
         return int(raw) if raw.ndim == 0 and raw.dtype.kind in "iu" else None
     return int(x.__index__()) if hasattr(x, "__index__") else None
 
@@ -169,17 +169,17 @@ def into(name: str, out: Any, array: Any, dtype: Any, requires_grad: bool) -> An
         return made(array, requires_grad)
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
-    if (out.leaf or out.node is not None) and recording():
+    if (out._requires_grad or out._node is not None) and recording():
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
-    have = dtypes.of(out.array.dtype)
+    have = dtypes.of(out._array.dtype)
     if dtype is not None and dtype is not have:
         raise RuntimeError(
             f"dtype {dtype.scalar_type} does not match dtype of out parameter ({have.scalar_type})"
         )
-    return put(out, from_host(array, out.array))
+    return put(out, from_host(array, out._array))
 
 
 # --- from values ----------------------------------------------------------------------------------
@@ -216,8 +216,8 @@ def tensor(
     want = dtype_of(dtype, "tensor")
     if isinstance(data, TensorBase):
         warnings.warn(COPIES.format("torch.tensor"), UserWarning, stacklevel=2)
-        place = device_of(data.array) if device is None else place_of(device, "tensor")
-        return made(copied(data.array, want, place), requires_grad)
+        place = device_of(data._array) if device is None else place_of(device, "tensor")
+        return made(copied(data._array, want, place), requires_grad)
     place = place_of(device, "tensor")
     array = raw_from(data, want)
     return made(array if place is CPU else move(array, place), requires_grad)
@@ -274,7 +274,7 @@ def filled(
     want = dtype_of(dtype, name)
     kind = dtypes.default if want is None else want
     if out is not None and want is None and isinstance(out, TensorBase):
-        kind = dtypes.of(out.array.dtype)
+        kind = dtypes.of(out._array.dtype)
     array = make_array(shape, kind.numpy, place_of(device, name))
     if value is not None:
         array.fill(value)
@@ -342,7 +342,7 @@ def empty(
     shape = size_of("empty", size, size_named("empty", named))
     t = filled("empty", shape, None, out, dtype, layout, device, pin_memory, requires_grad)
     if memory_format is not dtypes.contiguous_format:
-        t.array = v.laid_out(t.array, order_for(memory_format, shape))
+        t._array = v.laid_out(t._array, order_for(memory_format, shape))
     return t
 
 
@@ -382,7 +382,7 @@ def full(
     value = number(fill_value, "full", "fill_value", 2)
     kind = dtype_of(dtype, "full")
     if kind is None and isinstance(out, TensorBase):
-        kind = dtypes.of(out.array.dtype)
+        kind = dtypes.of(out._array.dtype)
     if kind is None:
         kind = dtypes.of_scalar(value)
     value = making.fill_number(value, kind.numpy)
@@ -427,5 +427,5 @@ def eye(
             raise RuntimeError(f"{letter} must be greater or equal to 0, got {value}")
     assert rows is not None and columns is not None
     t = filled("eye", (rows, columns), 0, out, dtype, layout, device, pin_memory, requires_grad)
-    v.diagonal(t.array, 0, 0, 1).fill(1)
+    v.diagonal(t._array, 0, 0, 1).fill(1)
     return t

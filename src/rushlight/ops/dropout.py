@@ -34,7 +34,7 @@ def _dropped(
     With `alpha` what is dropped becomes -1.758 instead of 0, and the result is scaled and shifted
     so that mean and variance stay.
     """
-    x = input.array
+    x = input._array
     if p == 0 or x.size == 0:
         return input
     if p == 1:
@@ -126,7 +126,7 @@ def feature_alpha_dropout(
 
 def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, inplace: bool) -> Any:
     _check_p(p, ValueError)
-    rank = input.array.ndim
+    rank = input._array.ndim
     note = (
         f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial "
         f"dimension{'s' if n > 1 else ''}, a channel dimension, and an optional batch dimension "

@@ -109,7 +109,7 @@ def _named(terms: list[list[str]], operands: list[Any]) -> tuple[list[list[str]]
     widest = 0
     named: list[list[str]] = []
     for nth, (term, x) in enumerate(zip(terms, operands)):
-        rank = x.array.ndim
+        rank = x._array.ndim
         letters = len(term) - (_DOTS in term)
         if _DOTS not in term and letters != rank:
             raise RuntimeError(
@@ -158,10 +158,10 @@ def _laid_out(x: Any, term: list[str], nth: int, order: list[str], sizes: dict[s
     names: list[str] = []
     for s in term:
         at = len(names)
-        size = x.array.shape[at]
+        size = x._array.shape[at]
         if s in names:
             first = names.index(s)
-            have = x.array.shape[first]
+            have = x._array.shape[first]
             if have != size:
                 raise RuntimeError(
                     f"einsum(): subscript {s} is repeated for operand {nth} but the sizes don't "
@@ -170,7 +170,7 @@ def _laid_out(x: Any, term: list[str], nth: int, order: list[str], sizes: dict[s
             x = x.diagonal(0, first, at).movedim(-1, first)
         else:
             names.append(s)
-    for s, size in zip(names, x.array.shape):
+    for s, size in zip(names, x._array.shape):
         old = sizes.get(s, 1)
         if old == 1:
             sizes[s] = size
@@ -190,7 +190,7 @@ def _laid_out(x: Any, term: list[str], nth: int, order: list[str], sizes: dict[s
 # --- products -------------------------------------------------------------------------------------
 def _pair(a: Any, b: Any, gone: list[int]) -> Any:
     """The product of two operands of one layout, summed over the dimensions `gone` (kept as 1)."""
-    left, right = a.array.shape, b.array.shape
+    left, right = a._array.shape, b._array.shape
     for d in list(gone):
         # a dimension that only one of them has is summed before the product
         if left[d] == 1 or right[d] == 1:
@@ -201,7 +201,7 @@ def _pair(a: Any, b: Any, gone: list[int]) -> Any:
             gone.remove(d)
     if not gone:
         return a * b
-    left, right = a.array.shape, b.array.shape
+    left, right = a._array.shape, b._array.shape
     both: list[int] = []
     only_a: list[int] = []
     only_b: list[int] = []
@@ -267,4 +267,4 @@ def einsum(*args: Any) -> Any:
         y = y.sum(now, keepdim=True)
     for nth in range(1, len(xs)):
         y = _pair(y, xs[nth], [order.index(s) for s in summed if last[s] == nth])
-    return y.reshape(y.array.shape[: len(kept)]) if summed else y
+    return y.reshape(y._array.shape[: len(kept)]) if summed else y

@@ -169,7 +169,7 @@ def positive(input: Any) -> Any:
     tensor([ 1., -2.])
     """
     check_tensors("positive", input=input)
-    if input.array.dtype.kind == "b":
+    if input._array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 

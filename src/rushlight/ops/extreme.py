@@ -203,7 +203,7 @@ class Chosen(Fold):
         return reshape(value, tuple(shape)), reshape(index, tuple(shape))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        shapes, kinds = node.shapes, node.dtypes
+        shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         shape = shapes[0]
         if shape == ():
@@ -319,11 +319,11 @@ def _amax(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) ->
     y = apply(cls(_dims(name, array, dim), keepdim), input)
     if out is None:
         return y
-    if isinstance(out, TensorBase) and out.array.dtype != array.dtype:
+    if isinstance(out, TensorBase) and out._array.dtype != array.dtype:
         raise RuntimeError(
             "Expected the dtype for input and out to match, but got "
             f"{dtypes.of(array.dtype).scalar_type} for input's dtype and "
-            f"{dtypes.of(out.array.dtype).scalar_type} for out's dtype."
+            f"{dtypes.of(out._array.dtype).scalar_type} for out's dtype."
         )
     return filled(name, out, y)
 
@@ -502,19 +502,19 @@ def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 # --- words ----------------------------------------------------------------------------------------
 @word_for("largest")
 def _largest_word(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Amax(negatives(axes, x.array.ndim), keep), x)
+    return apply(Amax(negatives(axes, x._array.ndim), keep), x)
 
 
 @word_for("smallest")
 def _smallest_word(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Amin(negatives(axes, x.array.ndim), keep), x)
+    return apply(Amin(negatives(axes, x._array.ndim), keep), x)
 
 
 @word_for("argmax")
 def _argmax_word(x: Any, axis: int | None, keep: bool) -> Any:
-    return apply(ArgMax(negatives(axis, x.array.ndim), keep), x)
+    return apply(ArgMax(negatives(axis, x._array.ndim), keep), x)
 
 
 @word_for("argmin")
 def _argmin_word(x: Any, axis: int | None, keep: bool) -> Any:
-    return apply(ArgMin(negatives(axis, x.array.ndim), keep), x)
+    return apply(ArgMin(negatives(axis, x._array.ndim), keep), x)

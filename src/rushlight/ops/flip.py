@@ -45,7 +45,7 @@ class Flip(Linear):
 
 
 def _flip(input: Any, dims: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
-    rank = input.array.ndim
+    rank = input._array.ndim
     found = tuple([one_dim(d, rank) for d in dims])
     for d in found:
         if found.count(d) > 1:
@@ -91,7 +91,7 @@ def fliplr(input: Any) -> Any:
     tensor([[2, 1]])
     """
     expect_tensor(input, "fliplr")
-    if input.array.ndim < 2:
+    if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return _flip(input, (1,))
 
@@ -107,7 +107,7 @@ def flipud(input: Any) -> Any:
     tensor([2, 1])
     """
     expect_tensor(input, "flipud")
-    if input.array.ndim < 1:
+    if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return _flip(input, (0,))
 
@@ -165,7 +165,7 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(given)}"
         )
-    rank = input.array.ndim
+    rank = input._array.ndim
     if given and not rank:
         raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
     found = tuple([one_dim(d, rank) for d in given])
@@ -220,7 +220,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """
     expect_tensor(input, "rot90")
     given = ints("rot90", "dims", (dims,))
-    rank = input.array.ndim
+    rank = input._array.ndim
     if len(given) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(given)}")
     if rank < 2:
@@ -236,11 +236,11 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
 
 @word_for("flip")
 def _flip_word(x: Any, axes: Any) -> Any:
-    rank = x.array.ndim
+    rank = x._array.ndim
     return apply(Flip(tuple([from_end(a, rank) for a in axes])), x)
 
 
 @word_for("roll")
 def _roll_word(x: Any, shifts: Any, axes: Any) -> Any:
-    rank = x.array.ndim
+    rank = x._array.ndim
     return apply(Roll(tuple(shifts), tuple([from_end(a, rank) for a in axes])), x)

@@ -115,8 +115,8 @@ class FftC2R(Linear):
 
 @word_for("fourier")
 def _fourier(x: Any, axis: int, inverse: bool) -> Any:
-    if x.array.dtype.kind != "c":
-        x = x.to(dtypes.promote_types(dtypes.of(x.array.dtype), dtypes.complex64))
+    if x._array.dtype.kind != "c":
+        x = x.to(dtypes.promote_types(dtypes.of(x._array.dtype), dtypes.complex64))
     return apply(FftC2C(not inverse), x.swapaxes(axis, -1)).swapaxes(axis, -1)
 
 
@@ -127,10 +127,10 @@ def _windowed(function: str, kind: Any, width: int, n_fft: int, given: Any) -> A
         if width == n_fft:
             return None
         given = kind.new_ones((width,))
-    elif given.array.shape != (width,):
+    elif given._array.shape != (width,):
         raise RuntimeError(
             f"{function} : expected a 1D window tensor of size equal to win_length={width}, but "
-            f"got window with size {list(given.array.shape)}"
+            f"got window with size {list(given._array.shape)}"
         )
     left = (n_fft - width) // 2
     return padded(given, (left, n_fft - width - left)) if width < n_fft else given
@@ -141,11 +141,11 @@ def _described(name: str, x: Any, **given: Any) -> str:
     parts = []
     for key, value in given.items():
         if key == "window" and value is not None:
-            kind = dtypes.of(value.array.dtype).scalar_type
-            value = f"torch.{kind}Tensor{{{list(value.array.shape)}}}"
+            kind = dtypes.of(value._array.dtype).scalar_type
+            value = f"torch.{kind}Tensor{{{list(value._array.shape)}}}"
         parts.append(f"{key}={int(value) if isinstance(value, bool) else value}")
-    kind = dtypes.of(x.array.dtype).scalar_type
-    return f"{name}(torch.{kind}Tensor{list(x.array.shape)}, {', '.join(parts)})"
+    kind = dtypes.of(x._array.dtype).scalar_type
+    return f"{name}(torch.{kind}Tensor{list(x._array.shape)}, {', '.join(parts)})"
 
 
 @function()
@@ -174,11 +174,11 @@ pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_
     x = input
     if center:
         side = n_fft // 2
-        rank = x.array.ndim
-        flat = x.reshape((1,) * (3 - rank) + x.array.shape) if rank < 3 else x
-        x = padded(flat, (side, side), pad_mode).reshape((*x.array.shape[:-1], -1))
-    kind = dtypes.of(x.array.dtype)
-    complex_in = kind.is_complex or (window is not None and window.array.dtype.kind == "c")
+        rank = x._array.ndim
+        flat = x.reshape((1,) * (3 - rank) + x._array.shape) if rank < 3 else x
+        x = padded(flat, (side, side), pad_mode).reshape((*x._array.shape[:-1], -1))
+    kind = dtypes.of(x._array.dtype)
+    complex_in = kind.is_complex or (window is not None and window._array.dtype.kind == "c")
     if return_complex is None and not complex_in:
         raise RuntimeError(
             "stft requires the return_complex parameter be given for real inputs, and will "
@@ -191,9 +191,9 @@ pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_
     )  # fmt: skip
     if not (kind.is_floating_point or kind.is_complex):
         raise RuntimeError(f"{called} : expected a tensor of floating point or complex values")
-    if x.array.ndim not in (1, 2):
+    if x._array.ndim not in (1, 2):
         raise RuntimeError(f"{called} : expected a 1D or 2D tensor")
-    length = x.array.shape[-1]
+    length = x._array.shape[-1]
     if not 0 < n_fft <= length:
         raise RuntimeError(f"{called} : expected 0 < n_fft < {length}, but got n_fft={n_fft}")
     if hop <= 0:
@@ -202,7 +202,7 @@ pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_
         raise RuntimeError(
             f"{called} : expected 0 < win_length <= n_fft, but got win_length={width}"
         )
-    single = x.array.ndim == 1
+    single = x._array.ndim == 1
     if single:
         x = x.unsqueeze(0)
     if window is None:
@@ -261,21 +261,21 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
         center=bool(center), normalized=bool(normalized), onesided=onesided, length=length,
         return_complex=bool(return_complex),
     )  # fmt: skip
-    if input.array.dtype.kind != "c":
+    if input._array.dtype.kind != "c":
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with "
             "return_complex=True."
         )
-    y, single = input, input.array.ndim == 2
-    if input.array.size == 0:
+    y, single = input, input._array.ndim == 2
+    if input._array.size == 0:
         raise RuntimeError(f"{called} : input tensor cannot be empty.")
-    if input.array.ndim not in (2, 3):
+    if input._array.ndim not in (2, 3):
         raise RuntimeError(
-            f"{called} : expected a tensor with 2 or 3 dimensions, but got {input.array.ndim + 1}"
+            f"{called} : expected a tensor with 2 or 3 dimensions, but got {input._array.ndim + 1}"
         )
     if single:
         y = y.unsqueeze(0)
-    _, bins, count = y.array.shape
+    _, bins, count = y._array.shape
     half = bins != n_fft if onesided is None else bool(onesided)
     expected = n_fft // 2 + 1 if half else n_fft
     if bins != expected:
@@ -305,7 +305,7 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
     start = n_fft // 2 if center else 0
     stop = start + length if length is not None else full - n_fft // 2 if center else full
     signal, weight = signal[..., start : min(stop, full)], weight[..., start : min(stop, full)]
-    sums = bottom(weight.array)
+    sums = bottom(weight._array)
     if sums.size and float(abs(sums).min()) < 1e-11:
         raise RuntimeError(f"{called} : window overlap add min: 1")
     signal = signal / weight
@@ -316,8 +316,8 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
 
 def _added(pieces: Any, hop: int, full: int) -> Any:
     """Overlapping pieces added up to one signal."""
-    batch, count, n = pieces.array.shape
-    like = bottom(pieces.array)
+    batch, count, n = pieces._array.shape
+    like = bottom(pieces._array)
     places = v.iota(like, count, dtypes.int64.numpy)[:, None] * hop
     index = wrap((places + v.iota(like, n, dtypes.int64.numpy)).reshape(-1))
     zeros = pieces.detach().new_zeros((batch, full))

@@ -122,11 +122,11 @@ class LogSoftmax(Along):
 def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     """Apply softmax or log_softmax, after a cast if `dtype` is given."""
     expect_tensor(input, title)
-    rank = input.array.ndim
+    rank = input._array.ndim
     at = one_dim(dim, rank)
     if dtype is not None:
         input = input.to(dtype)
-    kind = dtypes.of(input.array.dtype)
+    kind = dtypes.of(input._array.dtype)
     if not kind.is_floating_point:
         last = "_lastdim" if at == -1 else ""
         raise NotImplementedError(
@@ -172,7 +172,7 @@ def _implicit(title: str, input: Any, dim: Any, level: int) -> Any:
         "dim=X as an argument.",
         stacklevel=level,
     )
-    return 0 if input.array.ndim in (0, 1, 3) else 1
+    return 0 if input._array.ndim in (0, 1, 3) else 1
 
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
@@ -295,7 +295,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     tensor([0.5000, 1.0000])
     """
     expect_tensor(input, "glu")
-    x = input.array
+    x = input._array
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     at = one_dim(dim, x.ndim)
@@ -320,7 +320,7 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
     tensor([[0.6000, 0.8000]])
     """
-    kind = dtypes.of(input.array.dtype)
+    kind = dtypes.of(input._array.dtype)
     if not (kind.is_floating_point or kind.is_complex):
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. "
@@ -345,9 +345,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {common.scalar_type}"
         )
-    x1, x2 = (x if x.array.dtype == common.numpy else x.to(common) for x in (x1, x2))
-    if x1.array.shape != x2.array.shape:
-        shape = broadcast_shape((x1.array.shape, x2.array.shape))
+    x1, x2 = (x if x._array.dtype == common.numpy else x.to(common) for x in (x1, x2))
+    if x1._array.shape != x2._array.shape:
+        shape = broadcast_shape((x1._array.shape, x2._array.shape))
         x1, x2 = x1.expand(shape), x2.expand(shape)
     return (x1 / _length(x1, dim, eps) * (x2 / _length(x2, dim, eps))).sum(dim)
 
@@ -355,7 +355,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 def _length(x: Any, dim: int, eps: float) -> Any:
     """The norm, at least `eps`. The gradient is the norm's own even where `eps` was put."""
     n = x.norm(2, dim, keepdim=True).clone()
-    raw = numbers(n.array)
+    raw = numbers(n._array)
     v.overwrite(raw, maximum(raw, eps))
     return n
 

@@ -50,8 +50,8 @@ class Gather(Along):
         return gathered(x, self.dim, index)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node.shapes is not None
-        return _ungathered(g, node.shapes[0], self.dim, index), None
+        assert node._input_shapes is not None
+        return _ungathered(g, node._input_shapes[0], self.dim, index), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return gathered(ts[0], self.dim, xs[1])
@@ -104,7 +104,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
             [4, 3]])
     """
     expect_tensor(input, "gather")
-    dim = one_dim(dim, input.array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     check_along("gather", input, dim, index, None, "input")
     return Gather(dim), (input, index)
 

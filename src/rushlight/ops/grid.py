@@ -63,13 +63,13 @@ class BlockDiag(Join):
         return v.concat(rows, -2)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        assert node.shapes is not None
+        assert node._input_shapes is not None
         outs: list[Any] = []
         row = column = 0
-        for i, shape in enumerate(node.shapes):
+        for i, shape in enumerate(node._input_shapes):
             height, width = self.matrix(shape)
             key = (slice(row, row + height), slice(column, column + width))
-            outs.append(v.reshape(v.window(g, key), shape) if node.needs(i) else None)
+            outs.append(v.reshape(v.window(g, key), shape) if node._needs_grad(i) else None)
             row, column = row + height, column + width
         return outs
 
@@ -95,10 +95,10 @@ def block_diag(*tensors: Any) -> Any:
         return wrap(v.full(asarray(0.0), (1, 0), 0, dtypes.default.numpy))
     for position, x in enumerate(xs):
         expect_tensor(x, "block_diag", "tensors", position + 1)
-        if x.array.ndim > 2:
+        if x._array.ndim > 2:
             raise RuntimeError(
                 "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
-                f"{position} has {x.array.ndim} dimensions"
+                f"{position} has {x._array.ndim} dimensions"
             )
     return apply(BlockDiag(result_dtype(xs).numpy), *xs)
 
@@ -132,12 +132,12 @@ def grids(xs: tuple[Any, ...], indexing: str) -> tuple[Any, ...]:
     if not xs:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for x in xs:
-        if x.array.ndim > 1:
+        if x._array.ndim > 1:
             raise RuntimeError(
                 "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                f"{x.array.ndim}D"
+                f"{x._array.ndim}D"
             )
-        if x.array.dtype != xs[0].array.dtype:
+        if x._array.dtype != xs[0]._array.dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in ("ij", "xy"):
         raise RuntimeError(
@@ -148,18 +148,18 @@ def grids(xs: tuple[Any, ...], indexing: str) -> tuple[Any, ...]:
         places[0], places[1] = 1, 0
     shape = [1] * len(xs)
     for x, place in zip(xs, places, strict=True):
-        shape[place] = x.array.size
+        shape[place] = x._array.size
     out = []
     for x, place in zip(xs, places, strict=True):
         own = [1] * len(xs)
-        own[place] = x.array.size
+        own[place] = x._array.size
         out.append(expand(reshape(x, tuple(own)), tuple(shape)))
     return tuple(out)
 
 
 def _check_vector(x: Any) -> None:
-    if x.array.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.array.shape)}")
+    if x._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(x._array.shape)}")
 
 
 @function(method=False)
@@ -183,7 +183,7 @@ def cartesian_prod(*tensors: Any) -> Any:
     return stack([flatten(g) for g in grids(xs, "ij")], 1)
 
 
-@function()
+@function(method=False)
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """combinations(input, r=2, with_replacement=False) -> Tensor
 
@@ -199,10 +199,10 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     _check_vector(input)
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    n = input.array.size
+    n = input._array.size
     if r == 0:
-        return wrap(v.empty(input.array, (0,), input.array.dtype))
-    like = bottom(input.array)  # all members of a batch choose alike
+        return wrap(v.empty(input._array, (0,), input._array.dtype))
+    like = bottom(input._array)  # all members of a batch choose alike
     mask = v.full(like, (n,) * r, True, dtypes.bool_.numpy)
     count = v.iota(like, n, dtypes.int64.numpy)
     for k in range(r - 1):
@@ -288,9 +288,9 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     expect_tensor(input, "kron")
     expect_tensor(other, "kron", "other", 2)
-    rank = max(input.array.ndim, other.array.ndim)
-    a = (1,) * (rank - input.array.ndim) + input.array.shape
-    b = (1,) * (rank - other.array.ndim) + other.array.shape
+    rank = max(input._array.ndim, other._array.ndim)
+    a = (1,) * (rank - input._array.ndim) + input._array.shape
+    b = (1,) * (rank - other._array.ndim) + other._array.shape
     left: list[int] = []
     right: list[int] = []
     for m, n in zip(a, b, strict=True):
@@ -304,12 +304,12 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def _into(name: str, result: Any, out: Any) -> Any:
     """Put a finished result into `out`."""
-    if result.node is not None or out.leaf or out.node is not None:
+    if result._node is not None or out._requires_grad or out._node is not None:
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
-    return put(out, result.array)
+    return put(out, result._array)
 
 
 @op
@@ -342,9 +342,9 @@ class Cross(Bilinear):
 
 
 def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
-    a, b = input.array.shape, other.array.shape
-    if input.array.dtype.kind == other.array.dtype.kind == "b":
-        raise not_implemented("cross", input.array.dtype)
+    a, b = input._array.shape, other._array.shape
+    if input._array.dtype.kind == other._array.dtype.kind == "b":
+        raise not_implemented("cross", input._array.dtype)
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = one_dim(dim, len(a))
@@ -352,7 +352,7 @@ def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} and {b[d]}"
         )
-    kinds = [dtypes.of(x.array.dtype).scalar_type for x in (input, other)]
+    kinds = [dtypes.of(x._array.dtype).scalar_type for x in (input, other)]
     if kinds[0] != kinds[1]:
         raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
     return Cross(d), (input, other)
@@ -378,7 +378,7 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
             UserWarning,
             stacklevel=3,
         )
-        dim = next((d for d, n in enumerate(input.array.shape) if n == 3), None)
+        dim = next((d for d, n in enumerate(input._array.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
     return _cross(input, other, dim)
@@ -417,7 +417,7 @@ def diff(
     tensor([ 2, -1])
     """
     expect_tensor(input, "diff")
-    rank = input.array.ndim
+    rank = input._array.ndim
     if rank == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -428,14 +428,14 @@ def diff(
         return x if out is None else _into("diff", x, out)
     ends = [x for x in (prepend, input, append) if x is not None]
     for x in ends:
-        if x.array.ndim != rank:
+        if x._array.ndim != rank:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     x = cat(ends, d) if len(ends) > 1 else input
-    size = x.array.shape[d]
+    size = x._array.shape[d]
     for _ in range(min(n, size)):
-        size = x.array.shape[d]
+        size = x._array.shape[d]
         later, earlier = look_at(Slice(d, 1, size), x), look_at(Slice(d, 0, max(size - 1, 0)), x)
-        boolean = x.array.dtype.kind == "b"
+        boolean = x._array.dtype.kind == "b"
         x = functions["logical_xor"](later, earlier) if boolean else later - earlier
     return x if out is None else _into("diff", x, out)
 
@@ -453,17 +453,17 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
             [1, 3, 9]])
     """
     expect_tensor(x, "vander", "x")
-    if x.array.ndim != 1:
+    if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
-    count = x.array.size if N is None else N
+    count = x._array.size if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    one = wrap(v.full(x.array, x.array.shape, 1, x.array.dtype))
-    if not (x.array.dtype.kind in "fcVW" or x.array.dtype.itemsize == 8):
+    one = wrap(v.full(x._array, x._array.shape, 1, x._array.dtype))
+    if not (x._array.dtype.kind in "fcVW" or x._array.dtype.itemsize == 8):
         x, one = x.long(), one.long()  # type: ignore[attr-defined]
     columns: list[Any] = []
     for k in range(count):
         columns.append(one if k == 0 else x if k == 1 else columns[-1] * x)
     if not columns:
-        return wrap(v.empty(x.array, (x.array.size, 0), x.array.dtype))
+        return wrap(v.empty(x._array, (x._array.size, 0), x._array.dtype))
     return stack(columns if increasing else columns[::-1], 1)

@@ -93,8 +93,8 @@ class Index(Indexed):
         return v.pick(x, self.index, *arrays)
 
     def vjp(self, node: Node, g: Any, _: Any, *arrays: Any) -> Any:
-        assert node.shapes is not None
-        found = v.unpick(g, node.shapes[0], self.index, *arrays)
+        assert node._input_shapes is not None
+        found = v.unpick(g, node._input_shapes[0], self.index, *arrays)
         return (found, *[None] * len(arrays))
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -167,9 +167,9 @@ class IndexPut(Indexed):
 
     def vjp(self, node: Node, g: Any, _x: Any, _values: Any, *arrays: Any) -> Any:
         hole: Any = None
-        if node.needs(0):
+        if node._needs_grad(0):
             hole = g if self.accumulate else v.place(g, 0, self.index, *arrays)
-        part = v.pick(g, self.index, *arrays) if node.needs(1) else None
+        part = v.pick(g, self.index, *arrays) if node._needs_grad(1) else None
         return (hole, part, *[None] * len(arrays))
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -274,14 +274,14 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an `Indexed` op, keeping its index arrays only."""
     if slots.batches != 0:
         xs = slots.lifted(xs)
-    raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+    raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
     node = node_for(what, xs, raws)
     if node is not None:
         skip = what.skips
         none = (None,) * skip
         remember_all(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
-        t.node = node
+        t._node = node
     if slots.levels != 0:
         slots.push(what, xs, raws, [t], False)
     return t
@@ -335,7 +335,7 @@ def _leaves(item: Any) -> Iterator[Any]:
 
 def _plain(item: Any) -> Any:
     if isinstance(item, TensorBase):
-        return item.array
+        return item._array
     if isinstance(item, (list, tuple)):
         return [_plain(i) for i in item]
     return item
@@ -361,7 +361,7 @@ _selects: Final = {(d, i): Select(d, i) for d in range(-4, 0) for i in range(64)
 
 def select_at(x: Any, dim: int, index: int) -> Any:
     """`x[..., index, ...]` at dimension `dim` (not negative)."""
-    shape = x.array.shape
+    shape = x._array.shape
     n = shape[dim] if dim < len(shape) else 0
     if not -n <= index < n:
         raise IndexError(
@@ -377,7 +377,7 @@ def slice_at(x: Any, dim: int, part: slice, always: bool) -> Any:
 
     PyTorch sees no more than `0:` and a stop from the size up as all: `-3:` of three is a view.
     """
-    shape = x.array.shape
+    shape = x._array.shape
     if part.step is not None and part.step < 0:
         raise ValueError("step must be greater than zero")
     n = shape[dim]
@@ -398,15 +398,15 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
         elif isinstance(item, str):
             raise TypeError("new(): invalid data type 'str'")
         if isinstance(item, TensorBase):
-            kind = item.array.dtype
+            kind = item._array.dtype
             if kind == dtypes.bool_.numpy or kind == dtypes.uint8.numpy:
-                wide += item.array.ndim
+                wide += item._array.ndim
             else:
                 wide += 1
         elif not (item is None or item is ... or isinstance(item, bool)):
             wide += 1
         found.append(item)
-    rank = x.array.ndim
+    rank = x._array.ndim
     if wide > rank:
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     slots: dict[int, Any] = {}
@@ -415,7 +415,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
         if item is ...:
             d += rank - wide
         elif item is None:
-            x = look_at(Unsqueeze(d - x.array.ndim - 1), x)
+            x = look_at(Unsqueeze(d - x._array.ndim - 1), x)
             d += 1
         elif isinstance(item, bool):
             x, d = _truth(x, d, item, slots)
@@ -423,7 +423,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
             x = slice_at(x, d, item, False)
             d += 1
         elif isinstance(item, TensorBase):
-            array = item.array
+            array = item._array
             kind = array.dtype
             if array.ndim == 0 and kind.kind in "iub" and not varies(array):
                 if kind == dtypes.bool_.numpy or kind == dtypes.uint8.numpy:
@@ -432,7 +432,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
                     x = select_at(x, d, int(array))
             else:
                 slots[d] = item
-                d += item.array.ndim if kind.kind == "b" or kind.itemsize == 1 else 1
+                d += item._array.ndim if kind.kind == "b" or kind.itemsize == 1 else 1
         elif hasattr(item, "__index__") and not (is_scalar(item) and item.dtype.kind == "b"):
             x = select_at(x, d, item.__index__())
         else:
@@ -444,7 +444,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
 
 def _truth(x: Any, d: int, value: bool, slots: dict[int, Any]) -> tuple[Any, int]:
     """True adds a dimension of size 1, False one of size 0; both count as index tensors."""
-    x = look_at(Unsqueeze(d - x.array.ndim - 1), x)
+    x = look_at(Unsqueeze(d - x._array.ndim - 1), x)
     slots[d] = wrap(asarray([0] if value else [], dtypes.int64.numpy))
     return x, d + 1
 
@@ -459,13 +459,13 @@ def _patterned(x: Any, slots: dict[int, Any]) -> tuple[tuple[Any, ...], list[Any
         item = checked_index(item, x, dim)
         pattern.append(SLOT)
         tensors.append(item)
-        d = dim + (item.array.ndim if item.array.dtype.kind == "b" else 1)
+        d = dim + (item._array.ndim if item._array.dtype.kind == "b" else 1)
     return tuple(pattern), tensors
 
 
 def checked_index(item: Any, x: Any, dim: int) -> Any:
     """An index tensor as the ops take it: ints, or a mask that fits `x` from `dim` on."""
-    array = item.array
+    array = item._array
     kind = array.dtype
     if kind == dtypes.uint8.numpy:
         warnings.warn(
@@ -480,15 +480,15 @@ def checked_index(item: Any, x: Any, dim: int) -> Any:
     elif kind != dtypes.int64.numpy and kind != dtypes.int32.numpy and kind.kind != "b":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if kind.kind == "b":
-        shape = x.array.shape
+        shape = x._array.shape
         for j, n in enumerate(array.shape):
             if shape[dim + j] != n:
                 raise IndexError(
                     f"The shape of the mask {list(array.shape)} at index {j} does not match the "
                     f"shape of the indexed tensor {list(shape)} at index {dim + j}"
                 )
-    if type(array) is not type(x.array) and is_array(array):
-        item = wrap(from_host(array, x.array))
+    if type(array) is not type(x._array) and is_array(array):
+        item = wrap(from_host(array, x._array))
     return item
 
 
@@ -507,22 +507,26 @@ def getitem(self: Any, index: Any) -> Any:
     """
     cls = type(index)
     if cls is int:
-        if not self.array.ndim:
+        if not self._array.ndim:
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                 "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
             )
         return select_at(self, 0, index)
     if cls is slice:
-        if not self.array.ndim:
+        if not self._array.ndim:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         return slice_at(self, 0, index, True)
-    if isinstance(index, TensorBase) and index.array.ndim and index.array.ndim <= self.array.ndim:
+    if (
+        isinstance(index, TensorBase)
+        and index._array.ndim
+        and index._array.ndim <= self._array.ndim
+    ):
         item = checked_index(index, self, 0)
-        return run_indexed(Index(_FIRST, item.array.dtype.kind == "b"), (self, item))
+        return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
     view, pattern, arrays = take_apart(self, _as_tuple(index))
     if pattern:
-        masks = any(a.array.dtype.kind == "b" for a in arrays)
+        masks = any(a._array.dtype.kind == "b" for a in arrays)
         return run_indexed(Index(pattern, masks), (view, *arrays))
     return look_at(Alias(), view) if view is self else view
 
@@ -547,9 +551,9 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     if isinstance(value, (bool, int, float, complex)):
         if isinstance(value, int) and not -(1 << 63) <= value < (1 << 63):
             raise ValueError("Overflow when unpacking long long")
-        value = wrap(scalar_for(value, self.array))
+        value = wrap(scalar_for(value, self._array))
     elif not isinstance(value, TensorBase):
-        name = f"torch.{dtypes.of(self.array.dtype).scalar_type}Tensor"
+        name = f"torch.{dtypes.of(self._array.dtype).scalar_type}Tensor"
         raise TypeError(f"can't assign a {dtypes.type_name(value)} to a {name}")
     cls = type(index)
     if index is False:
@@ -557,7 +561,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     if index is True:
         index = None
     if cls is int:
-        if not self.array.ndim:
+        if not self._array.ndim:
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                 "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
@@ -565,7 +569,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         copy_to(select_at(self, 0, index), value)
         return
     if cls is slice:
-        if not self.array.ndim:
+        if not self._array.ndim:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         copy_to(slice_at(self, 0, index, False), value)
         return
@@ -573,7 +577,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     if not pattern:
         copy_to(view, value)
         return
-    shape = value.array.shape
+    shape = value._array.shape
     if shape and shape[0] == 1:
         value = look_at(ViewShape(without_ones(shape)), value)
     index_put_into(view, pattern, arrays, value, False)
@@ -589,7 +593,7 @@ def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def copy_to(target: Any, value: Any) -> None:
     """`target[...] = value`, broadcast; a 0-d value fills."""
-    shape, have = target.array.shape, value.array.shape
+    shape, have = target._array.shape, value._array.shape
     if shape == have:
         copy_into(target, value)
         return
@@ -601,7 +605,7 @@ def copy_to(target: Any, value: Any) -> None:
     if small != shape:
         lead = len(shape) - len(small)
         if lead < 0:
-            name = f"torch.{dtypes.of(value.array.dtype).scalar_type}Tensor"
+            name = f"torch.{dtypes.of(value._array.dtype).scalar_type}Tensor"
             raise RuntimeError(
                 f"expand({name}{{{list(small)}}}, size={list(shape)}): the number of sizes "
                 f"provided ({len(shape)}) must be greater or equal to the number of dimensions in "
@@ -624,7 +628,7 @@ def index_put_into(
 ) -> Any:
     """Write `values` into `target` at an index of arrays."""
     values = checked_values(target, pattern, arrays, values, accumulate)
-    if 0 in target.array.strides and target.array.size > 1:
+    if 0 in target._array.strides and target._array.size > 1:
         warnings.warn(
             "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before "
             "performing this operation. This also applies to advanced indexing e.g. "
@@ -638,22 +642,22 @@ def index_put_into(
 
 def _check_fits(target: Any, pattern: tuple[Any, ...], arrays: list[Any], values: Any) -> None:
     """Raise PyTorch's error if the values do not broadcast to what the index picks."""
-    raws = tuple([a.array for a in arrays])
-    shape = target.array.shape
+    raws = tuple([a._array for a in arrays])
+    shape = target._array.shape
     try:
-        v.broadcast(values.array, indexed_shape(shape, pattern, raws))
+        v.broadcast(values._array, indexed_shape(shape, pattern, raws))
     except ValueError as error:
-        raise explained(error, shape, pattern, raws, (values.array,)) from None
+        raise explained(error, shape, pattern, raws, (values._array,)) from None
 
 
 def checked_values(
     target: Any, pattern: tuple[Any, ...], arrays: list[Any], values: Any, accumulate: bool
 ) -> Any:
     """The values for `index_put`: of the target's dtype, except one number for one mask."""
-    have, want = values.array.dtype, target.array.dtype
+    have, want = values._array.dtype, target._array.dtype
     if have != want:
-        filling = values.array.size == 1 and not accumulate
-        if not (filling and len(arrays) == 1 and arrays[0].array.dtype.kind == "b"):
+        filling = values._array.size == 1 and not accumulate
+        if not (filling and len(arrays) == 1 and arrays[0]._array.dtype.kind == "b"):
             _check_fits(target, pattern, arrays, values)
             raise RuntimeError(
                 "Index put requires the source and destination dtypes match, got "
@@ -675,13 +679,13 @@ def contains(self: Any, element: Any) -> bool:
     (True, False)
     """
     if isinstance(element, TensorBase):
-        element = element.array
+        element = element._array
     elif not isinstance(element, (bool, int, float, complex)):
         raise RuntimeError(
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
         )
-    return bool(v.anything(v.equal(self.array, element), None, False).item())
+    return bool(v.anything(v.equal(self._array, element), None, False).item())
 
 
 @function(name="__delitem__", free=False)

@@ -79,16 +79,16 @@ def _check_vector(
     x: Any, dim: int, index: Any, error: type[Exception], text: str, negative: bool = False
 ) -> None:
     """The places of an index vector are in range."""
-    size = x.array.shape[dim] if x.array.ndim else 1
-    axis = dim % max(x.array.ndim, 1)
-    check_bounds(index.array, size, text.replace("{axis}", str(axis)), error, negative)
+    size = x._array.shape[dim] if x._array.ndim else 1
+    axis = dim % max(x._array.ndim, 1)
+    check_bounds(index._array, size, text.replace("{axis}", str(axis)), error, negative)
 
 
 def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
     """The checks of `index_add` and `index_reduce`."""
     expect_tensor(index, name, "index", 3)
     expect_tensor(source, name, "source", 4)
-    places, from_, to = index.array, source.array, x.array
+    places, from_, to = index._array, source._array, x._array
     if places.ndim > 1:
         raise IndexError(
             f"{name}_(): Index is supposed to be a vector, but got dim: {places.ndim} with type: "
@@ -132,8 +132,8 @@ class IndexSelect(Vector):
         return self.pick(x, index)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node.shapes is not None
-        shape = node.shapes[0]
+        assert node._input_shapes is not None
+        shape = node._input_shapes[0]
         if index.ndim != 1:
             index = v.reshape(index, (-1,))
         if not shape:
@@ -164,13 +164,13 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     """
     expect_tensor(input, "index_select")
     expect_tensor(index, "index_select", "index", 3)
-    dim = one_dim(dim, input.array.ndim)
-    array = index.array
+    dim = one_dim(dim, input._array.ndim)
+    array = index._array
     if array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if array.dtype not in INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if not input.array.ndim and array.size != 1:
+    if not input._array.ndim and array.size != 1:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {array.size} value(s)"
         )
@@ -203,7 +203,7 @@ class IndexAdd(Vector):
         self.write(x, self.scaled(source), index, add=True)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        if not node.needs(2):
+        if not node._needs_grad(2):
             return g, None, None
         alpha = self.alpha.conjugate() if isinstance(self.alpha, complex) else self.alpha
         part = self.pick(g, index)
@@ -232,7 +232,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 
     tensor([4., 0., 2.])
     """
     expect_tensor(input, "index_add")
-    dim = one_dim(dim, input.array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     check_source("index_add", input, dim, index, source)
     return IndexAdd(dim, alpha), (input, index, source)
 
@@ -253,8 +253,8 @@ class IndexCopy(Vector):
         self.write(x, source, index)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        hole = self.put(g, 0, index) if node.needs(0) else None
-        return hole, None, (self.pick(g, index) if node.needs(2) else None)
+        hole = self.put(g, 0, index) if node._needs_grad(0) else None
+        return hole, None, (self.pick(g, index) if node._needs_grad(2) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)
@@ -280,8 +280,8 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     expect_tensor(input, "index_copy")
     expect_tensor(index, "index_copy", "index", 3)
     expect_tensor(source, "index_copy", "source", 4)
-    dim = one_dim(dim, input.array.ndim)
-    places, from_, to = index.array, source.array, input.array
+    dim = one_dim(dim, input._array.ndim)
+    places, from_, to = index._array, source._array, input._array
     axis = dim % max(to.ndim, 1)
     if places.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {places.ndim})")
@@ -375,8 +375,8 @@ class IndexFillWith(Vector):
             self.write(x, v.cast(value, x.dtype), index)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        hole = self.put(g, 0, index) if node.needs(0) else None
-        if not node.needs(2):
+        hole = self.put(g, 0, index) if node._needs_grad(0) else None
+        if not node._needs_grad(2):
             return hole, None, None
         filled = v.equal(self.put(zeros(g), 1, index), 1)  # a place named twice counts once
         return hole, None, v.total(v.where(filled, g, 0), None, False)
@@ -404,22 +404,22 @@ def index_fill(input: Any, dim: int, index: Any, value: Operand) -> Any:
     """
     expect_tensor(input, "index_fill")
     expect_tensor(index, "index_fill", "index", 3)
-    dim = one_dim(dim, input.array.ndim)
-    places = index.array
+    dim = one_dim(dim, input._array.ndim)
+    places = index._array
     if places.dtype != dtypes.int64.numpy:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     _check_vector(input, dim, index, IndexError, _OUT_OF_BOUNDS, negative=True)
-    if isinstance(value, TensorBase) and value.array.ndim:
+    if isinstance(value, TensorBase) and value._array.ndim:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value.array.ndim} dimension(s)."
+            f"{value._array.ndim} dimension(s)."
         )
-    if input.array.dtype.kind != "c" and is_complex(value):
+    if input._array.dtype.kind != "c" and is_complex(value):
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
     if isinstance(value, TensorBase):
         return IndexFillWith(dim), (input, index, same_device(value, input))
-    return IndexFill(dim, number_for(value, input.array.dtype)), (input, index)
+    return IndexFill(dim, number_for(value, input._array.dtype)), (input, index)

@@ -33,12 +33,12 @@ def _pattern_of(name: str, x: Any, indices: Any, values: Any) -> tuple[tuple[Any
                 f"expected Tensor as element {position} in argument 0, but got "
                 f"{dtypes.type_name(item)}"
             )
-        wide = item.array.ndim if item.array.dtype.kind == "b" else 1
+        wide = item._array.ndim if item._array.dtype.kind == "b" else 1
         d += wide
-        if d > x.array.ndim:
-            total = sum(i.array.ndim if i.array.dtype.kind == "b" else 1 for i in indices)
+        if d > x._array.ndim:
+            total = sum(i._array.ndim if i._array.dtype.kind == "b" else 1 for i in indices)
             raise IndexError(
-                f"too many indices for tensor of dimension {x.array.ndim} (got {total})"
+                f"too many indices for tensor of dimension {x._array.ndim} (got {total})"
             )
         tensors.append(checked_index(item, x, d - wide))
         pattern.append(SLOT)

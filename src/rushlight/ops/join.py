@@ -27,7 +27,7 @@ _ALL: Final = slice(None)
 
 def zeros_as(like: Any, x: Any) -> Any:
     """Zeros in the shape of `x` and the dtype of `like`."""
-    raw = like.array if isinstance(like, TensorBase) else like
+    raw = like._array if isinstance(like, TensorBase) else like
     return v.full(like, x.shape, 0, raw.dtype)
 
 
@@ -69,17 +69,19 @@ class Cat(Join):
         return v.concat(parts or self.same(xs), self.dim)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        assert node.shapes is not None
+        assert node._input_shapes is not None
         tail = (_ALL,) * (-self.dim - 1)
         start = 0
         outs: list[Any] = []
-        for i, shape in enumerate(node.shapes):
+        for i, shape in enumerate(node._input_shapes):
             if shape == (0,):
                 empty = v.window(g, (..., slice(0, 0), *tail))
-                outs.append(v.reshape(empty, (0,)) if node.needs(i) else None)
+                outs.append(v.reshape(empty, (0,)) if node._needs_grad(i) else None)
                 continue
             stop = start + shape[self.dim]
-            outs.append(v.window(g, (..., slice(start, stop), *tail)) if node.needs(i) else None)
+            outs.append(
+                v.window(g, (..., slice(start, stop), *tail)) if node._needs_grad(i) else None
+            )
             start = stop
         return outs
 
@@ -107,7 +109,8 @@ class Stack(Join):
     def vjp(self, node: Node, g: Any) -> Any:
         tail = (_ALL,) * (-self.dim - 1)
         return [
-            v.window(g, (..., i, *tail)) if node.needs(i) else None for i in range(len(node.nexts))
+            v.window(g, (..., i, *tail)) if node._needs_grad(i) else None
+            for i in range(len(node._next_edges))
         ]
 
     @staticmethod
@@ -137,8 +140,8 @@ def list_of_tensors(name: str, tensors: Any, empty: str = "", error: Any = Runti
 
 def _common(xs: tuple[Any, ...]) -> Any:
     """The raw dtype to compute in; None if all have it."""
-    first = xs[0].array.dtype
-    if all(x.array.dtype == first for x in xs):
+    first = xs[0]._array.dtype
+    if all(x._array.dtype == first for x in xs):
         return None
     return result_dtype(xs).numpy
 
@@ -156,7 +159,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
     text = "torch.cat(): expected a non-empty list of Tensors"
     xs = list_of_tensors("cat", tensors, text, ValueError)
     for position, x in enumerate(xs):
-        if x.array.ndim == 0:
+        if x._array.ndim == 0:
             raise RuntimeError(
                 f"zero-dimensional tensor (at position {position}) cannot be concatenated"
             )
@@ -164,10 +167,10 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
         dim = axis
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise TypeError(f"cat(): argument 'dim' must be int, not {type(dim).__name__}")
-    first = next((x.array.shape for x in xs if x.array.shape != (0,)), (0,))
+    first = next((x._array.shape for x in xs if x._array.shape != (0,)), (0,))
     d = one_dim(dim, len(first))
     for position, x in enumerate(xs):
-        shape = x.array.shape
+        shape = x._array.shape
         if shape == (0,):
             continue
         if len(shape) != len(first):
@@ -196,17 +199,17 @@ def stack(tensors: Any, dim: int = 0) -> Any:
             [1., 1.]])
     """
     xs = list_of_tensors("stack", tensors)
-    first = xs[0].array.shape
+    first = xs[0]._array.shape
     rank = len(first) + 1
     if type(dim) is not int:
         dim = one_int("stack", "dim", dim, 2)
     if not -rank <= dim < rank:
         raise IndexError(dim_out_of_range(dim, rank))
     for position, x in enumerate(xs):
-        if x.array.shape != first:
+        if x._array.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                f"{list(x.array.shape)} at entry {position}"
+                f"{list(x._array.shape)} at entry {position}"
             )
     return Stack(from_end(dim, rank), _common(xs)), xs
 
@@ -222,7 +225,7 @@ def hstack(tensors: Any, *, out: Any = None) -> Any:
     tensor([1, 2, 3])
     """
     xs = [atleast_1d(x) for x in list_of_tensors("hstack", tensors)]
-    return cat(xs, 0 if xs[0].array.ndim == 1 else 1, out=out)
+    return cat(xs, 0 if xs[0]._array.ndim == 1 else 1, out=out)
 
 
 @function(method=False, aliases=("row_stack",))
@@ -266,7 +269,7 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
     """
     columns = []
     for x in list_of_tensors("column_stack", tensors):
-        columns.append(reshape(x, (x.array.size, 1)) if x.array.ndim <= 1 else x)
+        columns.append(reshape(x, (x._array.size, 1)) if x._array.ndim <= 1 else x)
     return cat(columns, 1, out=out)
 
 

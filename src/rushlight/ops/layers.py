@@ -57,7 +57,7 @@ class Embedding(Op):
         return pick(w, (SLOT,), i)
 
     def vjp(self, node: Node, g: Any, i: Any) -> Any:
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         shape = shapes[0]
         column = reshape(i, (*i.shape, 1))
@@ -80,7 +80,7 @@ class Embedding(Op):
 
 
 def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
-    i, w = indices.array, weight.array
+    i, w = indices._array, weight._array
     if i.dtype.kind != "i" or i.dtype.itemsize < 4:
         kind = dtypes.of(i.dtype).scalar_type
         raise RuntimeError(
@@ -125,9 +125,9 @@ def embedding(
     expect_tensor(weight, "embedding", "weight", 2)
     if sparse:
         raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
-    if weight.array.ndim != 2:
+    if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    rows = weight.array.shape[0]
+    rows = weight._array.shape[0]
     if padding_idx is None:
         padding_idx = -1
     else:
@@ -143,18 +143,18 @@ def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
     if is_batched(weight) or is_batched(indices):
         for one, places in each_member((weight, beside(weight, (indices,))[0]))[1]:
             _shorten(one, places, max_norm, p)
-        weight.memory.written()
+        weight._storage.written()
         return
-    if outside(indices.array, weight.array.shape[0]):
+    if outside(indices._array, weight._array.shape[0]):
         raise IndexError("index out of range in self")
-    i = v.unique(reshape(indices.array, (-1,)))[0]
-    rows = pick(weight.array, (SLOT,), i)
+    i = v.unique(reshape(indices._array, (-1,)))[0]
+    rows = pick(weight._array, (SLOT,), i)
     table: Any = wrap(rows)
-    size = table.norm(p, 1, keepdim=True).array
+    size = table.norm(p, 1, keepdim=True)._array
     scaled = rows * (max_norm / (maximum(size, max_norm) + where(size > max_norm, 1e-7, 0.0)))
     kept = where(size > max_norm, scaled, rows)
-    v.overwrite(weight.array, place(weight.array, cast(kept, rows.dtype), (SLOT,), i))
-    weight.memory.written()
+    v.overwrite(weight._array, place(weight._array, cast(kept, rows.dtype), (SLOT,), i))
+    weight._storage.written()
 
 
 @function(name="embedding", method=False)
@@ -185,7 +185,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
             [0, 0, 1]])
     """
     expect_tensor(tensor, "one_hot", "tensor")
-    i = tensor.array
+    i = tensor._array
     if i.dtype != dtypes.int64.numpy:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if num_classes <= 0 and is_batched(tensor):

@@ -47,7 +47,7 @@ def alike(
     """An uninitialised tensor in the shape, dtype, order of strides and place of another."""
     expect_tensor(input, name)
     check_plain(name, layout, pin_memory, requires_grad)
-    raw = input.array if varies(input.array) else bottom(input.array)
+    raw = input._array if varies(input._array) else bottom(input._array)
     want = dtype_of(dtype, name)
     kind = raw.dtype if want is None else want.numpy
     if device is not None and place_of(device, name) != device_of(raw):
@@ -93,7 +93,7 @@ def zeros_like(
     tensor([0, 0])
     """
     t = alike("zeros_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
-    t.array.fill(0)
+    t._array.fill(0)
     return t
 
 
@@ -112,7 +112,7 @@ def ones_like(
     tensor([1., 1.])
     """
     t = alike("ones_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
-    t.array.fill(1)
+    t._array.fill(1)
     return t
 
 
@@ -132,7 +132,7 @@ def full_like(
     """
     t = alike("full_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
     value = number(fill_value, "full_like", "fill_value", 2)
-    t.array.fill(making.fill_number(value, t.array.dtype))
+    t._array.fill(making.fill_number(value, t._array.dtype))
     return t
 
 
@@ -141,7 +141,7 @@ def _new(
     name: str, input: Any, shape: tuple[int, ...], value: Any, dtype: Any, layout: Any, device: Any,
     pin_memory: bool, requires_grad: bool,
 ) -> Any:  # fmt: skip
-    raw = input.array
+    raw = input._array
     kind = dtypes.of(raw.dtype) if dtype is None else dtype
     place = device_of(raw) if device is None else device
     if varies(raw):  # one for each member of the batch, to be written into
@@ -221,7 +221,7 @@ def new_full(
             f"new_full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
         )
     shape = shape_of("new_full", size)
-    kind = dtype_of(dtype, "new_full") or dtypes.of(input.array.dtype)
+    kind = dtype_of(dtype, "new_full") or dtypes.of(input._array.dtype)
     value = making.fill_number(number(fill_value, "new_full", "fill_value", 2), kind.numpy)
     return _new("new_full", input, shape, value, kind, layout, device, pin_memory, requires_grad)
 
@@ -240,11 +240,11 @@ def new_tensor(
     tensor([1., 2.], dtype=torch.float64)
     """
     check_plain("new_tensor", layout, pin_memory, requires_grad)
-    kind = dtype_of(dtype, "new_tensor") or dtypes.of(input.array.dtype)
-    place = device_of(input.array) if device is None else place_of(device, "new_tensor")
+    kind = dtype_of(dtype, "new_tensor") or dtypes.of(input._array.dtype)
+    place = device_of(input._array) if device is None else place_of(device, "new_tensor")
     if isinstance(data, TensorBase):
         warnings.warn(COPIES.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-        return made(copied(data.array, kind, place), requires_grad)
+        return made(copied(data._array, kind, place), requires_grad)
     return made(move(raw_from(data, kind), place), requires_grad)
 
 
@@ -339,20 +339,20 @@ def asarray(
     place = None if device is None else place_of(device, "asarray")
     if isinstance(obj, TensorBase):
         t: Any = obj
-        if requires_grad is None and (obj.leaf or obj.node is not None):
+        if requires_grad is None and (obj._requires_grad or obj._node is not None):
             warnings.warn(_ASARRAY_GRAD, UserWarning, stacklevel=2)
             requires_grad = True
         same = convert(t, want, place) is t
         if copy is False and not same:
-            have = dtypes.of(obj.array.dtype)
+            have = dtypes.of(obj._array.dtype)
             raise ValueError(
                 f"can't alias tensor with dtype '{have.scalar_type}' into dtype "
                 f"'{(want or have).scalar_type}'."
             )
         t = convert(t, want, place, bool(copy))
         if not requires_grad:
-            return t.detach() if (t.leaf or t.node is not None) else t
-        return t if t.leaf or t.node is not None else t.requires_grad_()
+            return t.detach() if (t._requires_grad or t._node is not None) else t
+        return t if t._requires_grad or t._node is not None else t.requires_grad_()
     if is_array(obj) or is_scalar(obj):
         raw = shared(obj) if is_array(obj) else raw_from(obj, None)
         if raw is obj:
@@ -366,7 +366,7 @@ def asarray(
         raw = raw_from(obj, want)
         return made(move(raw, place_of(device, "asarray")), bool(requires_grad))
     made_here = convert(made(raw, False), want, place, bool(copy))
-    return made(made_here.array, bool(requires_grad))
+    return made(made_here._array, bool(requires_grad))
 
 
 @function(method=False)

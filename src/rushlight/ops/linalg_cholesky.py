@@ -105,10 +105,10 @@ def _cholesky(x: Any, upper: bool) -> Any:
 
 def _factor(A: Any, upper: bool, op: Any, function: str) -> Any:
     """The factor, and `info`."""
-    check_square(A.array, function)
+    check_square(A._array, function)
     if op is Cholesky:
-        lapack_only(A.array, "cholesky_cpu")
-    floating(A.array, function, "cholesky_cpu")
+        lapack_only(A._array, "cholesky_cpu")
+    floating(A._array, function, "cholesky_cpu")
     return apply(op(bool(upper)), A)
 
 
@@ -212,7 +212,7 @@ class CholeskySolve(Factored):
 
     def vjp(self, node: Node, g: Any, factor: Any, x: Any) -> Any:
         step = self.solved(factor, g)
-        return step, self.pulled(-(step @ mh(x)), factor) if node.needs(1) else None
+        return step, self.pulled(-(step @ mh(x)), factor) if node._needs_grad(1) else None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
@@ -296,7 +296,7 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
 
 
 def _sure_inverse(what: CholeskyInverse, factor: Any) -> Any:
-    raw = v.diagonal(bottom(factor.array), 0, -2, -1)
+    raw = v.diagonal(bottom(factor._array), 0, -2, -1)
     if has_values(raw) and bool(v.anything(raw == 0, None, False)):
         # which number of the diagonal is the first zero, from 1
         missing = (factor.detach().diagonal(0, -2, -1) == 0).int()

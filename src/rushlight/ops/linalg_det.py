@@ -91,8 +91,8 @@ def _det(x: Any) -> Any:
 
 
 def _checked_det(A: Any) -> Any:
-    check_square(A.array, "linalg.det")
-    floating(A.array, "linalg.det", "lu_cpu")
+    check_square(A._array, "linalg.det")
+    floating(A._array, "linalg.det", "lu_cpu")
     return apply(Det(), A)
 
 
@@ -162,8 +162,8 @@ def _slogdet(x: Any) -> Any:
 
 
 def _checked_slogdet(A: Any, function: str) -> Any:
-    check_square(A.array, function)
-    floating(A.array, function)
+    check_square(A._array, function)
+    floating(A._array, function)
     return apply(Slogdet(), A)
 
 

@@ -103,7 +103,7 @@ def pinv_forth(t: Any, x: Any, y: Any) -> Any:
 @word_for("pinv")
 def _pinv(x: Any) -> Any:
     longest = max(x.shape[-2:])
-    return apply(Pinv(), x, 0.0, longest * dtypes.finfo(dtypes.of(x.array.dtype)).eps)
+    return apply(Pinv(), x, 0.0, longest * dtypes.finfo(dtypes.of(x._array.dtype)).eps)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -235,7 +235,7 @@ class Lstsq(Op):
 
 def lacking(rank: Any, full: int) -> bool:
     """Whether a matrix of a batch has less than full rank: then residuals are told of none."""
-    raw = bottom(rank.array)
+    raw = bottom(rank._array)
     return has_values(raw) and not bool(v.everything(raw == full, None, False))
 
 
@@ -278,6 +278,6 @@ def linalg_lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | No
     x, residuals, rank, values = apply(Lstsq(float(rcond), how, vector), A, B)
     if how == "gels":
         rank = rank.new_empty((0,))
-    elif how != "gelsy" and residuals.array.size and lacking(rank, a.shape[-1]):
+    elif how != "gelsy" and residuals._array.size and lacking(rank, a.shape[-1]):
         residuals = residuals.new_empty((0,))
     return return_types.linalg_lstsq((x, residuals, rank, values.detach()))

@@ -199,7 +199,7 @@ class LuSolve(Op):
     def vjp(self, node: Node, g: Any, both: Any, order: Any, x: Any) -> Any:
         g, x = self.side(g), self.side(x)
         step = self.solved(both, order, g, not self.turned)
-        if not node.needs(0):
+        if not node._needs_grad(0):
             return None, None, self.side(step)
         p, (low, high) = permuting(order, both), unpacked(both)
         if self.turned:
@@ -243,7 +243,7 @@ class LuUnpack(Op):
         return (permuting(order, both), *unpacked(both))
 
     def vjp(self, node: Node, g: Any) -> Any:
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         return packed(g[1], g[2], shapes[0]), None
 
@@ -350,7 +350,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 def _order_of(pivots: Any, n: int) -> Any:
     """The order of `n` rows after exchanges of the rows that `pivots` names (from 1)."""
-    return wrap(v.row_order(pivots.array, n))
+    return wrap(v.row_order(pivots._array, n))
 
 
 @function(method=False, free=False, namespace="linalg", name="lu_solve")

@@ -35,7 +35,7 @@ def _two(dim: Any, rank: int) -> tuple[int, int]:
 
 
 def _matrix_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    array = A.array
+    array = A._array
     matrices(array, "linalg.matrix_norm")
     first, second = _two(dim, array.ndim)
     if isinstance(ord, str):
@@ -52,23 +52,23 @@ def _matrix_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         A = A.to(dtype)
     if ord == "nuc" or abs(ord) == 2:
-        floating(A.array, "linalg.matrix_norm")
+        floating(A._array, "linalg.matrix_norm")
         return _spectral(A, ord, first, second, keepdim)
     if abs(ord) == math.inf:
         first, second = second, first
     sums = vector_norm(A, 1, first, keepdim)
     at = second - (first < second and not keepdim)
-    if sums.array.shape[at] == 0 and ord > 0:
+    if sums._array.shape[at] == 0 and ord > 0:
         return sums.sum(at, keepdim=keepdim)  # nothing to choose from: 0
     return sums.amax(at, keepdim=keepdim) if ord > 0 else sums.amin(at, keepdim=keepdim)
 
 
 def _spectral(A: Any, ord: Any, first: int, second: int, keepdim: bool) -> Any:
     """Norms made of singular values."""
-    rank = A.array.ndim
+    rank = A._array.ndim
     order = [d for d in range(rank) if d not in (first, second)] + [first, second]
     values = svdvals(A.permute(order))
-    if ord == "nuc" or (values.array.shape[-1] == 0 and ord > 0):
+    if ord == "nuc" or (values._array.shape[-1] == 0 and ord > 0):
         y = values.sum(-1, keepdim=keepdim)
     else:
         y = values.amax(-1, keepdim=keepdim) if ord > 0 else values.amin(-1, keepdim=keepdim)
@@ -199,7 +199,7 @@ def cond(A: Any, p: Number | str | None = None, *, out: Any = None) -> Any:
 
 
 def _cond(A: Any, p: Any) -> Any:
-    array = A.array
+    array = A._array
     if array.size == 0:
         return A.detach().real.new_zeros(array.shape[:-2])
     if p is None or p in (2, -2):
@@ -297,7 +297,7 @@ def _rows(A: Any) -> Any:
 
 def _power(A: Any, n: int) -> Any:
     if n == 0:
-        one = A.detach().new_ones(A.array.shape[-1]).diag_embed()
+        one = A.detach().new_ones(A._array.shape[-1]).diag_embed()
         return _rows(A).copy_(one)
     if n == 1:
         return _rows(A)

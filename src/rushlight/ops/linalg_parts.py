@@ -168,7 +168,7 @@ def tensor_at(x: Any, function: str, name: str = "A", position: int = 1) -> Any:
             f"{function}(): argument '{name}' (position {position}) must be Tensor, "
             f"not {dtypes.type_name(x)}"
         )
-    return x.array
+    return x._array
 
 
 def is_tensor(x: Any) -> bool:
@@ -242,7 +242,7 @@ _REASONS: Final = {
 
 def check_info(function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError) -> None:
     """Raise PyTorch's error for the first matrix of a batch that has none of what was wanted."""
-    infos = bottom(info.array)  # inside vmap, of all members
+    infos = bottom(info._array)  # inside vmap, of all members
     numbers = infos.reshape(-1)
     if not numbers.any():
         return

@@ -65,7 +65,7 @@ class Qr(Op):
             )
 
     def vjp(self, node: Node, g: Any, q: Any, r: Any) -> Any:
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         self.refuse(shapes[0])
         gq, gr = g
@@ -125,10 +125,10 @@ def _checked_qr(A: Any, mode: str) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
             "'r', or 'complete'"
         )
-    matrices(A.array, "linalg.qr")
-    if A.array.dtype.kind not in "fc" and A.array.dtype.kind != "V":
-        floating(A.array, "linalg.qr")
-    lapack_only(A.array, "geqrf_cpu")
+    matrices(A._array, "linalg.qr")
+    if A._array.dtype.kind not in "fc" and A._array.dtype.kind != "V":
+        floating(A._array, "linalg.qr")
+    lapack_only(A._array, "geqrf_cpu")
     return apply(Qr(mode), A)
 
 

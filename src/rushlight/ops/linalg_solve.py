@@ -65,8 +65,8 @@ class Inv(Op):
 
 
 def _inverted(A: Any, function: str) -> Any:
-    check_square(A.array, function)
-    floating(A.array, function)
+    check_square(A._array, function)
+    floating(A._array, function)
     return apply(Inv(), A)
 
 
@@ -160,7 +160,7 @@ class Solve(Op):
         g = rows(g[0]) if self.vector else g[0]
         step, _ = self.solved(mh(a), g)
         ga: Any = None
-        if node.needs(0):
+        if node._needs_grad(0):
             turned = mh(rows(x) if self.vector else x)
             ga = -(step @ turned if self.left else turned @ step)
         return ga, window(step, (..., 0)) if self.vector else step
@@ -273,7 +273,7 @@ class SolveTriangular(Op):
             step = v.solve_triangular(mh(a), g, not self.upper, self.unit)
         else:
             step = mt(v.solve_triangular(conj(a), mt(g), self.upper, self.unit))
-        if not node.needs(0):
+        if not node._needs_grad(0):
             return None, step
         return -self.read(step @ mh(x) if self.left else mh(x) @ step), step
 
@@ -326,7 +326,7 @@ def _solve_triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
 
 def check_right_side(B: Any, A: Any, function: str) -> None:
     """PyTorch's checks of the older functions, which take the right side first."""
-    a, b = A.array, B.array
+    a, b = A._array, B._array
     check_square(a, "")
     if b.shape[-2] != a.shape[-1]:
         raise RuntimeError(
@@ -372,7 +372,7 @@ class TriangularSolve(Op):
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         rule = self.rule()
         step = v.solve_triangular(mh(self.turned(a)), g[0], not rule.upper, rule.unit)
-        if not node.needs(1):
+        if not node._needs_grad(1):
             return step, None
         return step, g[1] - self.turned(rule.read(step @ mh(x)))
 

@@ -280,7 +280,7 @@ def _checked_eig(A: Any, name: str) -> Any:
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"Unknown Complex ScalarType for {dtype.scalar_type}")
     lapack_only(array, "linalg_eig_out_cpu")
-    if name == "eig" or (recording() and (A.leaf or A.node is not None)):
+    if name == "eig" or (recording() and (A._requires_grad or A._node is not None)):
         # eigenvalues alone are NaN instead, unless a gradient asks for the vectors too
         raw = bottom(array)
         if has_values(raw) and not bool(v.everything(v.isfinite(raw), None, False)):
@@ -406,8 +406,8 @@ def _svd(x: Any, full: bool) -> Any:
 
 
 def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
-    matrices(A.array, "linalg.svd")
-    floating(A.array, "linalg.svd", "linalg_svd_cpu")
+    matrices(A._array, "linalg.svd")
+    floating(A._array, "linalg.svd", "linalg_svd_cpu")
     if driver is not None:
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "

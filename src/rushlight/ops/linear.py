@@ -32,7 +32,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """
     expect_tensor(input, "linear")
     expect_tensor(weight, "linear", "weight", 2)
-    m, n = input.array.ndim, weight.array.ndim
+    m, n = input._array.ndim, weight._array.ndim
     if m == 0 or n == 0:
         raise RuntimeError(
             f"both arguments to linear need to be at least 1D, but they are {m}D and {n}D"
@@ -43,7 +43,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     expect_tensor(bias, "linear", "bias", 3)
     if n == 2:
         if m == 2:
-            x, w, b = input.array, weight.array, bias.array
+            x, w, b = input._array, weight._array, bias._array
             if (
                 x.dtype is w.dtype
                 and x.dtype is b.dtype
@@ -54,13 +54,13 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
                 # the usual case: nothing to check
                 return apply(ADDMMS[columns_of(input, turned)], bias, input, turned)
             return addmm_of(bias, input, turned, 1, 1, None, False)
-        if bias.array.ndim < 2 and input.array.flags.c_contiguous:
-            *lead, k = input.array.shape
+        if bias._array.ndim < 2 and input._array.flags.c_contiguous:
+            *lead, k = input._array.shape
             rows = 1
             for size in lead:
                 rows *= size
             y = addmm_of(bias, input.reshape(rows, k), turned, 1, 1, None, False)
-            return y.view(*lead, weight.array.shape[0])
+            return y.view(*lead, weight._array.shape[0])
     return product(input, turned) + bias
 
 
@@ -85,12 +85,12 @@ class Trilinear(Op):
         h = swap(g, -1, -2)
         h = reshape(h, (*h.shape, 1))  # [o, n, 1]
         ga = gw = gb = None
-        if node.needs(0):
+        if node._needs_grad(0):
             back = times(batch_of_one(conj(b)), swap(conj(w), -1, -2))  # [o, n, i]
             ga = total(h * back, (-3,), False)
-        if node.needs(1):
+        if node._needs_grad(1):
             gw = times(swap(h * batch_of_one(conj(a)), -1, -2), batch_of_one(conj(b)))
-        if node.needs(2):
+        if node._needs_grad(2):
             gb = total(h * times(batch_of_one(conj(a)), conj(w)), (-3,), False)
         return ga, gw, gb
 
@@ -123,7 +123,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(1, 2, 3))
     tensor([[6.]])
     """
-    a, b, w = input1.array.shape, input2.array.shape, weight.array.shape
+    a, b, w = input1._array.shape, input2._array.shape, weight._array.shape
     if len(a) != len(b):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
     for d, (m, n) in enumerate(zip(a[:-1], b[:-1])):
@@ -142,10 +142,10 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
                 f"bilinear(): {name} size does not match weight size: got {have} but expected "
                 f"{want}"
             )
-    if bias is not None and bias.array.shape[0] != w[0]:
+    if bias is not None and bias._array.shape[0] != w[0]:
         raise RuntimeError(
             "bilinear(): bias size does not match weight size: got "
-            f"{bias.array.shape[0]} but expected {w[0]}"
+            f"{bias._array.shape[0]} but expected {w[0]}"
         )
     rows = 1
     for size in a[:-1]:

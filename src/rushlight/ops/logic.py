@@ -202,7 +202,7 @@ def bitwise_not(input: Any) -> Any:
     tensor([-1, -6])
     """
     check_tensors("bitwise_not", input=input)
-    BITWISE_NOT.check(dtypes.of(input.array.dtype))  # the fast path for floats does not
+    BITWISE_NOT.check(dtypes.of(input._array.dtype))  # the fast path for floats does not
     return BITWISE_NOT, (input,)
 
 

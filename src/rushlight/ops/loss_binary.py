@@ -32,9 +32,9 @@ def _weighed(y: Any, w: Any) -> Any:
 
 def _beside(weight: Any, input: Any) -> Any:
     """A weight in the shape of the input."""
-    if weight is None or weight.array.shape == input.array.shape:
+    if weight is None or weight._array.shape == input._array.shape:
         return weight
-    return weight.expand(broadcast_shape((weight.array.shape, input.array.shape)))
+    return weight.expand(broadcast_shape((weight._array.shape, input._array.shape)))
 
 
 @op
@@ -83,7 +83,7 @@ def binary_cross_entropy(
     expect_tensor(input, "binary_cross_entropy")
     expect_tensor(target, "binary_cross_entropy", "target", 2)
     how = way(reduction, size_average, reduce)
-    x, t = input.array, target.array
+    x, t = input._array, target._array
     if x.shape != t.shape:
         raise ValueError(
             f"Using a target size ({Size(t.shape)}) that is different to the input size "
@@ -156,7 +156,7 @@ def binary_cross_entropy_with_logits(
     expect_tensor(input, "binary_cross_entropy_with_logits")
     expect_tensor(target, "binary_cross_entropy_with_logits", "target", 2)
     how = way(reduction, size_average, reduce)
-    x, t = input.array, target.array
+    x, t = input._array, target._array
     if x.shape != t.shape:
         raise ValueError(
             f"Target size ({Size(t.shape)}) must be the same as input size ({Size(x.shape)})"
@@ -164,7 +164,7 @@ def binary_cross_entropy_with_logits(
     if is_complex(input):
         raise not_implemented("log_sigmoid_cpu", dtypes.of(x.dtype))
     for each in (input, target):
-        kind = dtypes.of(each.array.dtype)
+        kind = dtypes.of(each._array.dtype)
         if not kind.is_floating_point:
             raise RuntimeError(
                 f"result type Float can't be cast to the desired output type {kind.scalar_type}"

@@ -115,7 +115,7 @@ class NllLoss(Op):
         return out / self.divisor(t, w) if self.reduction == MEAN else out
 
     def vjp(self, node: Node, g: Any, t: Any, w: Any) -> Any:
-        shapes, kinds = node.shapes, node.dtypes
+        shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         shape = shapes[0]
         like = full(g, t.shape, 1, kinds[0])
@@ -160,7 +160,7 @@ class NllLoss2d(NllLoss):
 
 
 def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
-    x, t = input.array, target.array
+    x, t = input._array, target._array
     if x.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if x.ndim != 1 and (t.ndim == 0 or x.shape[0] != t.shape[0]):
@@ -180,7 +180,7 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
         raise RuntimeError(f"size mismatch (got input: {list(x.shape)} , target: {list(t.shape)}")
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
     if weight is not None:
-        w = weight.array
+        w = weight._array
         if w.shape != (classes,):
             raise RuntimeError(
                 f"weight tensor should be defined either for all {classes} classes or no classes "
@@ -196,14 +196,14 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
     refuse_grad("nll_loss_forward" if x.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if kind is dtypes.uint8:
         target = target.to(dtypes.int64)
-    masked = _some_ignored(target.array, classes, ignore)
+    masked = _some_ignored(target._array, classes, ignore)
     if x.ndim == 1 and t.ndim == 1:  # one sample, its target in a list
         target = target.reshape(())
         if how == NONE:
             return _nll(input, target, weight, how, ignore).reshape(1)
     cls = NllLoss if x.ndim <= 2 else NllLoss2d
     axis = -1 if x.ndim == 1 else 1 - x.ndim
-    return apply(shared(cls, how, target.array.ndim, axis, ignore, masked), input, target, weight)
+    return apply(shared(cls, how, target._array.ndim, axis, ignore, masked), input, target, weight)
 
 
 def _some_ignored(t: Any, classes: int, ignore: int) -> bool:
@@ -262,8 +262,8 @@ def cross_entropy(
     expect_tensor(input, "cross_entropy")
     expect_tensor(target, "cross_entropy", "target", 2)
     how = way(reduction, size_average, reduce)
-    kind = dtypes.of(target.array.dtype)
-    if target.array.shape == input.array.shape:
+    kind = dtypes.of(target._array.dtype)
+    if target._array.shape == input._array.shape:
         if not kind.is_floating_point:
             raise RuntimeError(
                 "Expected floating point type for target with class probabilities, got "
@@ -274,7 +274,7 @@ def cross_entropy(
         return _soft_targets(input, target, weight, how, label_smoothing)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    dim = 0 if input.array.ndim == 1 else 1
+    dim = 0 if input._array.ndim == 1 else 1
     logs = along(LogSoftmax, "log_softmax", input, dim, None)
     if label_smoothing:
         return _smoothed(logs, target, weight, how, ignore_index, label_smoothing, dim)
@@ -289,13 +289,13 @@ def _per_class(weight: Any, rank: int) -> Any:
 
 
 def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: float) -> Any:
-    rank = input.array.ndim
+    rank = input._array.ndim
     dim = 0 if rank == 1 else 1
-    classes = input.array.shape[dim]
-    if weight is not None and weight.array.shape != (classes,):
+    classes = input._array.shape[dim]
+    if weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or "
-            f"no classes but got weight tensor of shape: {list(weight.array.shape)}"
+            f"no classes but got weight tensor of shape: {list(weight._array.shape)}"
         )
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
@@ -305,7 +305,7 @@ def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: flo
     if how == NONE:
         return -y.sum(dim)
     y = -y.sum()
-    return y / (input.array.size // classes if classes else 0) if how == MEAN else y
+    return y / (input._array.size // classes if classes else 0) if how == MEAN else y
 
 
 def _smoothed(
@@ -313,7 +313,7 @@ def _smoothed(
 ) -> Any:
     """A share of `smoothing` of each target spread evenly over all classes."""
     hard = _nll(logs, target, weight, how, ignore)
-    rank = logs.array.ndim
+    rank = logs._array.ndim
     even = -(logs if weight is None else logs * _per_class(weight, rank)).sum(dim)
     gone = target == ignore
     even = even.masked_fill(gone, 0.0)
@@ -323,12 +323,12 @@ def _smoothed(
         if weight is None and is_batched(gone):
             even = even.sum() / (~gone).sum()
         elif weight is None:
-            count = target.array.size - int(gone.array.sum())
+            count = target._array.size - int(gone._array.sum())
             even = even.sum() / float(count) if count else even.sum() * math.nan
         else:
             chosen = weight[target.masked_fill(gone, 0)].masked_fill(gone, 0.0)
             even = even.sum() / chosen.sum()
-    return hard * (1 - smoothing) + even * (smoothing / logs.array.shape[dim])
+    return hard * (1 - smoothing) + even * (smoothing / logs._array.shape[dim])
 
 
 @function(**_F)
@@ -368,4 +368,4 @@ def kl_div(
     else:
         y = functions["xlogy"](target, target) - target * input
     y = reduced(y, how)
-    return y / input.array.shape[0] if batchmean and input.array.ndim else y
+    return y / input._array.shape[0] if batchmean and input._array.ndim else y

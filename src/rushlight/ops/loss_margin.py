@@ -58,7 +58,7 @@ def soft_margin_loss(
     how = way(reduction, size_average, reduce)
     refuse_grad("soft_margin_loss", target=target)
     a, b = pair(input, target, "soft_margin_loss")
-    return apply(shared(SoftMarginLoss, how, a.array.ndim), a, b)
+    return apply(shared(SoftMarginLoss, how, a._array.ndim), a, b)
 
 
 @function(**_F)
@@ -102,7 +102,7 @@ def margin_ranking_loss(
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
         expect_tensor(t, "margin_ranking_loss", name, position)
     how = way(reduction, size_average, reduce)
-    shapes = [Size(t.array.shape) for t in (input1, input2, target)]
+    shapes = [Size(t._array.shape) for t in (input1, input2, target)]
     if not len(shapes[0]) == len(shapes[1]) == len(shapes[2]):
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -129,13 +129,13 @@ def cosine_embedding_loss(
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
         expect_tensor(t, "cosine_embedding_loss", name, position)
     how = way(reduction, size_average, reduce)
-    rank = target.array.ndim
+    rank = target._array.ndim
     if rank > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if input1.array.ndim != rank + 1 or input2.array.ndim != rank + 1:
+    if input1._array.ndim != rank + 1 or input2._array.ndim != rank + 1:
         raise RuntimeError(
             f"{rank}D target tensor expects {rank + 1}D input tensors, but found inputs with sizes "
-            f"{list(input1.array.shape)} and {list(input2.array.shape)}."
+            f"{list(input1._array.shape)} and {list(input2._array.shape)}."
         )
     dots = (input1 * input2).sum(-1)
     squares = ((input1 * input1).sum(-1) + 1e-12) * ((input2 * input2).sum(-1) + 1e-12)
@@ -168,7 +168,7 @@ def triplet_margin_loss(
     how = way(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    ranks = [t.array.ndim for t in given.values()]
+    ranks = [t._array.ndim for t in given.values()]
     if len(set(ranks)) > 1:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of "

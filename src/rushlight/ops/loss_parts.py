@@ -92,7 +92,7 @@ class DifferenceLoss(Loss):
     def vjp(self, node: Node, g: Any, x: Any, target: Any) -> Any:
         rule: Any = self
         s = self.spread(g, x) * rule.slope(x - target)
-        return (s if node.needs(0) else None), (-s if node.needs(1) else None)
+        return (s if node._needs_grad(0) else None), (-s if node._needs_grad(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         rule: Any = self
@@ -113,7 +113,7 @@ class TwoSided(Loss):
         rule: Any = self
         h = self.spread(g, saved[0])
         return tuple(
-            h * rule.partial(i, *saved) if node.needs(i) else None for i in range(len(saved))
+            h * rule.partial(i, *saved) if node._needs_grad(i) else None for i in range(len(saved))
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -150,14 +150,14 @@ def way(reduction: str, size_average: bool | None, reduce: bool | None, level: i
 
 def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
     """Input and target in one shape and dtype."""
-    a, b = input.array, target.array
+    a, b = input._array, target._array
     if a.shape != b.shape:
         shape = broadcast_shape((a.shape, b.shape))
         input, target = input.expand(shape), target.expand(shape)
     if a.dtype != b.dtype:
         common = result_dtype((input, target))
         input, target = input.to(common), target.to(common)
-    kind = dtypes.of(input.array.dtype)
+    kind = dtypes.of(input._array.dtype)
     if not kind.is_floating_point:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind.scalar_type}'")
     return input, target

@@ -32,10 +32,10 @@ def check_pair(function: str, input: Any, target: Any) -> None:
     """Refuse what is no tensor; warn of a target that would be broadcast."""
     expect_tensor(input, function)
     expect_tensor(target, function, "target", 2)
-    if input.array.shape != target.array.shape:
+    if input._array.shape != target._array.shape:
         warnings.warn(
-            f"Using a target size ({Size(target.array.shape)}) that is different to the input size "
-            f"({Size(input.array.shape)}). This will likely lead to incorrect results due to "
+            f"Using a target size ({Size(target._array.shape)}) that is different to the input "
+            f"size ({Size(input._array.shape)}). This will likely lead to incorrect results due to "
             "broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
@@ -43,7 +43,7 @@ def check_pair(function: str, input: Any, target: Any) -> None:
 
 def weighed(y: Any, weight: Any, shape: Any, how: int) -> Any:
     """Losses times weights; the mean is by the weights too."""
-    if weight.array.shape != shape:
+    if weight._array.shape != shape:
         raise ValueError("Weights and input must have the same size.")
     y = y * weight
     if how == NONE:
@@ -85,9 +85,9 @@ def mse_loss(
     a, b = pair(input, target, "mse_cpu")
     if weight is not None:
         return weighed(
-            apply(shared(MseLoss, NONE, a.array.ndim), a, b), weight, input.array.shape, how
+            apply(shared(MseLoss, NONE, a._array.ndim), a, b), weight, input._array.shape, how
         )
-    return apply(shared(MseLoss, how, a.array.ndim), a, b)
+    return apply(shared(MseLoss, how, a._array.ndim), a, b)
 
 
 @function(**_F)
@@ -108,7 +108,7 @@ def l1_loss(
     how = way(reduction, size_average, reduce)
     y = (input - target).abs()
     if weight is not None:
-        return weighed(y, weight, input.array.shape, how)
+        return weighed(y, weight, input._array.shape, how)
     return reduced(y, how)
 
 
@@ -156,7 +156,7 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced((a - b).abs(), how)
-    return apply(shared(SmoothL1Loss, how, a.array.ndim, beta), a, b)
+    return apply(shared(SmoothL1Loss, how, a._array.ndim, beta), a, b)
 
 
 @op
@@ -200,12 +200,12 @@ def huber_loss(
     a, b = pair(input, target, "huber_cpu")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    rank = a.array.ndim
+    rank = a._array.ndim
     if weight is not None:
         return weighed(
             apply(shared(HuberLoss, NONE, rank, delta), a, b),
             weight,
-            input.array.shape,
+            input._array.shape,
             how,
         )
     return apply(shared(HuberLoss, how, rank, delta), a, b)
@@ -254,16 +254,16 @@ def gaussian_nll_loss(
     """
     expect_tensor(input, "gaussian_nll_loss")
     expect_tensor(target, "gaussian_nll_loss", "target", 2)
-    x = input.array
+    x = input._array
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = functions["full_like"](input, var)
     elif is_complex(var):
-        raise not_implemented("lt_cpu", dtypes.of(var.array.dtype))
-    elif has_values(bottom(var.array)) and bool((bottom(var.array) < 0).any()):
+        raise not_implemented("lt_cpu", dtypes.of(var._array.dtype))
+    elif has_values(bottom(var._array)) and bool((bottom(var._array) < 0).any()):
         raise ValueError("var has negative entry/entries")
-    shape = var.array.shape
+    shape = var._array.shape
     if shape != x.shape:
         if shape == x.shape[:-1]:
             var = var.unsqueeze(-1)
@@ -272,7 +272,7 @@ def gaussian_nll_loss(
     if reduction not in WAYS:
         raise ValueError(f"{reduction} is not valid")
     var = var.clone()
-    raw = numbers(var.array)
+    raw = numbers(var._array)
     v.overwrite(raw, v.maximum(raw, eps))  # the gradient passes as if unchanged
     y = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:

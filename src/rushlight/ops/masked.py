@@ -110,8 +110,12 @@ class MaskedFillWith(Masked):
         _fill_where(x, mask, v.cast(value, x.dtype))
 
     def vjp(self, node: Node, g: Any, mask: Any) -> Any:
-        hole = v.where(mask, 0, g) if node.needs(0) else None
-        return hole, None, (v.total(v.where(mask, g, 0), None, False) if node.needs(2) else None)
+        hole = v.where(mask, 0, g) if node._needs_grad(0) else None
+        return (
+            hole,
+            None,
+            (v.total(v.where(mask, g, 0), None, False) if node._needs_grad(2) else None),
+        )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)
@@ -152,22 +156,22 @@ def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
             f"(Tensor, {dtypes.type_name(value)}), but expected one of:\n"
             " * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
         )
-    if isinstance(value, TensorBase) and value.array.ndim:
+    if isinstance(value, TensorBase) and value._array.ndim:
         raise RuntimeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value.array.ndim} dimension(s)."
+            f"{value._array.ndim} dimension(s)."
         )
-    if mask.array.dtype.kind != "b":
+    if mask._array.dtype.kind != "b":
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
             f"{_C_TYPES.get(scalar_type(mask), scalar_type(mask))}"
         )
-    joint_shape(mask.array.shape, input.array.shape)
+    joint_shape(mask._array.shape, input._array.shape)
     if isinstance(value, TensorBase):
-        if value.array.dtype != input.array.dtype and not varies(value.array):
-            number_for(value.array.item(), input.array.dtype)  # refuses what does not fit
+        if value._array.dtype != input._array.dtype and not varies(value._array):
+            number_for(value._array.item(), input._array.dtype)  # refuses what does not fit
         return MaskedFillWith(), (input, mask, same_device(value, input))
-    return MaskedFill(number_for(value, input.array.dtype)), (input, mask)
+    return MaskedFill(number_for(value, input._array.dtype)), (input, mask)
 
 
 _C_TYPES: Final = {
@@ -215,15 +219,15 @@ class MaskedScatter(Masked):
         v.overwrite(x, self.forward(x, mask, source))
 
     def vjp(self, node: Node, g: Any, mask: Any) -> Any:
-        assert node.shapes is not None
-        hole = v.where(mask, 0, g) if node.needs(0) else None
+        assert node._input_shapes is not None
+        hole = v.where(mask, 0, g) if node._needs_grad(0) else None
         part: Any = None
-        if node.needs(2):
-            size = math.prod(node.shapes[2])
+        if node._needs_grad(2):
+            size = math.prod(node._input_shapes[2])
             if size:
                 full, rank = self.ranks(mask, g.shape, size)
                 part = v.unpick(v.where(full, g, 0), (size,), _FIRST, rank)
-                part = v.reshape(part, node.shapes[2])
+                part = v.reshape(part, node._input_shapes[2])
         return hole, None, part
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -250,20 +254,20 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     expect_tensor(input, "masked_scatter")
     expect_tensor(mask, "masked_scatter", "mask", 2)
     expect_tensor(source, "masked_scatter", "source", 3)
-    if source.array.dtype != input.array.dtype:
+    if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
             f"{scalar_type(input)} and {scalar_type(source)}"
         )
-    if mask.array.dtype.kind != "b":
+    if mask._array.dtype.kind != "b":
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{scalar_type(mask)}"
         )
-    shape = joint_shape(mask.array.shape, input.array.shape)
-    if has_values(mask.array):
-        ones = int(v.broadcast(mask.array, shape).sum())
-        if ones > source.array.size:
+    shape = joint_shape(mask._array.shape, input._array.shape)
+    if has_values(mask._array):
+        ones = int(v.broadcast(mask._array, shape).sum())
+        if ones > source._array.size:
             raise RuntimeError("Number of elements of source < number of ones in mask")
     return MaskedScatter(), (input, mask, source)
 
@@ -291,8 +295,8 @@ class MaskedSelect(Masked):
         return v.pick(v.broadcast(x, shape), _FIRST, v.broadcast(mask, shape))
 
     def vjp(self, node: Node, g: Any, mask: Any) -> Any:
-        assert node.shapes is not None
-        shape = joint_shape(mask.shape, node.shapes[0])
+        assert node._input_shapes is not None
+        shape = joint_shape(mask.shape, node._input_shapes[0])
         return v.unpick(g, shape, _FIRST, v.broadcast(mask, shape)), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -318,9 +322,9 @@ def masked_select(input: Any, mask: Any) -> Any:
     """
     expect_tensor(input, "masked_select")
     expect_tensor(mask, "masked_select", "mask", 2)
-    if mask.array.dtype.kind != "b":
+    if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    joint_shape(mask.array.shape, input.array.shape)
+    joint_shape(mask._array.shape, input._array.shape)
     return MaskedSelect(), (input, mask)
 
 
@@ -338,9 +342,9 @@ class Take(Op):
         return v.pick(v.reshape(x, (-1,)), _FIRST, index)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node.shapes is not None
-        size = math.prod(node.shapes[0])
-        return v.reshape(v.unpick(g, (size,), _FIRST, index), node.shapes[0]), None
+        assert node._input_shapes is not None
+        size = math.prod(node._input_shapes[0])
+        return v.reshape(v.unpick(g, (size,), _FIRST, index), node._input_shapes[0]), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0], xs[1])
@@ -353,15 +357,15 @@ class Take(Op):
 
 
 def _check_flat(name: str, x: Any, index: Any) -> None:
-    if index.array.dtype != dtypes.int64.numpy:
+    if index._array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             f"{name}(): Expected a long tensor for index, but got {scalar_type(index)}"
         )
-    if not x.array.size and index.array.size:
+    if not x._array.size and index._array.size:
         verb = "take from" if name == "take" else "put elements into"
         raise IndexError(f"{name}(): tried to {verb} an empty tensor")
     text = "out of range: tried to access index {i} on a tensor of {n} elements."
-    check_bounds(index.array, x.array.size, text, IndexError, negative=True)
+    check_bounds(index._array, x._array.size, text, IndexError, negative=True)
 
 
 @public()
@@ -404,12 +408,16 @@ class Put(Op):
         v.overwrite(x, self.forward(x, index, source))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node.shapes is not None
+        assert node._input_shapes is not None
         hole: Any = None
         flat = v.reshape(g, (-1,))
-        if node.needs(0):
+        if node._needs_grad(0):
             hole = g if self.accumulate else v.reshape(v.place(flat, 0, _FIRST, index), g.shape)
-        part = v.reshape(v.pick(flat, _FIRST, index), node.shapes[2]) if node.needs(2) else None
+        part = (
+            v.reshape(v.pick(flat, _FIRST, index), node._input_shapes[2])
+            if node._needs_grad(2)
+            else None
+        )
         return hole, None, part
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -437,16 +445,16 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     expect_tensor(input, "put")
     expect_tensor(index, "put", "index", 2)
     expect_tensor(source, "put", "source", 3)
-    if index.array.dtype == dtypes.int64.numpy:
-        if source.array.dtype != input.array.dtype:
+    if index._array.dtype == dtypes.int64.numpy:
+        if source._array.dtype != input._array.dtype:
             raise RuntimeError(
                 "put_(): self and source expected to have the same dtype, but got self.dtype = "
                 f"{scalar_type(input)} and source.dtype = {scalar_type(source)}"
             )
-        if source.array.size != index.array.size:
+        if source._array.size != index._array.size:
             raise IndexError(
                 "put_(): Expected source and index to have the same number of elements, but got "
-                f"source.numel() = {source.array.size}, index.numel() = {index.array.size}"
+                f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"
             )
     _check_flat("put_", input, index)
     return Put(accumulate), (input, index, source)
@@ -466,23 +474,23 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     expect_tensor(input, "take_along_dim")
     expect_tensor(indices, "take_along_dim", "indices", 2)
     if dim is None:
-        if indices.array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
+        if indices._array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
         flat = methods["reshape"]
         return gather(flat(input, -1), 0, flat(indices, -1), out=out)
-    if indices.array.dtype != dtypes.int64.numpy:
+    if indices._array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{scalar_type(indices)}"
         )
-    mine, theirs = input.array.shape, indices.array.shape
+    mine, theirs = input._array.shape, indices._array.shape
     if len(mine) != len(theirs):
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
             f"but got {len(mine)} dimensions for input, and {len(theirs)} dimensions for indices"
         )
     axis = one_dim(dim, len(mine)) % max(len(mine), 1)
-    places = indices.array
+    places = indices._array
     known = bottom(places)
     if has_values(known) and known.size and int(known.min()) < 0:
         n = mine[axis] if mine else 1
@@ -597,8 +605,8 @@ class Region(Op):
 
     def vjp(self, node: Node, g: Any) -> Any:
         part = look(g, (self.view,))
-        hole = put_region(g, (self.view,), self.order, zeros(part)) if node.needs(0) else None
-        return hole, (part if node.needs(1) else None)
+        hole = put_region(g, (self.view,), self.order, zeros(part)) if node._needs_grad(0) else None
+        return hole, (part if node._needs_grad(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)
@@ -668,11 +676,11 @@ class AsStridedScatter(Region):
 def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any, *more: Any) -> Any:
     expect_tensor(x, name)
     expect_tensor(src, name, "src", 2)
-    want = view.forward(x.array).shape
-    if src.array.shape != want:
+    want = view.forward(x._array).shape
+    if src._array.shape != want:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(src.array.shape)}, slice size = {list(want)}"
+            f"{list(src._array.shape)}, slice size = {list(want)}"
         )
     return apply(cls(view, *more), x, src)
 
@@ -688,8 +696,8 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     tensor([[0., 0.],
             [1., 1.]])
     """
-    dim = one_dim(dim, input.array.ndim)
-    shape = input.array.shape
+    dim = one_dim(dim, input._array.ndim)
+    shape = input._array.shape
     n = shape[dim]
     if not -n <= index < n:
         raise IndexError(
@@ -713,10 +721,10 @@ def slice_scatter(
     >>> torch.slice_scatter(torch.zeros(4), torch.ones(2), start=1, end=3)
     tensor([0., 1., 1., 0.])
     """
-    dim = one_dim(dim, input.array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     if step < 1:
         raise RuntimeError("slice step must be positive")
-    first, last, step = slice(start, end, step).indices(input.array.shape[dim])
+    first, last, step = slice(start, end, step).indices(input._array.shape[dim])
     view = Slice(dim, first, max(first, last), step)
     return _into_region("slice_scatter", SliceScatter, view, input, src)
 
@@ -732,7 +740,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    rank = input.array.ndim
+    rank = input._array.ndim
     first, second = one_dim(dim1, rank), one_dim(dim2, rank)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -753,7 +761,7 @@ def as_strided_scatter(
     tensor([1., 0., 1., 0.])
     """
     # the copy has a memory of its own, in the order of the input's, so places count from its start
-    raw = input.array
+    raw = input._array
     order = order_of(raw) if not varies(raw) and is_dense(raw) else None
     inside = [1] * raw.ndim
     width = 1
@@ -762,12 +770,12 @@ def as_strided_scatter(
         width *= max(raw.shape[d], 1)
     offset = storage_offset or 0
     last = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    if 0 not in size and last > input.array.size:
-        width = input.array.dtype.itemsize
+    if 0 not in size and last > input._array.size:
+        width = input._array.dtype.itemsize
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
             f"itemsize {width} requiring a storage size of {last * width} are out of bounds for "
-            f"storage of size {input.array.size * width}"
+            f"storage of size {input._array.size * width}"
         )
     if 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride, strict=True)):
         raise RuntimeError(

@@ -42,7 +42,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def product(a: Any, b: Any) -> Any:
     """`a @ b` of two tensors: one of the products above, with views around it."""
-    m, n = a.array.ndim, b.array.ndim
+    m, n = a._array.ndim, b._array.ndim
     if m == 2 and n == 2:
         return mm_of(a, b)
     if m == 0 or n == 0:
@@ -57,7 +57,7 @@ def product(a: Any, b: Any) -> Any:
         return mm_of(a.unsqueeze(0), b).squeeze_(0)
     if m == 3 and n == 3:
         # a batch of one that asks for gradients: one product, not one a matrix
-        k, p = a.array.shape[0], b.array.shape[0]
+        k, p = a._array.shape[0], b._array.shape[0]
         if k > 1 and p == 1 and asks(b):
             return folded(a, b.squeeze(0))
         if p > 1 and k == 1 and asks(a):
@@ -66,7 +66,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def asks(t: Any) -> bool:
-    return bool(t.leaf or t.node is not None) and recording()
+    return bool(t._requires_grad or t._node is not None) and recording()
 
 
 def folds(a: Any, b: Any) -> bool:
@@ -75,34 +75,34 @@ def folds(a: Any, b: Any) -> bool:
     It is if the smaller asks for a gradient, which would else be summed from a large expanded one;
     or if the batch can be seen as a taller matrix without a copy.
     """
-    large, small = (a, b) if a.array.ndim >= b.array.ndim else (b, a)
-    if large.array.ndim < 3 or small.array.ndim > 2:
+    large, small = (a, b) if a._array.ndim >= b._array.ndim else (b, a)
+    if large._array.ndim < 3 or small._array.ndim > 2:
         return False
     if asks(small):
         return True
-    if a.array.ndim == 2:
+    if a._array.ndim == 2:
         return False
-    if large.array.size == 0:
+    if large._array.size == 0:
         return True
-    x = large.array if large is a else swap(large.array, -1, -2)
+    x = large._array if large is a else swap(large._array, -1, -2)
     return all(x.strides[d] == x.strides[d + 1] * x.shape[d + 1] for d in range(x.ndim - 2))
 
 
 def folded(a: Any, b: Any) -> Any:
     """A batch times one matrix or vector, as one product; if the batch stands right, transposed."""
-    turned = a.array.ndim < b.array.ndim
+    turned = a._array.ndim < b._array.ndim
     large, small = (b.mT, a) if turned else (a, b)
-    vector = small.array.ndim == 1
+    vector = small._array.ndim == 1
     if turned and not vector:
         small = small.t()
-    *lead, k = large.array.shape
+    *lead, k = large._array.shape
     rows = 1
     for size in lead:
         rows *= size
     tall = large.reshape(rows, k)
     if vector:
         return reshaped(mv_of(tall, small), tuple(lead))
-    y = reshaped(mm_of(tall, small), (*lead, small.array.shape[-1]))
+    y = reshaped(mm_of(tall, small), (*lead, small._array.shape[-1]))
     return y.mT.contiguous() if turned else y
 
 
@@ -113,7 +113,7 @@ def reshaped(y: Any, shape: tuple[int, ...]) -> Any:
 
 def batched(a: Any, b: Any) -> Any:
     """Batches that broadcast: expanded to one another, then one product a matrix."""
-    xa, xb = a.array, b.array
+    xa, xb = a._array, b._array
     rows, k = (xa.shape[-2] if xa.ndim > 1 else 1), xa.shape[-1]
     m, columns = (xb.shape[-2], xb.shape[-1]) if xb.ndim > 1 else (xb.shape[-1], 1)
     lead = broadcast_shape((xa.shape[:-2], xb.shape[:-2]))
@@ -167,7 +167,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     expect_tensor(input, "inner")
     expect_tensor(other, "inner", "other", 2)
-    a, b = input.array, other.array
+    a, b = input._array, other._array
     if a.ndim == 0 or b.ndim == 0:
         return into("inner", (input, other), out, lambda: input * other)
     if a.shape[-1] != b.shape[-1]:
@@ -190,7 +190,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     tensor([12., 12.])
     """
     if isinstance(dims, TensorBase):
-        dims = dims.array.tolist() if dims.array.size > 1 else int(dims.array.item())
+        dims = dims._array.tolist() if dims._array.size > 1 else int(dims._array.item())
     dims = plain(dims)
     if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
         raise RuntimeError(
@@ -205,7 +205,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.array.ndim, b.array.ndim):
+        if dims > min(a._array.ndim, b._array.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         left, right = list(range(-dims, 0)), list(range(dims))
     for position, side in enumerate((left, right)):
@@ -222,12 +222,12 @@ def contracted(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
     """The sum of products over dimensions `left` of `a` and `right` of `b`, as one product."""
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
-    if a.array.dtype != b.array.dtype:
+    if a._array.dtype != b._array.dtype:
         raise RuntimeError("both inputs should have same dtype")
-    m, n = a.array.ndim, b.array.ndim
+    m, n = a._array.ndim, b._array.ndim
     size = 1
     for i, j in zip(left, right):
-        one, two = a.array.shape[i], b.array.shape[j]
+        one, two = a._array.shape[i], b._array.shape[j]
         if one == 1 and two != 1:
             b = b.sum(j, keepdim=True, dtype=b.dtype)
         elif two == 1 and one != 1:
@@ -237,7 +237,7 @@ def contracted(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
                 f"contracted dimensions need to match, but first has size {one} in dim {i} and "
                 f"second has size {two} in dim {j}"
             )
-        size *= a.array.shape[i]
+        size *= a._array.shape[i]
     gone = [d % m for d in left], [d % n for d in right]
     for dims in gone:
         for d in dims:
@@ -245,12 +245,12 @@ def contracted(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     keep_a = [d for d in range(m) if d not in gone[0]]
     keep_b = [d for d in range(n) if d not in gone[1]]
-    shape = [a.array.shape[d] for d in keep_a] + [b.array.shape[d] for d in keep_b]
+    shape = [a._array.shape[d] for d in keep_a] + [b._array.shape[d] for d in keep_b]
     rows = cols = 1
     for d in keep_a:
-        rows *= a.array.shape[d]
+        rows *= a._array.shape[d]
     for d in keep_b:
-        cols *= b.array.shape[d]
+        cols *= b._array.shape[d]
     if not keep_a and not keep_b and m == 1:
         return dot_of(DOT, a.permute(gone[0]), b.permute(gone[1])).view(())
     tall = a.permute(keep_a + gone[0]).reshape(rows, size)
@@ -275,22 +275,22 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     if n < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
     for position, x in enumerate(xs):
-        rank = x.array.ndim
+        rank = x._array.ndim
         end = position in (0, n - 1)
         if rank != 2 and not (end and rank == 1):
             where = ("the first tensor" if position == 0 else "the last tensor") if end else ""
             if end:
                 raise RuntimeError(f"multi_dot(): {where} must be 1D or 2D but got {rank}D")
             raise RuntimeError(f"multi_dot(): tensor {position} must be 2D but got {rank}D")
-    first, last = xs[0].array.ndim == 1, xs[-1].array.ndim == 1
-    shape = ([] if first else [xs[0].array.shape[0]]) + ([] if last else [xs[-1].array.shape[1]])
-    shapes = [list(x.array.shape) for x in xs]
+    first, last = xs[0]._array.ndim == 1, xs[-1]._array.ndim == 1
+    shape = ([] if first else [xs[0]._array.shape[0]]) + ([] if last else [xs[-1]._array.shape[1]])
+    shapes = [list(x._array.shape) for x in xs]
     if first:
         xs[0] = xs[0].unsqueeze(0)
     if last:
         xs[-1] = xs[-1].unsqueeze(-1)
     for i in range(n - 1):
-        if xs[i].array.shape[1] != xs[i + 1].array.shape[0]:
+        if xs[i]._array.shape[1] != xs[i + 1]._array.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes[i]} and {shapes[i + 1]} "
                 "cannot be multiplied"
@@ -301,7 +301,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
 def chained(xs: list[Any]) -> Any:
     """The product of matrices, by the cheapest order of multiplying (Cormen et al., chapter 15)."""
     n = len(xs)
-    sizes = [x.array.shape[0] for x in xs] + [xs[-1].array.shape[1]]
+    sizes = [x._array.shape[0] for x in xs] + [xs[-1]._array.shape[1]]
     cost = [[0] * n for _ in range(n)]
     cut = [[0] * n for _ in range(n)]
     for length in range(1, n):

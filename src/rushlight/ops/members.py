@@ -42,7 +42,7 @@ def lined_up(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int)
 def each_member(xs: tuple[Any, ...]) -> tuple[Any, list[tuple[Any, ...]]]:
     """The innermost level of `vmap` among tensors, and what each of its members sees of them, in
     the same memory. Those without a batch, and what is no tensor, are the same for all."""
-    arrays = [numbers(x.array) if isinstance(x, TensorBase) else x for x in xs]
+    arrays = [numbers(x._array) if isinstance(x, TensorBase) else x for x in xs]
     level = deepest(arrays)
     parts = [members(a, level) for a in arrays]
     rows: list[tuple[Any, ...]] = []
@@ -59,14 +59,14 @@ def one_by_one(name: str, fn: Callable[..., Any], *xs: Any, blank: Any = None) -
         return fn(*xs)
     level, rows = each_member(xs)
     if not rows and blank is not None:
-        y = blank().array
+        y = blank()._array
         return wrap(Batched(v.empty(y, (0, *y.shape), y.dtype), level))
     if not rows:
         raise RuntimeError(
             f"Batching rule not implemented for aten::{name}. The fallback path does not support "
             "vmap over dims of size 0."
         )
-    found = [one_by_one(name, fn, *row, blank=blank).array for row in rows]
+    found = [one_by_one(name, fn, *row, blank=blank)._array for row in rows]
     for i, y in enumerate(found):
         if y.shape != found[0].shape:
             raise RuntimeError(

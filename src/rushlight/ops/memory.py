@@ -71,7 +71,7 @@ def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> 
     >>> torch.zeros(2, 3).t().is_contiguous()
     False
     """
-    array = input.array
+    array = input._array
     if memory_format is dtypes.channels_last:
         return array.ndim == 4 and _lies(array, (0, 2, 3, 1))
     if memory_format is dtypes.channels_last_3d:
@@ -106,7 +106,7 @@ def stride(input: Any, dim: Any = None) -> Any:
     >>> torch.zeros(2, 3).stride()
     (3, 1)
     """
-    found = strides_of(input.array)
+    found = strides_of(input._array)
     if dim is None:
         return found
     if not found:
@@ -124,7 +124,7 @@ def storage_offset(input: Any) -> int:
     >>> torch.arange(5)[2:].storage_offset()
     2
     """
-    return int(ByteBounds(bottom(input.array)).offset // input.array.dtype.itemsize)
+    return int(ByteBounds(bottom(input._array)).offset // input._array.dtype.itemsize)
 
 
 @function(free=False)
@@ -137,7 +137,7 @@ def size(input: Any, dim: Any = None) -> Any:
     >>> torch.zeros(2, 3).size(), torch.zeros(2, 3).size(-1)
     (torch.Size([2, 3]), 3)
     """
-    shape = input.array.shape
+    shape = input._array.shape
     if dim is None:
         return unchecked(shape)
     if not shape:
@@ -155,7 +155,7 @@ def dim(input: Any) -> int:
     >>> torch.zeros(2, 3).dim()
     2
     """
-    return int(input.array.ndim)
+    return int(input._array.ndim)
 
 
 @function(aliases=())
@@ -169,7 +169,7 @@ def numel(input: Any) -> int:
     6
     """
     expect_tensor(input, "numel")
-    return int(input.array.size)
+    return int(input._array.size)
 
 
 @function(free=False)
@@ -182,7 +182,7 @@ def nelement(input: Any) -> int:
     >>> torch.zeros(2, 3).nelement()
     6
     """
-    return int(input.array.size)
+    return int(input._array.size)
 
 
 @function(free=False)
@@ -195,7 +195,7 @@ def element_size(input: Any) -> int:
     >>> torch.zeros(2).element_size()
     4
     """
-    return int(input.array.dtype.itemsize)
+    return int(input._array.dtype.itemsize)
 
 
 @function(free=False)
@@ -209,9 +209,9 @@ def data_ptr(input: Any) -> int:
     >>> x.data_ptr() == x.t().data_ptr()
     True
     """
-    if varies(input.array):
+    if varies(input._array):
         raise RuntimeError(NO_STORAGE)
-    return address(input.array) if input.array.size else 0
+    return address(input._array) if input._array.size else 0
 
 
 @function(free=False)
@@ -225,7 +225,7 @@ def is_set_to(input: Any, tensor: Any) -> bool:
     >>> x.is_set_to(x.view(2, 2)), x.is_set_to(x.t())
     (True, False)
     """
-    a, b = input.array, tensor.array
+    a, b = input._array, tensor._array
     same = a.shape == b.shape and strides_of(a) == strides_of(b) and a.dtype == b.dtype
     return same and _place(a) == _place(b)
 
@@ -254,12 +254,12 @@ def lent(array: Any) -> bool:
 
 def _itemsize(input: Any) -> int:
     """The number of bytes of an element."""
-    return int(input.array.dtype.itemsize)
+    return int(input._array.dtype.itemsize)
 
 
 def _nbytes(input: Any) -> int:
     """The number of bytes of all elements."""
-    return int(input.array.size * input.array.dtype.itemsize)
+    return int(input._array.size * input._array.dtype.itemsize)
 
 
 attribute("itemsize", _itemsize)

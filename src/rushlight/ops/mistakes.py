@@ -70,7 +70,7 @@ def _fits(x: Any, wanted: str) -> bool:
         return isinstance(x, str)
     if wanted == "int":
         if isinstance(x, TensorBase):
-            return x.array.ndim == 0 and x.array.dtype.kind in "iub"
+            return x._array.ndim == 0 and x._array.dtype.kind in "iub"
         return hasattr(x, "__index__")
     return number(x, wanted) is not NotImplemented
 

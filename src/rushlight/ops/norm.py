@@ -234,7 +234,7 @@ class Dist(Fold):
         if slope is None:
             return None, None
         step = self.back(g, d.shape) * slope
-        return step, (-step if node.needs(1) else None)
+        return step, (-step if node._needs_grad(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         d = xs[0] - xs[1]
@@ -270,7 +270,7 @@ def dist(input: Any, other: Any, p: Number = 2) -> Any:
             "norm(): input dtype should be either floating point or complex. Got "
             f"{common.scalar_type} instead."
         )
-    if input.array.dtype != other.array.dtype:
+    if input._array.dtype != other._array.dtype:
         input, other = cast(input, common.numpy), cast(other, common.numpy)
     return Dist(p), (input, other)
 
@@ -311,8 +311,8 @@ class CDist(Op):
             return a * 0, b * 0
         step = window(g, (..., None)) * slope
         return (
-            total(step, (-2,), False) if node.needs(0) else None,
-            -total(step, (-3,), False) if node.needs(1) else None,
+            total(step, (-2,), False) if node._needs_grad(0) else None,
+            -total(step, (-3,), False) if node._needs_grad(1) else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

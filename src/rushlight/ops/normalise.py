@@ -69,20 +69,20 @@ class Normalise(Op):
         gy, gmean, grstd = g
         z = (x - mean) * rstd
         gx = gw = gb = None
-        if node.needs(0):
+        if node._needs_grad(0):
             n = self.count(x)
             h = gy if w is None else gy * self.beside(w)
             c = rstd * total(h * z, self.axes, True) + grstd * rstd * rstd
             gx = rstd * h - (rstd * total(h, self.axes, True) - gmean + z * c) / n
-        if node.needs(1):
+        if node._needs_grad(1):
             gw = self.back(gy * z, node, 1)
-        if node.needs(2):
+        if node._needs_grad(2):
             gb = self.back(gy, node, 2)
         return gx, gw, gb
 
     def back(self, g: Any, node: Node, i: int) -> Any:
         """A gradient beside x, summed to that of weight or bias."""
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         return reshape(total(g, self.summed, False), shapes[i])
 
@@ -209,18 +209,18 @@ class BatchNormEval(Op):
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
         gx = gw = gb = gmean = gvar = None
         axes = tuple(d for d in range(-self.rank, 0) if d != 1 - self.rank)
-        if node.needs(0) or node.needs(3) or node.needs(4):
+        if node._needs_grad(0) or node._needs_grad(3) or node._needs_grad(4):
             gx = g * self.scale(var)
             if w is not None:
                 gx = gx * beside_channels(w, self.rank)
-        if node.needs(1):
+        if node._needs_grad(1):
             z = (x - beside_channels(mean, self.rank)) * self.scale(var)
             gw = total(g * z, axes, False)
-        if node.needs(2):
+        if node._needs_grad(2):
             gb = total(g, axes, False)
-        if node.needs(3):
+        if node._needs_grad(3):
             gmean = -total(gx, axes, False)
-        if node.needs(4):
+        if node._needs_grad(4):
             spread = total(gx * (x - beside_channels(mean, self.rank)), axes, False)
             gvar = -0.5 * spread / (var + self.eps)
         return gx, gw, gb, gmean, gvar
@@ -266,12 +266,12 @@ def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: 
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
             "element, but got normalized_shape = []"
         )
-    x = input.array
+    x = input._array
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and t.array.shape != want:
+        if t is not None and t._array.shape != want:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(t.array.shape)} and normalized_shape = {list(want)}"
+                f"{list(t._array.shape)} and normalized_shape = {list(want)}"
             )
     if x.ndim < len(want) or x.shape[x.ndim - len(want) :] != want:
         inner = ", ".join(str(n) for n in want)
@@ -288,9 +288,9 @@ def _check_kinds(kernel: str, x: Any, *others: Any) -> None:
     if not kind.is_floating_point:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind.scalar_type}'")
     for t in others:
-        if t is not None and t.array.dtype != x.dtype:
+        if t is not None and t._array.dtype != x.dtype:
             low = low_precision(x.dtype)
-            if low and t.array.dtype == _FLOAT32:
+            if low and t._array.dtype == _FLOAT32:
                 continue
             want = "Float" if low else kind.scalar_type
             raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {want}")
@@ -340,7 +340,7 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
     """
     y, mean, rstd = _layer_norm(input, normalized_shape, weight, bias, eps)
     mean, rstd = mean.detach(), rstd.detach()  # PyTorch gives these two no derivative
-    kind = dtypes.of((input if weight is None else weight).array.dtype)
+    kind = dtypes.of((input if weight is None else weight)._array.dtype)
     return y, mean.to(kind), rstd.to(kind)
 
 
@@ -357,7 +357,7 @@ def _batch_norm(
     input: Any, mean: Any, var: Any, weight: Any, bias: Any, training: bool,
     momentum: float, eps: float,
 ) -> Any:  # fmt: skip
-    x = input.array
+    x = input._array
     if x.ndim < 2 and x.size == 0:
         return input.clone()
     if x.ndim < 2:
@@ -376,13 +376,13 @@ def _batch_norm(
         ("weight", weight),
         ("bias", bias),
     ):
-        if t is not None and t.array.size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {t.array.size}")
+        if t is not None and t._array.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {t._array.size}")
     refuse_grad("native_batch_norm", running_mean=mean, running_var=var)
     _check_kinds("batch_norm", x, weight, bias)
     if training and is_batched(input):
         for t in (mean, var):
-            if t is not None and not levels_of(x) <= levels_of(t.array):
+            if t is not None and not levels_of(x) <= levels_of(t._array):
                 raise RuntimeError(_UNBATCHED)
     if not training:
         return apply(shared(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
@@ -390,9 +390,9 @@ def _batch_norm(
     y, batch_mean, batch_rstd = apply(what, input, weight, bias)
     n = what.count(x)
     if mean is not None:
-        _follow(mean, reshape(batch_mean.array, (channels,)), momentum)
+        _follow(mean, reshape(batch_mean._array, (channels,)), momentum)
     if var is not None:
-        rstd = reshape(batch_rstd.array, (channels,))
+        rstd = reshape(batch_rstd._array, (channels,))
         spread = 1 / (rstd * rstd) - eps
         _follow(var, spread * (n / (n - 1)), momentum)
     return y
@@ -401,8 +401,8 @@ def _batch_norm(
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """Move a running statistic towards a new value, in place and unrecorded."""
     value = numbers(value)  # in a batch it may have a history inside
-    v.overwrite(running.array, running.array * (1 - momentum) + value * momentum)
-    running.memory.written()
+    v.overwrite(running._array, running._array * (1 - momentum) + value * momentum)
+    running._storage.written()
 
 
 @function(**_F)
@@ -424,7 +424,7 @@ def batch_norm(
     """
     expect_tensor(input, "batch_norm")
     if training:
-        shape = input.array.shape
+        shape = input._array.shape
         each = shape[0] if shape else 1
         for n in shape[2:]:
             each *= n

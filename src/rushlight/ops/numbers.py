@@ -56,9 +56,9 @@ def number(x: Any, wanted: str = "Number") -> Any:
     if is_scalar(x):  # before the numbers: np.float64 is a float
         x = x.item()
     elif isinstance(x, TensorBase):
-        if x.array.ndim or asks(x):
+        if x._array.ndim or asks(x):
             return NotImplemented
-        x = x.array.item()
+        x = x._array.item()
         if wanted == "float" and isinstance(x, complex) and x.imag == 0:
             x = x.real
     if isinstance(x, (int, float)):
@@ -71,9 +71,9 @@ def _whole(x: Any) -> Any:
     if type(x) is int:
         return x
     if isinstance(x, TensorBase):
-        if x.array.ndim or x.array.dtype.kind not in "iu":
+        if x._array.ndim or x._array.dtype.kind not in "iu":
             return NotImplemented
-        return x.array.item()
+        return x._array.item()
     if isinstance(x, bool) or not hasattr(x, "__index__") or not hasattr(x, "__int__"):
         return NotImplemented
     return int(x)

@@ -78,7 +78,7 @@ class Ranked(Op):
         return gather(x, self.dim, index), index
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        shapes, kinds = node.shapes, node.dtypes
+        shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         if shapes[0] == ():
             return (g[0],)
@@ -261,7 +261,7 @@ def topk(
 
 @word_for("sort")
 def _sort_word(x: Any, axis: int, descending: bool, stable: bool) -> Any:
-    axes = negatives(axis, x.array.ndim)
+    axes = negatives(axis, x._array.ndim)
     assert axes is not None
     return apply(ArgSort(axes[0], descending), x)
 

@@ -291,7 +291,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """
     expect_tensor(input, "constant_pad_nd")
     widths = ints("constant_pad_nd", "pad", (pad,))
-    shape = input.array.shape
+    shape = input._array.shape
     if len(widths) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")
     if len(widths) > 2 * len(shape):
@@ -310,8 +310,8 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
                 f"negative output size, which is invalid. Check dimension {len(shape) - 1 - k} of "
                 "your input."
             )
-    if isinstance(value, complex) and input.array.dtype.kind != "c":
-        value = number_for(value, input.array.dtype)
+    if isinstance(value, complex) and input._array.dtype.kind != "c":
+        value = number_for(value, input._array.dtype)
     return ConstantPadNd(widths, value), (input,)
 
 
@@ -328,7 +328,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     """
     expect_tensor(input, "pad")
     widths = ints("pad", "pad", (pad,))
-    shape = input.array.shape
+    shape = input._array.shape
     rank = len(shape)
     if len(widths) % 2:
         raise RuntimeError("Padding length must be divisible by 2")

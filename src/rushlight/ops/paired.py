@@ -48,7 +48,7 @@ class Fmod(Elementwise):
         return v.fmod(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        return g, (-g * self.times(a, b) if node.needs(1) else None)
+        return g, (-g * self.times(a, b) if node._needs_grad(1) else None)
 
     def partials(self, a: Any, b: Any) -> Any:
         return 1, -self.times(a, b)
@@ -273,8 +273,8 @@ class Extreme(Elementwise):
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         half = v.where(a == b, g / 2, g)
         return (
-            v.where(self.loses(a, b), 0, half) if node.needs(0) else None,
-            v.where(self.loses(b, a), 0, half) if node.needs(1) else None,
+            v.where(self.loses(a, b), 0, half) if node._needs_grad(0) else None,
+            v.where(self.loses(b, a), 0, half) if node._needs_grad(1) else None,
         )
 
     def partials(self, a: Any, b: Any) -> Any:
@@ -396,8 +396,8 @@ class Ldexp(Elementwise):
 
     def vjp(self, node: Node, g: Any, b: Any, y: Any) -> Any:
         return (
-            g * conj(self.factor(b)) if node.needs(0) else None,
-            g * conj(y * LN2) if node.needs(1) else None,
+            g * conj(self.factor(b)) if node._needs_grad(0) else None,
+            g * conj(y * LN2) if node._needs_grad(1) else None,
         )
 
     def partials(self, b: Any, y: Any) -> Any:

@@ -59,7 +59,7 @@ def scattering(
 
 def scalar_type(x: TensorBase) -> str:
     """What PyTorch's errors call a tensor's dtype."""
-    return dtypes.of(x.array.dtype).scalar_type
+    return dtypes.of(x._array.dtype).scalar_type
 
 
 def or_zeros(t: Any, like: Any) -> Any:
@@ -103,10 +103,10 @@ def flat_or_not(fn: Any, x: Any, dim: int, index: Any, *source: Any) -> Any:
 
 def cut(src: Any, index: Any) -> Any:
     """The part of `src` that an index of smaller shape reads, as a view."""
-    sizes = index.array.shape
+    sizes = index._array.shape
     for d, n in enumerate(sizes):
-        if d < src.array.ndim and src.array.shape[d] != n:
-            src = look_at(Slice(d - src.array.ndim, 0, n), src)
+        if d < src._array.ndim and src._array.shape[d] != n:
+            src = look_at(Slice(d - src._array.ndim, 0, n), src)
     return src
 
 
@@ -131,17 +131,17 @@ def check_bounds(
 def check_along(name: str, x: Any, dim: int, index: Any, src: Any, what: str) -> None:
     """The checks of `gather` and `scatter*` (`what` is PyTorch's name for the tensor)."""
     expect_tensor(index, name, "index", 3)
-    ix = index.array
+    ix = index._array
     if not ix.size:
         return
     if ix.dtype not in INDEX_DTYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    if src is not None and src.array.dtype != x.array.dtype:
+    if src is not None and src._array.dtype != x._array.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    shape, sizes = x.array.shape, ix.shape
+    shape, sizes = x._array.shape, ix.shape
     if max(len(shape), 1) != max(len(sizes), 1):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
-    if src is not None and max(src.array.ndim, 1) != max(len(sizes), 1):
+    if src is not None and max(src._array.ndim, 1) != max(len(sizes), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     axis = dim % max(len(shape), 1)
     pairs = list(zip(sizes, shape, strict=False))
@@ -154,7 +154,7 @@ def check_along(name: str, x: Any, dim: int, index: Any, src: Any, what: str) ->
                 )
             break
     else:
-        if src is None or all(a <= b for a, b in zip(sizes, src.array.shape, strict=False)):
+        if src is None or all(a <= b for a, b in zip(sizes, src._array.shape, strict=False)):
             size = shape[axis] if shape else 1
             text = f"index {{i}} is out of bounds for dimension {axis} with size {{n}}"
             check_bounds(ix, size, text, RuntimeError)
@@ -162,5 +162,5 @@ def check_along(name: str, x: Any, dim: int, index: Any, src: Any, what: str) ->
     text = f"Expected index {list(sizes)} to be no larger than self {list(shape)} apart from "
     text += f"dimension {axis}"
     if src is not None:
-        text += f" and to be no larger size than src {list(src.array.shape)}"
+        text += f" and to be no larger size than src {list(src._array.shape)}"
     raise RuntimeError(text)

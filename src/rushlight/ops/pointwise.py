@@ -55,7 +55,7 @@ class Flat(Pointwise):
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         z = zeros(g)
-        return [z] * len(node.nexts)
+        return [z] * len(node._next_edges)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return zeros(y)

@@ -163,8 +163,8 @@ class Pow(Pointwise):
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, y: Any) -> Any:
         return (
-            g * conj(self.by_base(a, b)) if node.needs(0) else None,
-            g * conj(self.by_exponent(a, b, y)) if node.needs(1) else None,
+            g * conj(self.by_base(a, b)) if node._needs_grad(0) else None,
+            g * conj(self.by_exponent(a, b, y)) if node._needs_grad(1) else None,
         )
 
     def partials(self, a: Any, b: Any, y: Any) -> Any:
@@ -301,7 +301,7 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             if isinstance(exponent, complex) and not is_complex(input):
                 return POW_TO_COMPLEX, (input, exponent)
-            kind = input.array.dtype
+            kind = input._array.dtype
             if kind is not _FLOAT32 and kind is not _FLOAT64:
                 common = result_dtype((input, exponent))
                 exponent = number_in(number_for(exponent, common.numpy), common)
@@ -378,9 +378,9 @@ def float_power_(input: Any, exponent: Operand) -> Any:
     In-place version of `float_power`, for tensors of double precision.
     """
     kind = _double_kind(input, exponent)
-    if input.array.dtype != kind.numpy:
+    if input._array.dtype != kind.numpy:
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {dtypes.of(input.array.dtype).scalar_type} "
+            f"the base given to float_power_ has dtype {dtypes.of(input._array.dtype).scalar_type} "
             f"but the operation's result requires dtype {kind.scalar_type}"
         )
     return run_inplace(*_pow("float_power_", input, _as_double(exponent, kind)))

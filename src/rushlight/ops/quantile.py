@@ -130,17 +130,17 @@ class Quantile(Fold):
         return self.arranged(where(equal(low, high), low, y), q, x.shape)
 
     def vjp(self, node: Node, g: Any, x: Any, q: Any) -> Any:
-        kinds = node.dtypes
+        kinds = node._input_dtypes
         assert kinds is not None
         z = fold(x, self.dims)
         below, above, w, speed = self.parts(z, q)
         g = self.lines(g, q, z)
         for_x = for_q = None
-        if node.needs(0):
+        if node._needs_grad(0):
             zeros = full(g, z.shape, 0, kinds[0])
             lower = scatter_add(zeros, -1, below, g * (1 - w))
             for_x = unfold(scatter_add(lower, -1, above, g * w), self.dims, x.shape)
-        if node.needs(1) and speed is not None:
+        if node._needs_grad(1) and speed is not None:
             grown = g * (gather(z, -1, above) - gather(z, -1, below)) * speed
             for_q = reshape(total(grown, tuple(range(-grown.ndim, -1)), False), q.shape)
         return for_x, for_q
@@ -176,11 +176,11 @@ def _quantile(
     if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if isinstance(q, TensorBase):
-        if q.array.ndim > 1:
+        if q._array.ndim > 1:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-        if q.array.dtype != array.dtype:
+        if q._array.dtype != array.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        values = bottom(q.array)
+        values = bottom(q._array)
         if not bool(((values >= 0) & (values <= 1)).all()):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     else:

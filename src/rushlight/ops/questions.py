@@ -136,12 +136,12 @@ def is_nonzero(input: Any) -> bool:
     False
     """
     check_tensors("is_nonzero", input=input)
-    size = input.array.size
+    size = input._array.size
     if size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if size > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(input.array)
+    return bool(input._array)
 
 
 @function()
@@ -155,7 +155,7 @@ def is_floating_point(input: Any) -> bool:
     True
     """
     check_tensors("is_floating_point", input=input)
-    return dtypes.of(input.array.dtype).is_floating_point
+    return dtypes.of(input._array.dtype).is_floating_point
 
 
 @function()
@@ -169,7 +169,7 @@ def is_complex(input: Any) -> bool:
     True
     """
     check_tensors("is_complex", input=input)
-    return dtypes.of(input.array.dtype).is_complex
+    return dtypes.of(input._array.dtype).is_complex
 
 
 @function()
@@ -183,7 +183,7 @@ def is_signed(input: Any) -> bool:
     False
     """
     check_tensors("is_signed", input=input)
-    return dtypes.of(input.array.dtype).is_signed
+    return dtypes.of(input._array.dtype).is_signed
 
 
 @function(method=False, name="result_type")

@@ -90,31 +90,31 @@ def beneath(level: Level, below: bool) -> Mode:
 # --- tensors of a level ---------------------------------------------------------------------------
 def of_level(x: Any, level: Level) -> bool:
     """Whether a tensor was made at this level, batched or not."""
-    return type(x.array) is Batched and x.array.level is level.batch
+    return type(x._array) is Batched and x._array.level is level.batch
 
 
 def batched_of(x: Any, level: Level) -> bool:
     """Whether the members of the level's batch have each their own `x`."""
-    return of_level(x, level) and bool(x.array.hidden)
+    return of_level(x, level) and bool(x._array.hidden)
 
 
 def inside(x: Any, level: Level) -> Any:
     """What stands for a tensor beneath the level: a tensor there."""
     if of_level(x, level):
-        return plain_inside(x.array.inside)
+        return plain_inside(x._array.inside)
     check_alive(x)
     return x
 
 
 def check_alive(x: Any) -> None:
     """Refuse a tensor of a batch whose `vmap` has ended."""
-    if type(x.array) is Batched and not x.array.level.alive:
+    if type(x._array) is Batched and not x._array.level.alive:
         raise RuntimeError(ESCAPED)
 
 
 def packed(y: Any, level: Level, hidden: bool) -> Batched:
     """A tensor from beneath as an array of the level."""
-    return Batched(y if level.batch.tracked or interesting(y) else y.array, level.batch, hidden)
+    return Batched(y if level.batch.tracked or interesting(y) else y._array, level.batch, hidden)
 
 
 # --- new tensors ----------------------------------------------------------------------------------
@@ -175,13 +175,13 @@ def drawn_from(level: Level, op: Any, xs: tuple[Any, ...], again: Callable[..., 
     if op is None:
         return finish(wrap(array))
     seen = tuple([seen_at(x, level.batch) for x in xs])
-    return keep_record(op, seen, tuple([x.array for x in seen]), array)
+    return keep_record(op, seen, tuple([x._array for x in seen]), array)
 
 
 def aligned(xs: tuple[Any, ...], level: Level) -> list[Any]:
     """Tensors beneath the level whose batches line up; if none has one, the first gets it."""
     some = any(batched_of(x, level) for x in xs)
-    rank = max(x.array.ndim for x in xs)
+    rank = max(x._array.ndim for x in xs)
     found: list[Any] = []
     for i, x in enumerate(xs):
         own = batched_of(x, level) or (i == 0 and not some)
@@ -221,16 +221,16 @@ def drawn_into(
     whole, parts = inside(target, level), [inside(x, level) for x in others]
     with beneath(level, True):
         if own and not different:
-            shape, place = target.array.shape, device_of(target.array)
+            shape, place = target._array.shape, device_of(target._array)
             one = functions["empty"](shape, dtype=whole.dtype, device=place)
             again(one, *parts)
             whole.copy_(one)
         else:
-            rank = target.array.ndim
+            rank = target._array.ndim
             lined = [
                 raised(y, rank) if batched_of(x, level) else y
                 for x, y in zip(others, parts, strict=True)
             ]
             again(whole, *lined)
     xs = (target, *others)
-    return write_raw(op, target, xs, tuple([x.array for x in xs]), target.array)
+    return write_raw(op, target, xs, tuple([x._array for x in xs]), target._array)

@@ -69,7 +69,7 @@ def arange(
     check_plain("arange", layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, "arange")
     if kind is None and isinstance(out, TensorBase):
-        kind = dtypes.of(out.array.dtype)
+        kind = dtypes.of(out._array.dtype)
     if kind is None:
         floats = any(isinstance(x, float) for x in (start, end, step))
         kind = dtypes.default if floats else dtypes.int64
@@ -127,7 +127,7 @@ def _spaced(
             blank=lambda: _spaced(name, zero, zero, *rest),
         )  # fmt: skip
     tensors = [isinstance(x, TensorBase) for x in (start, end)]
-    ranks = [x.array.ndim if isinstance(x, TensorBase) else 0 for x in (start, end)]
+    ranks = [x._array.ndim if isinstance(x, TensorBase) else 0 for x in (start, end)]
     if any(ranks):
         ends = [
             f"{key} with {rank} dimension(s)"
@@ -138,7 +138,7 @@ def _spaced(
             f"{name} only supports 0-dimensional start and end tensors, but got "
             f"{' and '.join(ends)}."
         )
-    start, end = (wrap(x.array) if isinstance(x, TensorBase) else x for x in (start, end))
+    start, end = (wrap(x._array) if isinstance(x, TensorBase) else x for x in (start, end))
     first, last = number(start, name, "start", 1), number(end, name, "end", 2)
     count = whole(steps)
     if count is None:
@@ -159,7 +159,7 @@ def _spaced(
     check_plain(name, layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, name)
     if kind is None and isinstance(out, TensorBase):
-        kind = dtypes.of(out.array.dtype)
+        kind = dtypes.of(out._array.dtype)
     if kind is None:
         is_complex = _is_complex(first) or _is_complex(last)
         kind = dtypes.default_complex if is_complex else dtypes.default
@@ -246,8 +246,8 @@ class Complex(Op):
 
     def vjp(self, node: Node, g: Any) -> Any:
         return (
-            v.real(g) if node.needs(0) else None,
-            v.imag(g) if node.needs(1) else None,
+            v.real(g) if node._needs_grad(0) else None,
+            v.imag(g) if node._needs_grad(1) else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -277,8 +277,8 @@ class Polar(Op):
         re, im = v.real(g), v.imag(g)
         c, s = v.cos(angle), v.sin(angle)
         return (
-            re * c + im * s if node.needs(0) else None,
-            r * (im * c - re * s) if node.needs(1) else None,
+            re * c + im * s if node._needs_grad(0) else None,
+            r * (im * c - re * s) if node._needs_grad(1) else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -303,7 +303,7 @@ COMPLEX, POLAR = Complex(), Polar()
 def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
     expect_tensor(a, name, first, 1)
     expect_tensor(b, name, second, 2)
-    have, other = dtypes.of(a.array.dtype), dtypes.of(b.array.dtype)
+    have, other = dtypes.of(a._array.dtype), dtypes.of(b._array.dtype)
     allowed = (dtypes.float16, dtypes.float32, dtypes.float64)
     if have not in allowed or other not in allowed:
         raise RuntimeError(
@@ -315,7 +315,7 @@ def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
             f"Expected object of scalar type {have.scalar_type} but got scalar type "
             f"{other.scalar_type} for second argument"
         )
-    _joint(a.array.shape, b.array.shape)
+    _joint(a._array.shape, b._array.shape)
 
 
 @public(method=False)

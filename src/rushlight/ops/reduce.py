@@ -82,7 +82,7 @@ class Sum(Fold):
         return cast(total(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         return (broadcast(self.back(g, shapes[0]), shapes[0]),)
 
@@ -157,10 +157,10 @@ def sum(
 
 @word_for("total")
 def _total(x: Any, axes: Any, keep: bool) -> Any:
-    want = _sum_dtype(None, x.array)
+    want = _sum_dtype(None, x._array)
     if axes is None and not keep:
         return apply(SUM if want is None else SumAll(None, False, want), x)
-    return apply(Sum(negatives(axes, x.array.ndim), keep, want), x)
+    return apply(Sum(negatives(axes, x._array.ndim), keep, want), x)
 
 
 # --- mean -----------------------------------------------------------------------------------------
@@ -178,13 +178,13 @@ class Mean(Sum):
         return narrow(y / n if n else y * _NAN, x)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        shapes = node.shapes
+        shapes = node._input_shapes
         assert shapes is not None
         shape = shapes[0]
         n = count(shape, self.dims)
         spread = broadcast(self.back(g / n if n else g, shape), shape)
         # PyTorch gives a dense one; a leaf would copy an expanded one anyway
-        ends = isinstance(node.nexts[0], TensorBase) and not isinstance(g, TensorBase)
+        ends = isinstance(node._next_edges[0], TensorBase) and not isinstance(g, TensorBase)
         return (copy(spread) if ends else spread,)
 
     @staticmethod
@@ -413,7 +413,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
 
 @word_for("product")
 def _product(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Prod(negatives(axes, x.array.ndim), keep, _sum_dtype(None, x.array)), x)
+    return apply(Prod(negatives(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
 
 
 # --- logsumexp ------------------------------------------------------------------------------------

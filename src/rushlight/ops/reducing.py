@@ -127,7 +127,7 @@ def tensor_of(input: Any, function: str) -> Any:
             f"{function}(): argument 'input' (position 1) must be Tensor, "
             f"not {dtypes.type_name(input)}"
         )
-    return input.array
+    return input._array
 
 
 def mismatch(function: str, *given: Any, **named: Any) -> TypeError:
@@ -182,7 +182,7 @@ def filled(function: str, out: Any, result: Any) -> Any:
     """`out` with a result written into it; resized if its shape differs."""
     if not isinstance(out, TensorBase):
         raise TypeError(f"{function}(): argument 'out' must be Tensor, not {dtypes.type_name(out)}")
-    asks = any(t.leaf or t.node is not None for t in (out, result))
+    asks = any(t._requires_grad or t._node is not None for t in (out, result))
     if asks and recording():
         raise RuntimeError(
             f"{function}(): functions with out=... arguments don't support automatic "
@@ -191,7 +191,7 @@ def filled(function: str, out: Any, result: Any) -> Any:
     refuse_out(function, (out, result))
     if slots.batches != 0:
         refuse_batches(function, (out, result))
-    have, want = dtypes.of(result.array.dtype), dtypes.of(out.array.dtype)
+    have, want = dtypes.of(result._array.dtype), dtypes.of(out._array.dtype)
     if have is dtypes.int64 and want is not have:
         name = _C_NAMES.get(want, want.name)
         raise RuntimeError(f"Expected out tensor to have dtype long int, but got {name} instead")
@@ -200,7 +200,7 @@ def filled(function: str, out: Any, result: Any) -> Any:
             f"result type {have.scalar_type} can't be cast to the desired output type "
             f"{want.scalar_type}"
         )
-    return put(out, result.array)
+    return put(out, result._array)
 
 
 def pair(function: str, kind: Any, op: Any, input: Any, out: Any) -> Any:

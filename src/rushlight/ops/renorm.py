@@ -90,7 +90,7 @@ def renorm(input: Any, p: Number, dim: int, maxnorm: Number) -> Any:
             [0.0000, 1.0000]])
     """
     expect_tensor(input, "renorm")
-    array = input.array
+    array = input._array
     if isinstance(p, complex):
         raise RuntimeError("renorm: p must be real-valued")
     if p <= 0:

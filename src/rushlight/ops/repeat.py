@@ -71,7 +71,7 @@ def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
 
 
 def _repeat(input: Any, times: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
-    shape = input.array.shape
+    shape = input._array.shape
     if len(times) < len(shape):
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -97,7 +97,7 @@ def tile(input: Any, dims: Any) -> Any:
     """
     expect_tensor(input, "tile")
     times = tuple_of_ints("tile", "dims", dims, 2)
-    return _repeat(input, (1,) * (input.array.ndim - len(times)) + times)
+    return _repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
 @function(name="tile", free=False)
@@ -135,7 +135,7 @@ def repeat_interleave(
     if dim is None:
         input = flatten(input)
         dim = 0
-    shape = input.array.shape
+    shape = input._array.shape
     d = one_dim(dim, len(shape)) + max(len(shape), 1)
     if isinstance(repeats, TensorBase):
         return _interleave_by(input, repeats, d, output_size)
@@ -148,8 +148,8 @@ def repeat_interleave(
 
 
 def _interleave_by(input: Any, repeats: Any, d: int, output_size: Any) -> Any:
-    counts = repeats.array
-    n = input.array.shape[d]
+    counts = repeats._array
+    n = input._array.shape[d]
     if counts.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if counts.ndim == 0 or counts.shape[0] == 1:
@@ -164,7 +164,7 @@ def _interleave_by(input: Any, repeats: Any, d: int, output_size: Any) -> Any:
 
 def _interleaved_index(repeats: Any, output_size: Any) -> Any:
     """Element i of `repeats` many times i."""
-    counts = repeats.array
+    counts = repeats._array
     if counts.dtype.kind not in "iu" or counts.dtype.itemsize < 4:
         name = dtypes.of(counts.dtype).scalar_type
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
@@ -186,4 +186,4 @@ def _interleaved_index(repeats: Any, output_size: Any) -> Any:
 @word_for("tile")
 def _tile_word(x: Any, repeats: Any) -> Any:
     times = tuple(repeats)
-    return apply(Repeat((1,) * (x.array.ndim - len(times)) + times), x)
+    return apply(Repeat((1,) * (x._array.ndim - len(times)) + times), x)

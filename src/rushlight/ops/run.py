@@ -79,7 +79,7 @@ def operand(x: Any) -> Any:
 def together(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands on one device: a 0-d tensor on the CPU goes to the others', any other is an
     error. The way there is recorded, so that its gradient comes back."""
-    arrays = [x.array for x in xs if isinstance(x, TensorBase)]
+    arrays = [x._array for x in xs if isinstance(x, TensorBase)]
     if all(type(a) is type(arrays[0]) for a in arrays[1:]):
         return xs
     check_same_device(arrays)
@@ -90,7 +90,7 @@ def together(xs: tuple[Any, ...]) -> tuple[Any, ...]:
 def category(x: Any) -> tuple[dtypes.dtype, Any]:
     """How strongly an operand's dtype counts in promotion."""
     if isinstance(x, TensorBase):
-        return dtypes.of(x.array.dtype), ("dim" if x.array.ndim else "zero")
+        return dtypes.of(x._array.dtype), ("dim" if x._array.ndim else "zero")
     return dtypes.of_scalar(x), "number"
 
 
@@ -99,7 +99,7 @@ def result_dtype(xs: tuple[Any, ...]) -> dtypes.dtype:
     first: Any = None
     for x in xs:
         if isinstance(x, TensorBase):
-            dtype = x.array.dtype
+            dtype = x._array.dtype
             if first is None:
                 first = dtype
             elif dtype is not first:
@@ -114,8 +114,8 @@ def result_dtype(xs: tuple[Any, ...]) -> dtypes.dtype:
 
 def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The raw result of an element-wise op in PyTorch's dtype, and the raw inputs as given."""
-    arrays = [x.array for x in xs if isinstance(x, TensorBase)]
-    raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+    arrays = [x._array for x in xs if isinstance(x, TensorBase)]
+    raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     common = result_dtype(xs)
     promotion = op.promotion
     if promotion == "float" and not (common.is_floating_point or common.is_complex):
@@ -149,7 +149,7 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 
 def number_beside(x: TensorBase, value: Any) -> Any:
     """A Python number as it stands beside a tensor, in their common dtype."""
-    kind = x.array.dtype
+    kind = x._array.dtype
     if kind is _FLOAT32 or kind is _FLOAT64:
         return value
     return number_in(value, result_dtype((x, value)))
@@ -181,10 +181,10 @@ def plain(xs: tuple[Any, ...]) -> bool:
     for x in xs:
         if isinstance(x, TensorBase):
             if first is None:
-                first = x.array
+                first = x._array
                 if first.dtype is not _FLOAT32 and first.dtype is not _FLOAT64:
                     return False
-            elif x.array.dtype is not first.dtype or type(x.array) is not type(first):
+            elif x._array.dtype is not first.dtype or type(x._array) is not type(first):
                 return False
         elif type(x) is not float and type(x) is not int:
             return False
@@ -196,7 +196,7 @@ def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
     if slots.batches != 0:
         xs = slots.lifted(tuple([operand(x) for x in xs]))
     if len(xs) < 3 and plain(xs):  # only a mode keeps it off the fast path
-        raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+        raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
         y = settled(op, normal(evaluate(op, *raws)), raws)
         return settle_elementwise(op, xs, raws, y)
     xs = tuple([operand(x) for x in xs])
@@ -213,7 +213,7 @@ def settle_elementwise(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: A
     if node is not None and y.dtype.kind in "fcVW":
         if op.plan.saves:
             remember_all(node, op.plan, xs, raws, [t])
-        t.node = node
+        t._node = node
     if slots.levels != 0:
         slots.push(op, xs, raws, [t], False)
         if node is not None:
@@ -269,12 +269,12 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
 def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
     xs = together(tuple([operand(x) for x in xs]))
     if xs[0] is not target:
-        check_same_device([v.reshape(target.array, (1,)), xs[0].array])
+        check_same_device([v.reshape(target._array, (1,)), xs[0]._array])
     read = xs
     if slots.batches != 0:
         read = (slots.kept_apart(op, target, xs[1:]), *xs[1:])
     y, raws = computed(op, read)
-    have, want = dtypes.of(y.dtype), dtypes.of(target.array.dtype)
+    have, want = dtypes.of(y.dtype), dtypes.of(target._array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
         raise RuntimeError(
             f"result type {have.scalar_type} can't be cast to the desired output type "
@@ -286,7 +286,7 @@ def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
 def refuse_batches(name: str, xs: tuple[Any, ...]) -> None:
     """PyTorch's error for `out=` with tensors of a batch."""
     for x in xs:
-        if isinstance(x, TensorBase) and type(x.array) is Batched:
+        if isinstance(x, TensorBase) and type(x._array) is Batched:
             raise RuntimeError(
                 f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't "
                 "work on out= or view ops.\n"
@@ -298,7 +298,9 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
     """Apply an op and put the result into `out`, which is resized if its shape differs."""
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    asks = any(isinstance(x, TensorBase) and (x.leaf or x.node is not None) for x in (*xs, out))
+    asks = any(
+        isinstance(x, TensorBase) and (x._requires_grad or x._node is not None) for x in (*xs, out)
+    )
     if asks and recording():
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
@@ -308,27 +310,27 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
     if slots.batches != 0:
         refuse_batches(name, (*xs, out))
     result = run(op, xs)
-    have, want = dtypes.of(result.array.dtype), dtypes.of(out.array.dtype)
+    have, want = dtypes.of(result._array.dtype), dtypes.of(out._array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
         raise RuntimeError(
             f"result type {have.scalar_type} can't be cast to the desired output type "
             f"{want.scalar_type}"
         )
-    return put(out, result.array)
+    return put(out, result._array)
 
 
 def put(out: Any, array: Any) -> Any:
     """Write a finished array into `out`, which is resized if its shape differs."""
     if slots.batches != 0:
         refuse_batches("result", (out, wrap(array)))
-    if overlaps(out.array):
+    if overlaps(out._array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
         )
     before_write(out)
-    if out.array.shape != array.shape:
-        out.array = v.empty_as(array, out.array.dtype)
-    v.overwrite(out.array, array)
-    out.memory.written()
+    if out._array.shape != array.shape:
+        out._array = v.empty_as(array, out._array.dtype)
+    v.overwrite(out._array, array)
+    out._storage.written()
     return out

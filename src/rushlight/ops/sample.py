@@ -51,7 +51,7 @@ def _to_tensor(raw: Any) -> Any:
 
 
 def _to_array(state: Any) -> Any:
-    return to_host(state.array) if isinstance(state, TensorBase) else state
+    return to_host(state._array) if isinstance(state, TensorBase) else state
 
 
 random.generator.present(_to_tensor, _to_array, device)
@@ -62,10 +62,10 @@ class Drawn(Op):
     """Values that were drawn: nothing flows back but zeros."""
 
     def vjp(self, node: Node, g: Any) -> Any:
-        shapes, kinds = node.shapes, node.dtypes
+        shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         return [
-            v.full(g, shape, 0, kinds[i]) if node.needs(i) else None
+            v.full(g, shape, 0, kinds[i]) if node._needs_grad(i) else None
             for i, shape in enumerate(shapes)
         ]
 
@@ -113,8 +113,8 @@ def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> An
     if slots.batches != 0 and (level := around()) is not None:
         return drawn_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
-    raw = target.array
-    hosts = [to_host(x.array) for x in others] if others else others
+    raw = target._array
+    hosts = [to_host(x._array) for x in others] if others else others
     if device_of(raw) is CPU:
         draw(raw, *hosts)
     else:
@@ -122,7 +122,7 @@ def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> An
         draw(host, *hosts)
         v.overwrite(raw, from_host(host, raw))
     xs = (target, *others)
-    raws = tuple(x.array for x in xs)
+    raws = tuple(x._array for x in xs)
     return write_raw(op, target, xs, raws, raw)
 
 
@@ -259,7 +259,7 @@ def _sampled(
     check_plain(name, layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, name)
     if kind is None and isinstance(out, TensorBase):
-        kind = dtypes.of(out.array.dtype)
+        kind = dtypes.of(out._array.dtype)
     place = place_of(device, name)
     array = make_array(shape, (kind or default or dtypes.default).numpy, CPU)
     draw(array)
@@ -404,7 +404,7 @@ def randperm(
     check_plain("randperm", layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, "randperm")
     if kind is None:
-        kind = dtypes.of(out.array.dtype) if isinstance(out, TensorBase) else dtypes.int64
+        kind = dtypes.of(out._array.dtype) if isinstance(out, TensorBase) else dtypes.int64
     array = random.randperm(count, kind.numpy, gen)
     place = place_of(device, "randperm")
     return into("randperm", out, move(array, place), want, requires_grad)
@@ -422,10 +422,10 @@ def _like(
                 name, like, draw, dtype, layout, device, pin_memory, asks, memory_format
             ),
         )  # fmt: skip
-    if overlaps(input.array):  # an expanded tensor: its axes in the order of a dense one
-        input = wrap(from_host(random.dense_like(to_host(input.array)), input.array))
+    if overlaps(input._array):  # an expanded tensor: its axes in the order of a dense one
+        input = wrap(from_host(random.dense_like(to_host(input._array)), input._array))
     t = alike(name, input, dtype, layout, device, pin_memory, requires_grad, memory_format)
-    raw = t.array
+    raw = t._array
     if device_of(raw) is CPU:
         draw(raw)
     else:
@@ -540,7 +540,7 @@ def normal(
             lambda *xs: normal(**fixed, **dict(zip(names, xs, strict=True)), generator=gen),
         )  # fmt: skip
     raws: list[Any] = [
-        to_host(x.array) if isinstance(x, TensorBase) else float(x) for x in (mean, std)
+        to_host(x._array) if isinstance(x, TensorBase) else float(x) for x in (mean, std)
     ]
     try:
         drawn = random.normal(raws[0], raws[1], gen)
@@ -550,10 +550,10 @@ def normal(
 
 
 def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
-    drawn = from_host(drawn, xs[0].array)
+    drawn = from_host(drawn, xs[0]._array)
     if out is not None:
         return into(name, out, drawn, None, False)
-    return keep_record(op, tuple(xs), tuple(x.array for x in xs), drawn)
+    return keep_record(op, tuple(xs), tuple(x._array for x in xs), drawn)
 
 
 @function()
@@ -573,13 +573,13 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
         return drawn_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
         )  # fmt: skip
-    raw = to_host(input.array)
+    raw = to_host(input._array)
     if p is None:
         drawn = make_array(raw.shape, raw.dtype, CPU)
         random.bernoulli_(drawn, raw, gen)
     else:
         drawn = make_array(raw.shape, raw.dtype, CPU)
-        chance = to_host(p.array) if isinstance(p, TensorBase) else float(p)
+        chance = to_host(p._array) if isinstance(p, TensorBase) else float(p)
         random.bernoulli_(drawn, chance, gen)
     return _recorded("bernoulli", _BERNOULLI, [input], drawn, out)
 
@@ -606,17 +606,17 @@ def multinomial(
         return drawn_from(
             level, None, (input,), lambda x: _by_rows(x, different, count, replacement, gen)
         )
-    if isinstance(out, TensorBase) and dtypes.of(out.array.dtype) is not dtypes.int64:
-        kind = dtypes.of(out.array.dtype).scalar_type
+    if isinstance(out, TensorBase) and dtypes.of(out._array.dtype) is not dtypes.int64:
+        kind = dtypes.of(out._array.dtype).scalar_type
         raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
-    drawn = random.multinomial(to_host(input.array), count, bool(replacement), gen)
-    return into("multinomial", out, from_host(drawn, input.array), dtypes.int64, False)
+    drawn = random.multinomial(to_host(input._array), count, bool(replacement), gen)
+    return into("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
 
 
 def _by_rows(x: Any, batched: bool, count: int, replacement: bool, gen: Any) -> Any:
     """`multinomial` of the rows of a batch of matrices, if it is one."""
-    if not batched or x.array.ndim != 3:
+    if not batched or x._array.ndim != 3:
         return multinomial(x, count, replacement, generator=gen)
-    n, rows, _ = x.array.shape
+    n, rows, _ = x._array.shape
     y = multinomial(x.reshape((n * rows, -1)), count, replacement, generator=gen)
     return y.reshape((n, rows, count))

@@ -239,7 +239,7 @@ class Champion(Scan):
         return copy(self.unline(y, x.shape)), copy(self.unline(index, x.shape))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        kinds = node.dtypes
+        kinds = node._input_dtypes
         assert kinds is not None
         if g[0].ndim == 0:
             return (g[0],)
@@ -368,7 +368,7 @@ def cummin(input: Any, dim: Any, *, out: Any = None) -> Any:
 
 # --- words ----------------------------------------------------------------------------------------
 def _negative(axis: int, x: Any) -> int:
-    return axis - max(x.array.ndim, 1) if axis >= 0 else axis
+    return axis - max(x._array.ndim, 1) if axis >= 0 else axis
 
 
 @word_for("cumsum")

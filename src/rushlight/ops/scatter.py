@@ -61,8 +61,8 @@ class Scatter(Scattering):
             v.store_along(x, self.dim, index, src)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        hole = flat_or_not(v.scatter, g, self.dim, index, 0) if node.needs(0) else None
-        return hole, None, (gathered(g, self.dim, index) if node.needs(2) else None)
+        hole = flat_or_not(v.scatter, g, self.dim, index, 0) if node._needs_grad(0) else None
+        return hole, None, (gathered(g, self.dim, index) if node._needs_grad(2) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)
@@ -120,7 +120,7 @@ class ScatterAdd(Scattering):
         return flat_or_not(v.scatter_add, x, self.dim, index, src)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        return g, None, (gathered(g, self.dim, index) if node.needs(2) else None)
+        return g, None, (gathered(g, self.dim, index) if node._needs_grad(2) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)
@@ -152,7 +152,7 @@ def scatter(
             [0., 0., 1.]])
     """
     expect_tensor(input, "scatter")
-    dim = one_dim(dim, input.array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     if src is None:
         src = value
     tensor = isinstance(src, TensorBase)
@@ -166,14 +166,14 @@ def scatter(
         if reduce not in _REDUCE_NAMES:
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not tensor:
-            number = number_for(src, input.array.dtype)
-            sizes = index.array.shape
+            number = number_for(src, input._array.dtype)
+            sizes = index._array.shape
             src = apply(ScatterFull(sizes, number), input)
         what = ScatterReduce(dim, _REDUCE_NAMES[reduce], True)
         return what, (input, index, cut(src, index))
     if tensor:
         return Scatter(dim), (input, index, cut(src, index))
-    return ScatterValue(dim, number_for(src, input.array.dtype)), (input, index)
+    return ScatterValue(dim, number_for(src, input._array.dtype)), (input, index)
 
 
 class ScatterFull(Op):
@@ -202,7 +202,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """
     expect_tensor(input, "scatter_add")
     expect_tensor(src, "scatter_add", "src", 3)
-    dim = one_dim(dim, input.array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     check_along("scatter", input, dim, index, src, "self")
     return ScatterAdd(dim), (input, index, cut(src, index))
 

@@ -160,13 +160,13 @@ def scatter_reduce(
     """
     expect_tensor(input, "scatter_reduce")
     expect_tensor(src, "scatter_reduce", "src", 3)
-    dim = one_dim(dim, input.array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     if is_complex(input) and reduce in ("amax", "amin"):
-        kind = dtypes.of(input.array.dtype)
+        kind = dtypes.of(input._array.dtype)
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", kind)
     check_along("scatter", input, dim, index, src, "self")
     return ScatterReduce(dim, reduce, include_self), (input, index, cut(src, index))
@@ -211,14 +211,14 @@ def index_reduce(
     tensor([10.,  1.])
     """
     expect_tensor(input, "index_reduce")
-    dim = one_dim(dim, input.array.ndim)
+    dim = one_dim(dim, input._array.ndim)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}."
         )
     if is_complex(input):
-        kind = dtypes.of(input.array.dtype)
+        kind = dtypes.of(input._array.dtype)
         name = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
         raise not_implemented(name, kind)
     check_source("index_reduce", input, dim, index, source)

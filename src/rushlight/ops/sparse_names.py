@@ -38,7 +38,7 @@ def _no_layout(name: str) -> NotImplementedError:
 
 
 def _writable(self: Any) -> None:
-    if self.leaf and recording():
+    if self._requires_grad and recording():
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
@@ -227,7 +227,7 @@ def dense_dim(self: Any) -> int:
     >>> torch.ones(2, 3).dense_dim()
     2
     """
-    ndim: int = self.array.ndim
+    ndim: int = self._array.ndim
     return ndim
 
 

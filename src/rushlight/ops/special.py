@@ -224,7 +224,7 @@ class HalfKnown(Special):
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
-        if node.needs(0):
+        if node._needs_grad(0):
             raise NotImplementedError(f"the derivative for '{self.missing}' is not implemented.")
         return None, g * self.slope(a, x)
 

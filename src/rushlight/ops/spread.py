@@ -191,9 +191,9 @@ class StdMean(VarMean):
 
 @word_for("deviations")
 def _deviations(x: Any, axes: Any, keep: bool) -> Any:
-    what = Var(negatives(axes, x.array.ndim), keep, 0)
-    n = count(x.array.shape, what.dims)
-    wide = x.to(dtypes.complex128 if x.array.dtype.kind == "c" else dtypes.float64)
+    what = Var(negatives(axes, x._array.ndim), keep, 0)
+    n = count(x._array.shape, what.dims)
+    wide = x.to(dtypes.complex128 if x._array.dtype.kind == "c" else dtypes.float64)
     return apply(what, wide) * float(n) if n else apply(Sum(what.dims, keep), wide.real)
 
 

@@ -71,7 +71,7 @@ class Triu(Triangle):
 
 def _triangle(name: str, cls: Any, input: Any, diagonal: int) -> Any:
     expect_tensor(input, name)
-    if input.array.ndim < 2:
+    if input._array.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     return cls(diagonal), (input,)
 
@@ -162,7 +162,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
             [0, 2]])
     """
     expect_tensor(input, "diag_embed")
-    rank = input.array.ndim + 1
+    rank = input._array.ndim + 1
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -197,7 +197,7 @@ def diag(input: Any, diagonal: int = 0) -> Any:
             [0, 2]])
     """
     expect_tensor(input, "diag")
-    rank = input.array.ndim
+    rank = input._array.ndim
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
     return (DiagEmbed if rank == 1 else DiagonalCopy)(diagonal, -2, -1), (input,)
@@ -215,4 +215,4 @@ def diagflat(input: Any, offset: int = 0) -> Any:
             [0, 2]])
     """
     expect_tensor(input, "diagflat")
-    return apply(DiagEmbed(offset, -2, -1), reshape(input, (input.array.size,)))
+    return apply(DiagEmbed(offset, -2, -1), reshape(input, (input._array.size,)))

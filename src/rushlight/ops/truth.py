@@ -147,9 +147,9 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
 
 @word_for("anything")
 def _anything(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Any_(negatives(axes, x.array.ndim), keep), x)
+    return apply(Any_(negatives(axes, x._array.ndim), keep), x)
 
 
 @word_for("everything")
 def _everything(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(All(negatives(axes, x.array.ndim), keep), x)
+    return apply(All(negatives(axes, x._array.ndim), keep), x)

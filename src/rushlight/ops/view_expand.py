@@ -70,7 +70,7 @@ def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) ->
             [2, 2, 2]])
     """
     given = ints("expand", "size", sizes if size is None else (size,))
-    shape = input.array.shape
+    shape = input._array.shape
     lead = len(given) - len(shape)
     if lead < 0:
         raise RuntimeError(
@@ -100,7 +100,7 @@ def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) ->
 
 
 def _type_name(x: Any) -> str:
-    return f"torch.{dtypes.of(x.array.dtype).scalar_type}Tensor"
+    return f"torch.{dtypes.of(x._array.dtype).scalar_type}Tensor"
 
 
 @function(free=False)
@@ -114,7 +114,7 @@ def expand_as(input: Any, other: Any) -> Any:
     tensor([[1, 2],
             [1, 2]])
     """
-    return expand(input, tuple(other.array.shape))
+    return expand(input, tuple(other._array.shape))
 
 
 @function()
@@ -158,8 +158,8 @@ def broadcast_tensors(*tensors: Any) -> Any:
     """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
-    shape = broadcast_shape([x.array.shape for x in tensors])
-    return tuple([x if x.array.shape == shape else expand(x, shape) for x in tensors])
+    shape = broadcast_shape([x._array.shape for x in tensors])
+    return tuple([x if x._array.shape == shape else expand(x, shape) for x in tensors])
 
 
 @function(method=False)

@@ -54,17 +54,17 @@ def embed(cls: Any, view: Any, g: Any, shape: tuple[int, ...]) -> Any:
 def turn(op_: Any, target: Any) -> Any:
     """Let a tensor look at its memory another way; no element is written, yet it is a write."""
     check_writable(target, False)
-    node: Node | None = node_for(op_, (target,), (target.array,)) if recording() else None
+    node: Node | None = node_for(op_, (target,), (target._array,)) if recording() else None
     if slots.levels != 0:
         turned(op_, target)
-    target.array = op_.forward(target.array)
-    target.memory.written()
-    view_ = target.as_view
+    target._array = op_.forward(target._array)
+    target._storage.written()
+    view_ = target._view
     if view_ is not None:
-        version = target.memory.version if node is not None else view_.version
-        target.as_view = ViewRecord(view_.base, (op_,), view_.how, version, view_)
+        version = target._storage.version if node is not None else view_.version
+        target._view = ViewRecord(view_.base, (op_,), view_.how, version, view_)
     if node is not None:  # a kept gradient stays with the old shape, as in PyTorch
-        target.node = node
-        target.index = 0
-        target.leaf = False
+        target._node = node
+        target._output_nr = 0
+        target._requires_grad = False
     return target

@@ -62,7 +62,7 @@ def permute(input: Any, dims: Any) -> Any:
     """
     expect_tensor(input, "permute")
     order = tuple_of_ints("permute", "dims", dims, 2)
-    rank = input.array.ndim
+    rank = input._array.ndim
     if len(order) != rank:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the "
@@ -90,7 +90,7 @@ def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
 
 @word_for("permute")
 def _permute(x: Any, axes: Any) -> Any:
-    rank = x.array.ndim
+    rank = x._array.ndim
     return look_at(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
 
 
@@ -112,7 +112,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
             f"movedim: Invalid source or destination dims: source ({src} dims) should contain the "
             f"same number of dims as destination ({dst} dims)"
         )
-    rank = input.array.ndim
+    rank = input._array.ndim
     a = [one_dim(d, rank) for d in src]
     b = [one_dim(d, rank) for d in dst]
     for found, title, given in ((a, "source", src), (b, "destination", dst)):
@@ -180,7 +180,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     torch.Size([4, 3, 2])
     """
     expect_tensor(input, "transpose")
-    rank = input.array.ndim
+    rank = input._array.ndim
     return look_at(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
@@ -216,13 +216,13 @@ def transpose_(input: Any, dim0: int, dim1: int) -> Any:
 
     In-place version of `transpose`.
     """
-    rank = input.array.ndim
+    rank = input._array.ndim
     return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
 @word_for("swap")
 def _swap(x: Any, a: int, b: int) -> Any:
-    rank = x.array.ndim
+    rank = x._array.ndim
     return look_at(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
 
 
@@ -256,7 +256,7 @@ class TInplace(T):
 
 def t_op(cls: Any, input: Any, name: str) -> Any:
     """The op that `t` and `t_` mean."""
-    rank = input.array.ndim
+    rank = input._array.ndim
     if rank > 2:
         raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {rank}D")
     return cls(rank)
@@ -287,7 +287,7 @@ def t_(input: Any) -> Any:
 
 def _turned(input: Any, name: str, most: int) -> Any:
     """The last two dimensions exchanged, for `mT`, `mH`, `H` and `adjoint`."""
-    rank = input.array.ndim
+    rank = input._array.ndim
     if rank == 0:
         warnings.warn(
             f"{name} is deprecated on 0-D tensors. Consider using x.conj() or x.",
@@ -303,7 +303,7 @@ def _turned(input: Any, name: str, most: int) -> Any:
 
 
 def _conjugated(x: Any) -> Any:
-    return methods["conj"](x) if x.array.dtype.kind == "c" else x
+    return methods["conj"](x) if x._array.dtype.kind == "c" else x
 
 
 @function()
@@ -323,7 +323,7 @@ def adjoint(input: Any) -> Any:
 
 def _T(input: Any) -> Any:
     """All dimensions in reverse order, as a view."""
-    rank = input.array.ndim
+    rank = input._array.ndim
     if rank not in (0, 2):
         if rank == 1:
             return look_at(Permute((-1,)), input)

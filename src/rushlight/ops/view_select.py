@@ -77,7 +77,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     tensor([1, 3])
     """
     expect_tensor(input, "select")
-    shape = input.array.shape
+    shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = one_dim(dim, len(shape))
@@ -146,7 +146,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 
 def narrow_op(input: Any, dim: Any, start: Any, length: Any) -> Slice:
     """The slice that `narrow` means, checked."""
-    shape = input.array.shape
+    shape = input._array.shape
     rank = len(shape)
     if rank == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -156,9 +156,9 @@ def narrow_op(input: Any, dim: Any, start: Any, length: Any) -> Slice:
                 "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't "
                 "work on out= or view ops."
             )
-        if start.array.ndim or start.array.dtype.kind not in "iu":
+        if start._array.ndim or start._array.dtype.kind not in "iu":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
-        start = int(start.array.item())
+        start = int(start._array.item())
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     d = one_dim(dim, rank)
@@ -207,7 +207,7 @@ def detach(input: Any) -> Any:
     tensor([1., 1.])
     """
     expect_tensor(input, "detach")
-    return finish(wrap_alias(bare(input.array), input))
+    return finish(wrap_alias(bare(input._array), input))
 
 
 def bare(array: Any) -> Any:
@@ -227,7 +227,7 @@ def basic_index(x: Any, index: Any) -> Any:
     dim = 0
     start = x
     for item in index:
-        rank = x.array.ndim
+        rank = x._array.ndim
         if item is ...:
             dim = rank - real
         elif item is None:

@@ -161,7 +161,7 @@ def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
             f"({', '.join(type(s).__name__ for s in shape)}), but expected one of:\n"
             " * (torch.dtype dtype)\n * (tuple of ints size)\n"
         )
-    array = input.array
+    array = input._array
     sizes = _full_shape(ints("view", "size", shape), array.size)
     if not _can_view(array, sizes):
         raise RuntimeError(
@@ -173,7 +173,7 @@ def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
 
 def _view_dtype(input: Any, dtype: dtypes.dtype) -> Any:
     """The same memory as another dtype: PyTorch makes it no part of the graph."""
-    array = input.array
+    array = input._array
     have = dtypes.of(array.dtype)
     start = f"to view {have.scalar_type} as {dtype.scalar_type} (different element sizes)"
     if have.itemsize != dtype.itemsize:
@@ -207,7 +207,7 @@ def view_as(input: Any, other: Any) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    return view(input, tuple(other.array.shape))
+    return view(input, tuple(other._array.shape))
 
 
 @function(method=False)
@@ -222,7 +222,7 @@ def reshape(input: Any, shape: Any) -> Any:
             [2, 3]])
     """
     expect_tensor(input, "reshape")
-    array = input.array
+    array = input._array
     if type(shape) is not tuple:
         shape = tuple_of_ints("reshape", "shape", shape, 2)
     sizes = _full_shape(ints("reshape", "shape", (shape,)), array.size)
@@ -262,7 +262,7 @@ def reshape_as(input: Any, other: Any) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    return reshape(input, tuple(other.array.shape))
+    return reshape(input, tuple(other._array.shape))
 
 
 @word_for("reshape")
@@ -281,7 +281,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     torch.Size([2, 12])
     """
     expect_tensor(input, "flatten")
-    shape = input.array.shape
+    shape = input._array.shape
     rank = len(shape)
     first, last = one_dim(start_dim, rank), one_dim(end_dim, rank)
     if first > last:
@@ -305,7 +305,7 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     torch.Size([3, 2, 2])
     """
     expect_tensor(input, "unflatten")
-    shape = input.array.shape
+    shape = input._array.shape
     d = one_dim(dim, len(shape)) + len(shape)
     given = tuple_of_ints("unflatten", "sizes", sizes, 3)
     if not given:

@@ -37,12 +37,12 @@ class Parts(Linear):
 
     def vjp(self, node: Node, g: Any) -> Any:
         rule: Any = self
-        assert node.shapes is not None
-        return (rule.adjoint(g if isinstance(g, list) else [g], node.shapes[0]),)
+        assert node._input_shapes is not None
+        return (rule.adjoint(g if isinstance(g, list) else [g], node._input_shapes[0]),)
 
 
 def _apart(op_: Any, input: Any) -> tuple[Any, ...]:
-    return look_at_many(op_, input, op_.pieces(input.array.shape))
+    return look_at_many(op_, input, op_.pieces(input._array.shape))
 
 
 # --- pieces of one size, or of given sizes --------------------------------------------------------
@@ -90,7 +90,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
 
 
 def split_op(cls: Any, x: Any, size: int, dim: Any) -> Any:
-    shape = x.array.shape
+    shape = x._array.shape
     if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if size < 0:
@@ -146,7 +146,7 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
 
 
 def sizes_op(cls: Any, x: Any, sizes: Any, dim: Any) -> Any:
-    shape = x.array.shape
+    shape = x._array.shape
     if not shape:
         raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
     given = ints("split_with_sizes", "split_sizes", (tuple(sizes),))
@@ -165,7 +165,7 @@ def sizes_op(cls: Any, x: Any, sizes: Any, dim: Any) -> Any:
 
 
 def chunk_op(x: Any, chunks: int, dim: Any, even: Any, uneven: Any) -> Any:
-    shape = x.array.shape
+    shape = x._array.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -202,7 +202,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
     """
     expect_tensor(input, "tensor_split")
     where = more.pop("indices", more.pop("sections", indices_or_sections))
-    shape = input.array.shape
+    shape = input._array.shape
     if not shape:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
@@ -215,17 +215,17 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
                 "Batching rule not implemented for aten::tensor_split.tensor_indices_or_sections. "
                 "We could not generate a fallback."
             )
-        if where.array.ndim > 1:
+        if where._array.ndim > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-                f"one-dimensional tensor, but got a tensor with {where.array.ndim} dims"
+                f"one-dimensional tensor, but got a tensor with {where._array.ndim} dims"
             )
-        if where.array.dtype != dtypes.int64.numpy:
+        if where._array.dtype != dtypes.int64.numpy:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{dtypes.of(where.array.dtype).scalar_type}"
+                f"{dtypes.of(where._array.dtype).scalar_type}"
             )
-        where = where.array.tolist()
+        where = where._array.tolist()
     if isinstance(where, (tuple, list)):
         cuts = [0, *ints("tensor_split", "indices", (where,)), n]
         if not where:
@@ -241,7 +241,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
 
 
 def _split_along(name: str, input: Any, where: Any, dim: int, least: int) -> Any:
-    rank = input.array.ndim
+    rank = input._array.ndim
     if rank < least:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
@@ -254,7 +254,7 @@ def _split_along(name: str, input: Any, where: Any, dim: int, least: int) -> Any
             " * (Tensor input, tuple of ints indices)\n"
         )
     if not isinstance(where, (tuple, list)):
-        n = input.array.shape[dim]
+        n = input._array.shape[dim]
         if where <= 0 or n % where:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the "
@@ -274,7 +274,7 @@ def hsplit(input: Any, indices_or_sections: Any) -> Any:
     (tensor([0, 1]), tensor([2, 3]))
     """
     expect_tensor(input, "hsplit")
-    return _split_along("hsplit", input, indices_or_sections, int(input.array.ndim > 1), 1)
+    return _split_along("hsplit", input, indices_or_sections, int(input._array.ndim > 1), 1)
 
 
 @function()
@@ -340,15 +340,15 @@ def unbind(input: Any, dim: int = 0) -> Any:
     (tensor([1, 2]), tensor([3, 4]))
     """
     expect_tensor(input, "unbind")
-    if input.array.ndim == 0:
+    if input._array.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return _apart(Unbind(one_dim(dim, input.array.ndim)), input)
+    return _apart(Unbind(one_dim(dim, input._array.ndim)), input)
 
 
 @function(name="__len__", free=False)
 def _len(input: Any) -> int:
     """The size of the first dimension."""
-    shape = input.array.shape
+    shape = input._array.shape
     if not shape:
         raise TypeError("len() of a 0-d tensor")
     return int(shape[0])
@@ -357,7 +357,7 @@ def _len(input: Any) -> int:
 @function(name="__iter__", free=False)
 def _iter(input: Any) -> Any:
     """The indices of the first dimension, one after another, as views."""
-    if input.array.ndim == 0:
+    if input._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
     return iter(unbind(input, 0))
 
@@ -365,4 +365,4 @@ def _iter(input: Any) -> Any:
 @function(name="__reversed__", free=False)
 def _reversed(input: Any) -> Any:
     """The first dimension in reverse order."""
-    return input if input.array.ndim == 0 else methods["flip"](input, 0)
+    return input if input._array.ndim == 0 else methods["flip"](input, 0)

@@ -55,7 +55,7 @@ class UnsqueezeInplace(Unsqueeze):
 
 
 def unsqueeze_op(cls: Any, input: Any, dim: Any) -> Any:
-    rank = input.array.ndim + 1
+    rank = input._array.ndim + 1
     d = one_int("unsqueeze", "dim", dim, 1)
     if not -rank <= d < rank:
         raise IndexError(dim_out_of_range(d, rank))
@@ -108,7 +108,7 @@ def atleast_1d(*tensors: Any) -> Any:
     >>> torch.atleast_1d(torch.tensor(2))
     tensor([2])
     """
-    return _at_least(tensors, lambda x: x if x.array.ndim else reshape(x, (1,)))
+    return _at_least(tensors, lambda x: x if x._array.ndim else reshape(x, (1,)))
 
 
 @function(method=False)
@@ -123,7 +123,7 @@ def atleast_2d(*tensors: Any) -> Any:
     """
 
     def each(x: Any) -> Any:
-        rank = x.array.ndim
+        rank = x._array.ndim
         return reshape(x, (1, 1)) if rank == 0 else unsqueeze(x, 0) if rank == 1 else x
 
     return _at_least(tensors, each)
@@ -141,7 +141,7 @@ def atleast_3d(*tensors: Any) -> Any:
     """
 
     def each(x: Any) -> Any:
-        rank = x.array.ndim
+        rank = x._array.ndim
         if rank == 0:
             return reshape(x, (1, 1, 1))
         if rank == 1:
@@ -218,7 +218,7 @@ class SqueezeManyInplace(SqueezeMany):
 
 
 def squeeze_op(input: Any, dim: Any, every: Any, one: Any, many: Any) -> Any:
-    shape = input.array.shape
+    shape = input._array.shape
     rank = len(shape)
     if dim is None:
         return every(tuple([d for d in range(-rank, 0) if shape[d] == 1]))

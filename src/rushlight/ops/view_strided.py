@@ -76,7 +76,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     tensor([1, 4])
     """
     expect_tensor(input, "diagonal")
-    rank = input.array.ndim
+    rank = input._array.ndim
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -85,7 +85,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
 
 @word_for("diagonal")
 def _diagonal(x: Any, offset: int, a: int, b: int) -> Any:
-    rank = x.array.ndim
+    rank = x._array.ndim
     return look_at(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
 
 
@@ -153,7 +153,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
             [1, 2],
             [2, 3]])
     """
-    shape = input.array.shape
+    shape = input._array.shape
     d = one_dim(dimension, len(shape))
     n = shape[d] if shape else 1
     if size < 0:
@@ -172,7 +172,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 
 @word_for("windows")
 def _windows(x: Any, axis: int, size: int, step: int) -> Any:
-    return look_at(Unfold(axis - x.array.ndim if axis >= 0 else axis, size, step), x)
+    return look_at(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
 
 
 # --- explicit strides -----------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class AsStridedBackward(Linear):
 
 
 def as_strided_op(cls: Any, input: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
-    array = input.array
+    array = input._array
     shape = tuple_of_ints("as_strided", "size", size, 2)
     steps = tuple_of_ints("as_strided", "stride", stride, 3)
     batched = varies(array)
@@ -320,7 +320,7 @@ def _restrided(x: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any
 
 @word_for("unstrided")
 def _unstrided(g: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
-    return apply(AsStridedBackward(shape, strides, start, inside, tuple(g.array.shape)), g)
+    return apply(AsStridedBackward(shape, strides, start, inside, tuple(g._array.shape)), g)
 
 
 @word_for("strided")

@@ -32,10 +32,10 @@ __all__ = [
 
 def zeros_for(node: Node, position: int, g: Any) -> Any:
     """Zeros for input `position`, where it is wanted: the gradient of what was overwritten."""
-    if not node.needs(position):
+    if not node._needs_grad(position):
         return None
-    assert node.shapes is not None and node.dtypes is not None
-    return v.full(g, node.shapes[position], 0, node.dtypes[position])
+    assert node._input_shapes is not None and node._input_dtypes is not None
+    return v.full(g, node._input_shapes[position], 0, node._input_dtypes[position])
 
 
 C = TypeVar("C", bound=type[Op])
@@ -89,7 +89,7 @@ def _write_directly(
     op: Any, target: TensorBase, others: tuple[Any, ...], action: Callable[..., None]
 ) -> Any:
     xs = (target, *others)
-    raws = tuple([x.array if isinstance(x, TensorBase) else x for x in xs])
+    raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     node = node_for(op, xs, raws)
     plan: Plan = op.plan
     if node is not None and plan.saves:
@@ -183,9 +183,9 @@ def scalar_for(value: Any, array: Any) -> Any:
 
 def same_device(x: TensorBase, target: TensorBase) -> Any:
     """`x` on the device of `target`."""
-    if type(x.array) is type(target.array):
+    if type(x._array) is type(target._array):
         return x
-    return methods["to"](x, device_of(target.array))
+    return methods["to"](x, device_of(target._array))
 
 
 # --- copy_ ----------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class Copy(Op):
         return v.broadcast(v.cast(src, raw_dtype(x)), x.shape)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        return zeros_for(node, 0, g), (g if node.needs(1) else None)
+        return zeros_for(node, 0, g), (g if node._needs_grad(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if ts[1] is None:
@@ -233,7 +233,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     if isinstance(src, (bool, int, float, complex)):
         return fill_with(self, src, True)
     expect_tensor(src, "copy_", "other")
-    shape, have = self.array.shape, src.array.shape
+    shape, have = self._array.shape, src._array.shape
     if shape != have:
         joint = tuple(max(a, b) if min(a, b) else 0 for a, b in _paired(shape, have))
         if any(a != b and 1 not in (a, b) for a, b in _paired(shape, have)):
@@ -307,7 +307,7 @@ class FillWithBase(Op):
         return v.broadcast(v.cast(value, raw_dtype(x)), x.shape)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        return zeros_for(node, 0, g), (v.total(g, None, False) if node.needs(1) else None)
+        return zeros_for(node, 0, g), (v.total(g, None, False) if node._needs_grad(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if ts[1] is None:
@@ -369,9 +369,9 @@ def _check_value(name: str, value: Any) -> Any:
             f"({dtypes.type_name(value)}), but expected one of:\n"
             " * (Tensor value)\n * (Number value)"
         )
-    if value.array.ndim:
+    if value._array.ndim:
         raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} "
             "dimensions."
         )
     return value
@@ -390,7 +390,7 @@ def fill(input: Any, value: Operand) -> Any:
     value = _check_value("fill", value)
     if isinstance(value, TensorBase):
         return apply(FILL_WITH, input, same_device(value, input))
-    return apply(Fill(number_for(value, input.array.dtype, input.array.size != 1)), input)
+    return apply(Fill(number_for(value, input._array.dtype, input._array.size != 1)), input)
 
 
 @function()
@@ -411,7 +411,7 @@ def fill_with(target: Any, value: Any, overlap: bool) -> Any:
     if isinstance(value, TensorBase):
         value = same_device(value, target)
         return write_directly(FILL_WITH_IN_PLACE, target, (value,), v.overwrite, overlap)
-    what = FillInPlace(number_for(value, target.array.dtype, target.array.size != 1))
+    what = FillInPlace(number_for(value, target._array.dtype, target._array.size != 1))
     return write_directly(what, target, (), what.overwrite, overlap)
 
 

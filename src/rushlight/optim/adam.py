@@ -139,5 +139,5 @@ def _check_betas(betas: tuple[Any, Any]) -> None:
     if len({isinstance(beta, TensorBase) for beta in betas}) > 1:
         raise ValueError("betas must be either both floats or both Tensors")
     for i, beta in enumerate(betas):
-        if isinstance(beta, TensorBase) and beta.array.size != 1:
+        if isinstance(beta, TensorBase) and beta._array.size != 1:
             raise ValueError(f"Tensor betas[{i}] must be 1-element")

@@ -85,15 +85,15 @@ def update(
         return
     for t in targets:
         before_write(t)
-    raws = [t.array for t in targets]
+    raws = [t._array for t in targets]
     mine = turn(targets[0])
     if mine is None:
-        quietly(_on_arrays, rule, n, grad.array, raws)
+        quietly(_on_arrays, rule, n, grad._array, raws)
     else:
         with mine:
-            quietly(_on_arrays, rule, n, grad.array, raws)
+            quietly(_on_arrays, rule, n, grad._array, raws)
     for t in targets:
-        t.memory.written()
+        t._storage.written()
 
 
 def _on_arrays(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
@@ -119,7 +119,7 @@ def number(x: Any, recorded: bool) -> Any:
     if type(x) is float:
         return x
     if isinstance(x, TensorBase):
-        return x if recorded else x.array.item()
+        return x if recorded else x._array.item()
     return plain(x)
 
 
@@ -139,14 +139,14 @@ def zero_step() -> Any:
 
 def real(t: Any) -> Any:
     """A complex tensor as pairs of real numbers, over the same memory."""
-    return functions["view_as_real"](t) if t.array.dtype.kind == "c" else t
+    return functions["view_as_real"](t) if t._array.dtype.kind == "c" else t
 
 
 def check_lr(lr: Any) -> None:
     if isinstance(lr, TensorBase):
-        if lr.array.size != 1:
+        if lr._array.size != 1:
             raise ValueError("Tensor lr must be 1-element")
-        lr = lr.array.item()
+        lr = lr._array.item()
     if not lr >= 0.0:  # nan neither
         raise ValueError(f"Invalid learning rate: {lr}")
 

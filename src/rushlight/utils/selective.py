@@ -107,8 +107,8 @@ class Results:
 
     def link(self, t: TensorBase) -> None:
         """Watch the storage of a tensor, if what it looks at is among the results."""
-        memory = t.memory
-        for part in self.owners.get(id(owner(t.array)), ()):
+        memory = t._storage
+        for part in self.owners.get(id(owner(t._array)), ()):
             if part.memory is None:
                 part.memory = memory
                 part.version = memory.version

@@ -456,7 +456,7 @@ class Module(Calling, Stateful):
                     # made anew: a gradient of another dtype could not be assigned to
                     gradient = fn(param.grad).detach()
                     gradient.requires_grad_(param.grad.requires_grad)
-                    param.held = gradient
+                    param._accumulated_grad = gradient
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
