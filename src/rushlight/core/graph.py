@@ -95,7 +95,7 @@ class Sharers:
 
     def __init__(self) -> None:
         self.refs: dict[int, Any] = {}
-        self.room: int = 16  # look for the dead when there are more
+        self.room: int = 4  # look for the dead when there are more
         self.into: Sharers | None = None  # the one that took these in
 
     def end(self) -> Sharers:
@@ -121,7 +121,7 @@ class Sharers:
                 sharer = refs.pop(key)
                 if sharer() is not None:  # perhaps another of the same id, noted a moment ago
                     refs.setdefault(key, sharer)
-            self.room = 2 * len(refs) + 16
+            self.room = 2 * len(refs) + 4
         finally:
             _tidying.release()
 
