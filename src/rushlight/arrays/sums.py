@@ -6,7 +6,7 @@ Note [Long sums]
     Adding n numbers one after the other loses up to n units in the last place, and a sum of ones in
     float32 stops at 2**24. NumPy adds in pairs along the axis that lies closest in memory, but one
     after the other along every other. So such an axis is cut here: its n rows are seen as sets of
-    16 or 32 that are added up, and their sums as rows again, until so few are left. The error then
+    16 to 64 that are added up, and their sums as rows again, until so few are left. The error then
     grows as log n. A cut is a view, and one step of NumPy's loop adds many rows side by side:
     narrow arrays are summed fifty times as fast.
     Where an axis has stride 0 (a gradient that was broadcast) n equal rows are one, times n.
@@ -148,7 +148,7 @@ def _sum_rows(x: Array, d: int) -> Array:
     n, width = x.shape[d], math.prod(after)
     near = max(_NEAR // (width * x.itemsize), 1)  # rows
     lead = (slice(None),) * d
-    many = _SET if near > 8 else 2 * _SET  # sums of wide rows take room
+    many = _SET if near > 8 else 2 * _SET if near > 2 else FEW  # sums of wide rows take room
     while n > many:
         side = -(-n // many)  # how many rows stay
         sets = 1
