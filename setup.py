@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
 from glob import glob
@@ -86,8 +87,8 @@ FREED_WITH_TYPE = """    {
         Py_DECREF(its_type);
     }
 """
-SHOWN = " *self, visitproc visit, void *arg)\n{\n"
-SHOWN_WITH_TYPE = SHOWN + "    Py_VISIT(Py_TYPE(self));\n"
+SHOWN = re.compile(r" \*self, visitproc visit, void \*arg\)\n\s*{\n")
+SHOWN_WITH_TYPE = r"\g<0>    Py_VISIT(Py_TYPE(self));\n"
 
 
 class Generated:
@@ -104,7 +105,7 @@ class Generated:
         with open(path, encoding="utf-8") as file:
             text = file.read()
         classes = text.count(FREED)
-        text = text.replace(FREED, FREED_WITH_TYPE).replace(SHOWN, SHOWN_WITH_TYPE)
+        text = SHOWN.sub(SHOWN_WITH_TYPE, text.replace(FREED, FREED_WITH_TYPE))
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         old, when = self.before.get(os.path.abspath(path), ("", 0.0))
