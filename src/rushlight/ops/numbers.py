@@ -93,7 +93,10 @@ def has_negative_zero(values: tuple[Any, ...]) -> bool:
     >>> has_negative_zero((0.0, 1)), has_negative_zero((-0.0, 1))
     (False, True)
     """
-    return any(type(x) is float and x == 0 and math.copysign(1, x) < 0 for x in values)
+    for x in values:  # noqa: SIM110  # a generator costs as much again
+        if x == 0 and type(x) is float and math.copysign(1.0, x) < 0:
+            return True
+    return False
 
 
 class Numbers:
