@@ -15,7 +15,7 @@ from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.contract import shared
 from rushlight.ops.numbers import Number
 from rushlight.ops.run import run_inplace
-from rushlight.ops.table import function, op
+from rushlight.ops.table import function, functions, op
 
 __all__ = ["LeakyRelu", "PreluKernel", "Relu", "RreluEval", "RreluWithNoise"]
 
@@ -43,7 +43,7 @@ class Relu(Piecewise):
 RELU = Relu()
 
 
-@function()
+@function(bare=True)
 def relu(input: Any) -> Any:
     """relu(input) -> Tensor
 
@@ -65,7 +65,7 @@ def relu_(input: Any) -> Any:
     return act("relu_", RELU, input, True)
 
 
-@function(name="relu", **_F)
+@function(name="relu", bare=True, **_F)
 def _relu(input: Any, inplace: bool = False) -> Any:
     """relu(input, inplace=False) -> Tensor
 
@@ -75,7 +75,7 @@ def _relu(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    return act("relu", RELU, input, inplace)
+    return functions["relu_"](input) if inplace else act("relu", RELU, input)
 
 
 # --- a slope below 0 ------------------------------------------------------------------------------

@@ -493,7 +493,7 @@ def checked_index(item: Any, x: Any, dim: int) -> Any:
 
 
 # --- reading --------------------------------------------------------------------------------------
-@function(name="__getitem__", free=False)
+@function(name="__getitem__", free=False, bare=True)
 def getitem(self: Any, index: Any) -> Any:
     """x[index] -> Tensor
 

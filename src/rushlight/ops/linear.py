@@ -20,7 +20,7 @@ from rushlight.ops.table import function, op
 __all__ = ["Trilinear", "bilinear", "linear"]
 
 
-@function(method=False, free=False, namespace="nn.functional")
+@function(method=False, free=False, namespace="nn.functional", bare=True)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """linear(input, weight, bias=None) -> Tensor
 

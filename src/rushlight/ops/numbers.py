@@ -93,7 +93,10 @@ def has_negative_zero(values: tuple[Any, ...]) -> bool:
     >>> has_negative_zero((0.0, 1)), has_negative_zero((-0.0, 1))
     (False, True)
     """
-    return any(type(x) is float and x == 0 and math.copysign(1, x) < 0 for x in values)
+    for x in values:  # noqa: SIM110  # a generator costs as much again
+        if x == 0 and type(x) is float and math.copysign(1.0, x) < 0:
+            return True
+    return False
 
 
 class Numbers:
@@ -132,7 +135,7 @@ class Numbers:
 
     def one(self, name: str, x: Any, at: int) -> Any:
         """One argument as a plain number, or PyTorch's TypeError."""
-        _, wanted, optional = self.by_name[name]
+        place_of, wanted, optional = self.by_name[name]
         if wanted == "either":
             if isinstance(x, TensorBase) or (x is None and optional):
                 return x
@@ -147,6 +150,7 @@ class Numbers:
             return x
         found = number(x, wanted)
         if found is NotImplemented:
+            at = max(at, place_of)  # by keyword too: PyTorch's functions of Python pass it on so
             place = f" (position {at + 1})" if at >= 0 else ""
             kind = "Tensor" if isinstance(x, TensorBase) else dtypes.type_name(x)
             raise TypeError(

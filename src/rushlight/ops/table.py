@@ -64,15 +64,21 @@ def _export(
 
 def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
-    namespace: str = "",
+    namespace: str = "", bare: bool = False,
 ) -> Callable[[F], F]:  # fmt: skip
     """Export a function that is made of other functions.
+
+    With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
+    numbers and look at their arguments themselves.
 
     It is handed back as it was, for others to be made of: those pass it what they have settled.
     """
 
     def register_it(fn: F) -> F:
         title = name or fn.__name__
+        if bare:
+            _export(fn, (title, *aliases), method, free, namespace)
+            return fn
         taking, first = numbers_of(fn, title)
 
         @functools.wraps(fn)

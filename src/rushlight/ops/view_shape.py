@@ -233,7 +233,7 @@ def reshape(input: Any, shape: Any) -> Any:
     return apply(UnsafeView(sizes), _contiguous_clone(input))
 
 
-@function(name="reshape", free=False)
+@function(name="reshape", free=False, bare=True)
 def _reshape_method(input: Any, *sizes: Any, shape: Any = None) -> Any:
     """reshape(*shape) -> Tensor
 
