@@ -78,8 +78,8 @@ unify_type_list unravel_index unsqueeze_copy values_copy view_as_complex_copy vi
 view_copy wait while_loop windows xpu
 """,
     "torch.Tensor": """
-const_data_ptr corrcoef cov dequantize dim_order fill_diagonal_ hash_tensor histogram int_repr ipu
-matrix_exp module_load mtia new_empty_strided nonzero_static q_per_channel_axis
+const_data_ptr corrcoef cov dequantize dim_order fill_diagonal_ hash_tensor histogram index
+int_repr ipu matrix_exp module_load mtia new_empty_strided nonzero_static q_per_channel_axis
 q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme resize_as_sparse_
 slice_inverse sum_to_size to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_csc xpu
 """,
