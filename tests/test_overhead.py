@@ -18,13 +18,13 @@ import pytest
 
 # case: functions entered, lines run
 BARS = {
-    "multiply": (18, 140),
-    "multiply, not recorded": (11, 44),
+    "multiply": (19, 140),
+    "multiply, not recorded": (12, 48),
     "a function of one tensor": (19, 135),
-    "a sum": (27, 180),
-    "a view": (22, 145),
-    "a product of matrices": (19, 150),
-    "100 multiplies, there and back": (2750, 24000),
+    "a sum": (27, 190),
+    "a view": (24, 150),
+    "a product of matrices": (24, 170),
+    "100 multiplies, there and back": (2850, 25000),
 }
 
 
@@ -50,9 +50,10 @@ def test_an_op_does_little(case: str) -> None:
 
 def test_gradients_of_samples_are_taken_at_once() -> None:
     found = counts()
-    # 64 at once enter fewer functions than four one by one, and 256 no more than 64
+    # 64 at once enter fewer functions than four one by one, and 256 hardly more than 64: sums of
+    # many rows are cut into sets
     assert found["64 gradients at once"][0] < 4 * found["a gradient"][0]
-    assert found["256 gradients at once"] == found["64 gradients at once"]
+    assert found["256 gradients at once"][0] < 1.01 * found["64 gradients at once"][0]
 
 
 def test_a_chain_of_views_costs_by_its_length() -> None:

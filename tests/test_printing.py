@@ -145,9 +145,9 @@ def test_cost_does_not_grow_with_the_array() -> None:
 
 def test_printing_changes_nothing() -> None:
     t = bare([[1.5, 2.0], [np.nan, -0.0]], requires_grad=True)
-    data, options = t._array.tobytes(), get_printoptions()
+    data, options = t.array.tobytes(), get_printoptions()
     assert tensor_str(t) == tensor_str(t)
-    assert (t._array.tobytes(), get_printoptions()) == (data, options)
+    assert (t.array.tobytes(), get_printoptions()) == (data, options)
 
 
 def test_device_comes_first() -> None:

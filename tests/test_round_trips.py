@@ -138,8 +138,8 @@ def test_pickles_from_before_there_was_a_dtype_in_them() -> None:
 
 def test_a_state_cannot_set_what_a_tensor_is() -> None:
     t = torch.ones(2)
-    with pytest.raises(RuntimeError, match="'array' is a tensor's own"):
-        t.__setstate__({"array": 1})
+    with pytest.raises(RuntimeError, match="'_array' is a tensor's own"):
+        t.__setstate__({"_array": 1})
     assert t.tolist() == [1.0, 1.0]
 
 

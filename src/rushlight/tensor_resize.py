@@ -241,7 +241,7 @@ def resize_as(input: Any, tensor: Any) -> Any:
 
 
 # --- swap_tensors ---------------------------------------------------------------------------------
-_PARTS: Final = tuple(sorted(_CORE))
+_PARTS: Final = tuple(sorted(_CORE - {"__dict__", "__weakref__"}))
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:

@@ -62,7 +62,7 @@ _RENAMED: Final = {
 # Steps that PyTorch has no op for.
 _OWN: Final = frozenset((
     "as_strided_backward", "index_backward", "lifted", "linalg_cofactors", "pad_circular",
-    "put_region", "region", "scatter_full", "swapped", "to_float", "truth", "zero_derivative",
+    "put_region", "region", "scatter_full", "to_float", "truth", "zero_derivative",
 ))  # fmt: skip
 _names: Final[dict[type[Any], str]] = {}
 
@@ -459,7 +459,7 @@ class PassTimer:
         if recorder.device is not None:
             recorder.clock(self.inner, self.values)
         if node is not None and recorder.memory:
-            self.values = (*self.values, *node._saved_values)
+            self.values = (*self.values, *node._kept_values)
         self.inner.start = perf_counter_ns()
 
     def done(self, outs: Any) -> None:

@@ -363,7 +363,7 @@ class Node:
     _next_edges: tuple[Any, ...] = ()
     _output_nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
     _needs_grad_mask: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
-    _saved_values: tuple[Any, ...] = ()
+    _kept_values: tuple[Any, ...] = ()
     _first_storage: Storage | None = (
         None  # the storages behind the saved arrays: two fields, then a tuple
     )
@@ -380,7 +380,7 @@ class Node:
     _hooks: Hooks | None = None
     _freed_at: Where | None = None
     _has_packed: bool = False  # some saved value is a `Packed`; see `core.packed`
-    _saved_tangents: tuple[Any, ...] | None = (
+    _kept_tangents: tuple[Any, ...] | None = (
         None  # tangents of the saved values; see `core.tangents`
     )
 

@@ -205,7 +205,7 @@ def write_raw(
     old: Any = None
     if slots.levels != 0:
         pending = foresee(op, target, xs, raws, y)
-        old = old_tangent(target) if node is not None and node._saved_values else None
+        old = old_tangent(target) if node is not None and node._kept_values else None
     if y is not array:
         overwrite(array, y)
     settle(target, node, plan)
@@ -223,12 +223,12 @@ def settle(target: TensorBase, node: Node | None, plan: Plan | None) -> None:
         return  # integers have no history, whatever was copied into them
     if plan is not None and node._has_packed:
         pack_written(node, plan, target)
-    elif plan is not None and node._saved_values:
+    elif plan is not None and node._kept_values:
         # a kept result has the version after the write
         stamp: i64 = 0
         for j in range(len(plan.sources)):
             source: i64 = plan.sources[j]
-            if source < 0 and node._saved_values[j] is not None:
+            if source < 0 and node._kept_values[j] is not None:
                 stamp += 1
         node._version_sum += stamp
     view = target._view
@@ -254,9 +254,9 @@ def keeps_result(node: Node) -> bool:
     plan: Plan = node._op.plan
     if plan.variadic:
         return False
-    for j in range(len(node._saved_values)):
+    for j in range(len(node._kept_values)):
         source: i64 = plan.sources[j]
-        if source < 0 and node._saved_values[j] is not None:
+        if source < 0 and node._kept_values[j] is not None:
             return True
     return False
 

@@ -233,8 +233,8 @@ def check_captured(target: TensorBase, op: Any = None) -> None:
 def neighbours(node: Node) -> list[Any]:
     """Where a node leads: its edges, and the histories of the tangents that it keeps."""
     found: list[Any] = list(node._next_edges)
-    if node._saved_tangents is not None:
-        for kept in node._saved_tangents:
+    if node._kept_tangents is not None:
+        for kept in node._kept_tangents:
             record: Any = kept
             while record is not None:
                 value: Any = record.value

@@ -57,7 +57,7 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
             return [None] * len(node._next_edges)
     elif g is None:
         return [None] * len(node._next_edges)
-    saved = node._saved_values
+    saved = node._kept_values
     plan: Plan = op.plan
     if plan.saves:
         if node._needs_grad_mask == 0:
@@ -168,7 +168,7 @@ def backward_of_packed(node: Node, g: Any, tensors: bool) -> Any:
 def opened(node: Node, tensors: bool) -> list[Any]:
     """The saved values, each unpack hook called once, in the order in which they were packed."""
     plan: Plan = node._op.plan
-    values: list[Any] = list(node._saved_values)
+    values: list[Any] = list(node._kept_values)
     busy = state.busy
     state.busy = False  # the hooks are the user's code: his warnings are his
     try:
@@ -237,7 +237,7 @@ def free_saved(node: Node, where: Where) -> None:
     plan: Plan = op.plan
     if plan.saves:
         node._freed_at = where
-        node._saved_values = ()
+        node._kept_values = ()
         node._first_storage = None
         node._second_storage = None
         node._other_storages = ()

@@ -92,9 +92,9 @@ def work_out(node: Node, known: dict[Any, Any]) -> Any:
 def input_of(node: Node, i: int, known: dict[Any, Any]) -> Any:
     """An array like input `i`: the input itself where it is saved. None if it was no tensor."""
     plan: Plan = node._op.plan
-    for j in range(len(node._saved_values)):
+    for j in range(len(node._kept_values)):
         source = j if plan.variadic else plan.sources[j]
-        value = node._saved_values[j]
+        value = node._kept_values[j]
         if source == i and value is not None and not isinstance(value, Packed):
             return value
     target: Any = node._next_edges[i]

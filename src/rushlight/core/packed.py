@@ -119,7 +119,7 @@ def pack_all(
     """
     node._has_packed = True
     if plan.variadic:
-        node._saved_values = tuple(
+        node._kept_values = tuple(
             [
                 pack(saving.pack, saving.unpack, x) if isinstance(x, TensorBase) else raws[i]
                 for i, x in enumerate(xs)
@@ -146,7 +146,7 @@ def pack_all(
                 continue
             x = _as_input(value, node, source)  # an in-place op's copy of the old value
         values[j] = pack(saving.pack, saving.unpack, x)
-    node._saved_values = tuple(values)
+    node._kept_values = tuple(values)
 
 
 def pack_written(node: Node, plan: Plan, target: TensorBase) -> None:
@@ -154,12 +154,12 @@ def pack_written(node: Node, plan: Plan, target: TensorBase) -> None:
     saving = saving_now()
     if saving is None or plan.variadic:
         return
-    values = list(node._saved_values)
+    values = list(node._kept_values)
     for j in range(len(values)):
         source: i64 = plan.sources[j]
         if source < 0 and values[j] is not None and not isinstance(values[j], Packed):
             values[j] = pack(saving.pack, saving.unpack, _as_output(target, node, -1 - source))
-    node._saved_values = tuple(values)
+    node._kept_values = tuple(values)
 
 
 def _as_output(result: TensorBase, node: Node, index: i64) -> TensorBase:

@@ -305,16 +305,16 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         if not first:
             node._first_storage = stb
             node._version_sum = stb.version
-            node._saved_values = (None, xb)
+            node._kept_values = (None, xb)
         elif not second:
             node._first_storage = sta
             node._version_sum = sta.version
-            node._saved_values = (xa, None)
+            node._kept_values = (xa, None)
         else:
             node._first_storage = sta
             node._second_storage = stb
             node._version_sum = sta.version + stb.version
-            node._saved_values = (xa, xb)
+            node._kept_values = (xa, xb)
     elif plan.saves:
         remember(node, plan, (a, b), (xa, xb), t, y)
     t._node = node
@@ -387,7 +387,7 @@ def remember(
         else:
             values.append(y)
             kept.append(t._storage)
-    node._saved_values = tuple(values)
+    node._kept_values = tuple(values)
     node._watch(kept)
 
 
@@ -509,7 +509,7 @@ def remember_all(
             pack_all(node, plan, xs, raws, results, later, saving)
             return
     if plan.variadic:
-        node._saved_values = raws
+        node._kept_values = raws
         node._watch([x._storage for x in xs if isinstance(x, TensorBase)])
         return
     values: list[Any] = []
@@ -528,5 +528,5 @@ def remember_all(
             values.append(x._array)
         if isinstance(x, TensorBase):
             _keep(x._storage, kept)
-    node._saved_values = tuple(values)
+    node._kept_values = tuple(values)
     node._watch(kept)

@@ -511,7 +511,7 @@ class Run(Pass):
         for j in range(len(node._next_edges)):
             if j != i and outs[j] is out:
                 return False
-        for value in node._saved_values:
+        for value in node._kept_values:
             if value is out:
                 return False
         return True

@@ -55,7 +55,7 @@ class OpNode(GraphNode):
 
     def _kept_value(self, position: int) -> Any:
         """What is kept there: None, a number, a detached tensor, or a `Packed`."""
-        value = None if self._freed_at is not None else self._saved_values[position]
+        value = None if self._freed_at is not None else self._kept_values[position]
         if value is None or isinstance(value, (int, float, complex, Packed)):
             return value
         return wrap_as(value, storage_of(self, position))
@@ -64,7 +64,7 @@ class OpNode(GraphNode):
         """Let hooks pack a value that was saved without any, and no longer watch its memory."""
         storage = storage_of(self, position)
         late = self._count_versions() - self._version_sum if storage.when > self._seq_nr else 0
-        packed = pack(hook, unpack_hook, wrap_as(self._saved_values[position], storage))
+        packed = pack(hook, unpack_hook, wrap_as(self._kept_values[position], storage))
         rest = self._watched()
         stamp = self._version_sum - (storage.version - late)
         for at in range(len(rest)):
@@ -73,9 +73,9 @@ class OpNode(GraphNode):
                 break
         self._watch(rest)
         self._version_sum = stamp
-        values = list(self._saved_values)
+        values = list(self._kept_values)
         values[position] = packed
-        self._saved_values = tuple(values)
+        self._kept_values = tuple(values)
         self._has_packed = True
 
     def _only_output(self) -> Any:
@@ -89,16 +89,16 @@ node_base.cls = OpNode
 def unpack(node: Node, position: int) -> Any:
     """A saved value as a tensor: a leaf itself, or the array with the edge it came by."""
     found = saved_value(node, position)
-    if node._saved_tangents is not None and isinstance(found, TensorBase):
+    if node._kept_tangents is not None and isinstance(found, TensorBase):
         t: TensorBase = found
         if t._tangent is None:
-            t._tangent = node._saved_tangents[position]
+            t._tangent = node._kept_tangents[position]
     return found
 
 
 def saved_value(node: Node, position: int) -> Any:
     """`unpack`, without the tangent."""
-    value = node._saved_values[position]
+    value = node._kept_values[position]
     plan: Plan = node._op.plan
     if value is None or isinstance(value, (int, float, complex)):
         return value
@@ -161,7 +161,7 @@ def storage_of(node: Node, position: int) -> Storage:
     """The storage kept for saved value `position` (values that were numbers have none)."""
     at = 0
     for j in range(position):
-        value = node._saved_values[j]
+        value = node._kept_values[j]
         if value is not None and not isinstance(value, (int, float, complex, Packed)):
             at += 1
     kept = node._watched()
@@ -195,7 +195,7 @@ def describe_freed(node: Node) -> str:
 def describe_overwritten(node: Node, stamp: i64) -> str:
     """Which saved value was overwritten, where it was saved and where it was written."""
     position = first_overwritten(node)
-    value = node._saved_values[position]
+    value = node._kept_values[position]
     culprit = storage_of(node, position)
     plan: Plan = node._op.plan
     source: i64 = position if plan.variadic else plan.sources[position]
@@ -223,7 +223,7 @@ def describe_overwritten(node: Node, stamp: i64) -> str:
 def first_overwritten(node: Node) -> int:
     """The position of the first saved value that was written, in the order they are read."""
     plan: Plan = node._op.plan
-    values = node._saved_values
+    values = node._kept_values
     first = -1
     for j in list(range(len(values))) if plan.variadic else plan.order:
         value = values[j]

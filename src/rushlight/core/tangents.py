@@ -859,9 +859,9 @@ def keep_tangents(
     """
     found = False
     kept: list[Any] = []
-    for j in range(len(node._saved_values)):
+    for j in range(len(node._kept_values)):
         record: Any = None
-        if node._saved_values[j] is not None:
+        if node._kept_values[j] is not None:
             source: i64 = j if plan.variadic else plan.sources[j]
             if source == 0 and first is not None:
                 record = first
@@ -873,7 +873,7 @@ def keep_tangents(
             found = True
         kept.append(record)
     if found:
-        node._saved_tangents = tuple(kept)
+        node._kept_tangents = tuple(kept)
 
 
 slots.push = push
