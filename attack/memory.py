@@ -291,6 +291,8 @@ def attempts(seed: int, torch: Any) -> Iterator[str | None]:
     rng = random.Random(f"memory {seed}")
     on = gc.isenabled()
     gc.disable()
+    gc.collect()
+    gc.freeze()  # what was there before is not looked at again: there may be a great deal of it
     try:
         times = FIRST
         while True:
@@ -300,5 +302,6 @@ def attempts(seed: int, torch: Any) -> Iterator[str | None]:
                 yield None if said is None else f"seed {seed}, {scene.__name__} {said}"
             times = min(LAST, times * 4 + rng.randrange(10))
     finally:
+        gc.unfreeze()
         if on:
             gc.enable()

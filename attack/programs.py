@@ -24,7 +24,7 @@ import rushlight
 TITLE = "programs of ops in six dtypes"
 SHORT = 120
 WEIGHT = 1.5
-COMPARE_STRIDES = False  # whether results must also lie in memory as PyTorch's do
+COMPARE_STRIDES = True  # whether results must also lie in memory as PyTorch's do
 
 DTYPES = ("float64", "float32", "bfloat16", "float16", "complex128", "int64")
 # Tolerances of a line's result, relative to its largest element.
