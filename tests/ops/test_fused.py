@@ -82,6 +82,14 @@ def test_activations(fn: Any, values: Any, results: Any, derivatives: Any) -> No
     assert slopes(fn, values) == pytest.approx(derivatives, abs=1e-12)
 
 
+@pytest.mark.parametrize("fn", [F.elu, F.selu, F.celu])
+def test_second_derivatives_where_two_pieces_meet(fn: Any) -> None:
+    """At 0 the piece above counts, which is straight."""
+    x = torch.tensor([0.0, -0.0, 1.0], requires_grad=True)
+    (g,) = torch.autograd.grad(fn(x).sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [0, 0, 0]
+
+
 def test_gelu_and_its_approximation() -> None:
     x = torch.tensor([1.0], dtype=torch.double)
     assert F.gelu(x).item() == pytest.approx(0.5 * (1 + math.erf(math.sqrt(0.5))))

@@ -40,7 +40,7 @@ class Elu(Piecewise):
 
     def through(self, g: Any, x: Any) -> Any:
         # exp of the negative part only: above 0 it could overflow, and 0 times infinity is NaN
-        steep = exp(minimum(x, 0) * self.input_scale)
+        steep = exp(where(x < 0, x, 0) * self.input_scale)
         below = g * steep * (self.alpha * self.scale * self.input_scale)
         return where(x <= 0, below, g * self.scale)
 
@@ -109,7 +109,7 @@ class Celu(Piecewise):
         return where(x <= 0, expm1(minimum(x, 0) / self.alpha) * self.alpha, x)
 
     def through(self, g: Any, x: Any) -> Any:
-        return where(x <= 0, g * exp(minimum(x, 0) / self.alpha), g)
+        return where(x <= 0, g * exp(where(x < 0, x, 0) / self.alpha), g)
 
 
 @function(method=False, free=False, namespace="nn.functional")
