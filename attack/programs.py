@@ -25,6 +25,7 @@ TITLE = "programs of ops in six dtypes"
 SHORT = 120
 WEIGHT = 1.5
 
+ROUNDED = ("bfloat16", "float16", "float32")
 DTYPES = ("float64", "float32", "bfloat16", "float16", "complex128", "int64")
 # Tolerances of a line's result, relative to its largest element.
 CLOSE = {
@@ -63,12 +64,12 @@ torch.addcdiv(a, b, b * b + 1, value=k) | torch.linalg.vector_norm(a + 2, 3) | a
 REAL = """
 a.softmax(0) | a.log_softmax(-1) | a.logsumexp(0) | F.gelu(a) | F.silu(a) | F.softplus(a) | F.elu(a)
 a.relu() | a.abs() | torch.maximum(a, b) | torch.minimum(a, b) | a.clamp(-1, 1) | a.erf() | a.atan()
-F.mse_loss(a, b) | F.smooth_l1_loss(a, b) | F.layer_norm(a, a.shape[-1:], eps=.1) | F.leaky_relu(a, 0.1)
+F.mse_loss(a, b) | F.smooth_l1_loss(a, b) | F.layer_norm(a, a.shape[-1:]) | F.leaky_relu(a, 0.1)
 torch.atan2(a, b * b + 1) | torch.hypot(a, b + 3) | torch.logaddexp(a, b) | F.huber_loss(a, b)
 torch.xlogy(a, b * b + 1) | a.expm1() | (a * a).log1p() | torch.special.erfc(a)
 F.normalize(a, dim=0)
 torch.special.i0(a) | torch.lgamma(a * a + 1) | torch.digamma(a * a + 1) | F.hardtanh(a) | F.mish(a)
-F.cosine_similarity(a, b, 0) | a.amax(0) | a.max(0)[0] | a.median(0)[0] | a.sort(0)[0]
+F.cosine_similarity(a, b, 0) | a.amax(0) | a.max(0)[0] | a.contiguous().median(0)[0] | a.sort(0)[0]
 F.logsigmoid(a)
 torch.special.log_ndtr(a) | F.selu(a) | F.l1_loss(a, b) | torch.sinc(a + 0.3) | a.min()
 a.renorm(2, 0, 1.5)
@@ -89,7 +90,7 @@ a.bitwise_and(3) | torch.gcd(a, b) | a.argmax(0) | a.argsort(0) | a.sort(0)[0] |
 a.abs()
 a.clamp(-1, 1) | torch.maximum(a, b) | a < b | a.sign() | a.remainder(4) | torch.div(a, 2)
 a.bool()
-torch.div(a, 3, rounding_mode="floor") | torch.div(a, 3, rounding_mode="trunc") | a.median(0)[0]
+torch.div(a, 3, rounding_mode="floor") | torch.div(a, 3, rounding_mode="trunc") | a.contiguous().median(0)[0]
 a.unique() | torch.bincount(a.flatten().abs()) | a.to(torch.uint8) | a.int()
 a.sum(dtype=torch.float64)
 """
@@ -147,11 +148,13 @@ def one(seed: int, torch: Any) -> str | None:
     ours, theirs = Run(rushlight, seed, dtype), Run(torch or rushlight, seed, dtype)
     options = choices(dtype)
     written = []
+    steps: list[tuple[str, float]] = []
     for step in range(rng.randrange(2, 7)):
         only = lines_of(LEAVES) if dtype not in ("int64", "complex128") and step == 0 else []
         line = rng.choice(options + only)
         draw = rng.random()
         written.append(f"v{len(written)} = {line}   # a, b, c = {ours.named(draw)}")
+        steps.append((line, draw))
         first, second = ours.run(line, draw), theirs.run(line, draw)
         wrong = compare(first, second, dtype)
         if wrong:
@@ -159,7 +162,27 @@ def one(seed: int, torch: Any) -> str | None:
         if isinstance(second, Exception) or not ours.tame():
             return None  # what grew beyond all bounds, or left the reals, is not followed further
     wrong = compare_slopes(ours, theirs, dtype)
+    if wrong and dtype in ROUNDED and no_farther(ours, theirs, steps, seed):
+        return None
     return f"seed {seed}, {dtype}: {'; '.join(written)}: {wrong}" if wrong else None
+
+
+def no_farther(ours: Run, theirs: Run, steps: list[tuple[str, float]], seed: int) -> bool:
+    """Rounding adds up where a program is ill-conditioned, in PyTorch too: whether our derivatives are about as near
+    as its own to those that the same program has in float64."""
+    exact = Run(rushlight, seed, "float64")
+    exact.leaves = [t.detach().to(rushlight.float64).requires_grad_() for t in ours.leaves]
+    exact.values = list(exact.leaves)
+    for line, draw in steps:
+        exact.run(line, draw)
+    for g, h, e in zip(ours.slopes(), theirs.slopes(), exact.slopes(), strict=False):
+        if g is None or h is None or e is None:
+            continue
+        true = numbers(e)
+        mine, other = np.abs(numbers(g) - true).max(), np.abs(numbers(h) - true).max()
+        if mine > 2 * other + 0.05 * np.abs(true).max():
+            return False
+    return True
 
 
 class Run:
@@ -250,7 +273,8 @@ class Run:
                 (g * g.conj()).real.sum().to(lib.float64) for g in first
                 if g is not None and g.requires_grad
             ]  # fmt: skip
-            second = grad(sum(again), self.leaves, allow_unused=True) if again else []
+            options = {"allow_unused": True, "retain_graph": True}  # it may be asked again
+            second = grad(sum(again), self.leaves, **options) if again else []
         return [*first, *second]
 
 
@@ -258,7 +282,7 @@ def compare(ours: Any, theirs: Any, dtype: str) -> str:
     """How two results differ; "" if they agree."""
     if isinstance(theirs, Exception):
         # the last is what its `kron` says of matrices that it should have made contiguous
-        own = ("not implemented", "INTERNAL ASSERT", "Use .reshape(...) instead")
+        own = ("not implemented", "INTERNAL ASSERT", "unresolved conj", "Use .reshape(...) instead")
         lacks = any(text in str(theirs) for text in own)
         if isinstance(ours, Exception) or lacks:
             return ""

@@ -54,6 +54,15 @@ def test_differences(fn: Any, each: Any, slope: Any) -> None:
         assert same(x.grad, [s / share for s in slope])
 
 
+@pytest.mark.parametrize("fn", [F.smooth_l1_loss, F.huber_loss])
+def test_second_derivatives_where_two_pieces_meet(fn: Any) -> None:
+    """At a distance of exactly 1 the outer piece counts, which is straight."""
+    x = torch.tensor([1.0, -1.0, 0.5], requires_grad=True)
+    (g,) = torch.autograd.grad(fn(x, torch.zeros(3), reduction="sum"), x, create_graph=True)
+    assert g.tolist() == [1, -1, 0.5]
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [0, 0, 1]
+
+
 def test_the_target_gets_a_gradient_too() -> None:
     x, t = leaf(1.0), leaf(3.0)
     F.mse_loss(x, t).backward()

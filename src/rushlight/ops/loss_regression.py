@@ -128,7 +128,7 @@ class SmoothL1Loss(DifferenceLoss):
         return where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) <= self.beta, d / self.beta, sign(d))
+        return where(absolute(d) < self.beta, d / self.beta, sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -176,7 +176,7 @@ class HuberLoss(DifferenceLoss):
         return where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) <= self.delta, d, self.delta * sign(d))
+        return where(absolute(d) < self.delta, d, self.delta * sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
