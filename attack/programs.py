@@ -63,7 +63,8 @@ torch.addcdiv(a, b, b * b + 1, value=k) | torch.linalg.vector_norm(a + 2, 3) | a
 """
 REAL = """
 a.softmax(0) | a.log_softmax(-1) | a.logsumexp(0) | F.gelu(a) | F.silu(a) | F.softplus(a) | F.elu(a)
-a.relu() | a.abs() | torch.maximum(a, b) | torch.minimum(a, b) | a.clamp(-1, 1) | a.erf() | a.atan()
+(a + 0.0137).relu() | a.abs() | torch.maximum(a, b) | torch.minimum(a, b) | a.clamp(-1, 1)
+a.erf() | a.atan()
 F.mse_loss(a, b) | F.smooth_l1_loss(a, b) | F.layer_norm(a, a.shape[-1:]) | F.leaky_relu(a, 0.1)
 torch.atan2(a, b * b + 1) | torch.hypot(a, b + 3) | torch.logaddexp(a, b) | F.huber_loss(a, b)
 torch.xlogy(a, b * b + 1) | a.expm1() | (a * a).log1p() | torch.special.erfc(a)
@@ -90,7 +91,8 @@ a.bitwise_and(3) | torch.gcd(a, b) | a.argmax(0) | a.argsort(0) | a.sort(0)[0] |
 a.abs()
 a.clamp(-1, 1) | torch.maximum(a, b) | a < b | a.sign() | a.remainder(4) | torch.div(a, 2)
 a.bool()
-torch.div(a, 3, rounding_mode="floor") | torch.div(a, 3, rounding_mode="trunc") | a.contiguous().median(0)[0]
+torch.div(a, 3, rounding_mode="floor") | torch.div(a, 3, rounding_mode="trunc")
+a.contiguous().median(0)[0]
 a.unique() | torch.bincount(a.flatten().abs()) | a.to(torch.uint8) | a.int()
 a.sum(dtype=torch.float64)
 """
@@ -168,8 +170,8 @@ def one(seed: int, torch: Any) -> str | None:
 
 
 def no_farther(ours: Run, theirs: Run, steps: list[tuple[str, float]], seed: int) -> bool:
-    """Rounding adds up where a program is ill-conditioned, in PyTorch too: whether our derivatives are about as near
-    as its own to those that the same program has in float64."""
+    """Rounding adds up where a program is ill-conditioned, in PyTorch too: whether our derivatives
+    are about as near as its own to those that the same program has in float64."""
     exact = Run(rushlight, seed, "float64")
     exact.leaves = [t.detach().to(rushlight.float64).requires_grad_() for t in ours.leaves]
     exact.values = list(exact.leaves)
