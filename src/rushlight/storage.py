@@ -16,7 +16,7 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
-from rushlight.arrays.host import ByteBounds, address, device_of, make_array, root_of
+from rushlight.arrays.host import ByteBounds, address, device_of, make_array, root_of, shares_root
 from rushlight.core.graph import Storage, TensorBase, note, sharers_of
 from rushlight.core.node_api import extra_of
 from rushlight.ops.memory import lent
@@ -361,9 +361,9 @@ def enlarged(memory: Any, nbytes: int, known: Storage) -> Any:
     root = root_of(memory)
     for found in _looking(known):
         if isinstance(found, TensorBase):
-            if root_of(found._array) is root or _waits(found, root):
+            if shares_root(found._array, memory) or _waits(found, root):
                 _follow(found, grown)
-        elif not found._part and root_of(found._bytes) is root:
+        elif not found._part and shares_root(found._bytes, memory):
             found._look_at(grown)
     _remember(grown, known)
     return grown

@@ -425,11 +425,14 @@ class ndarray:
 
 
 def _method(name: str) -> None:
-    def reduce(self: ndarray, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def reduce(
+        self: ndarray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
         if axis == ():
             raise ValueError("CuPy reduces over no axes in its own way: do not ask it to")
+        kind = {} if dtype is None else {"dtype": dtype}
         with np.errstate(all="ignore"):
-            return _new(getattr(self._a, name)(axis=axis, keepdims=keepdims))
+            return _new(getattr(self._a, name)(axis=axis, keepdims=keepdims, **kind))
 
     setattr(ndarray, name, reduce)
 

@@ -498,6 +498,24 @@ def test_storage() -> None:
     assert y.set_(x, 1, (2,), (1,)).tolist() == [1.0, 2.0]
 
 
+def test_memory_that_grows_is_seen_by_all_that_share_it() -> None:
+    x = torch.arange(4.0, device="cuda")
+    view, alias = x[1:], x.detach()
+    x.resize_(8).fill_(3.0)
+    assert view.tolist() == [3.0] * 3 and alias.tolist() == [3.0] * 4
+    view.fill_(5.0)
+    x.resize_(100)
+    assert x[:5].tolist() == [3.0, 5.0, 5.0, 5.0, 3.0]
+    view.fill_(6.0)
+    assert x[:3].tolist() == [3.0, 6.0, 6.0]
+
+
+def test_sums_keep_their_digits() -> None:
+    x = torch.full((1_000_000, 2), 0.1, device="cuda")
+    assert x.sum(0).tolist() == pytest.approx([100_000.0] * 2, rel=2e-7)
+    assert x.mean().item() == pytest.approx(0.1, rel=2e-7)
+
+
 def test_elements_by_python() -> None:
     with pytest.raises(TypeError, match="apply_ is only implemented on CPU tensors"):
         torch.arange(3, device="cuda").apply_(lambda n: n * 10)

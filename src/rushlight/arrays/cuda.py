@@ -266,6 +266,9 @@ def _reduction(name: str, method: str, sums: bool) -> None:
             x, axes = x[None], (0,)
             return getattr(_wide(x), method)(axis=axes)
         wide = x.astype(_F32) if sums and v.low_precision(x.dtype) else _wide(x)
+        if method == "sum" and x.dtype.char in "fF":  # CuPy's threads add long rows one by one
+            wider = np.complex128 if x.dtype.kind == "c" else np.float64
+            return x.sum(axis=axes, dtype=wider, keepdims=keep).astype(x.dtype)
         y = getattr(wide, method)(axis=axes, keepdims=keep)
         return y if wide is x or y.dtype.kind == "b" else y.astype(x.dtype)
 

@@ -14,8 +14,8 @@ from rushlight.arrays.device import CPU, cuda_count, device
 
 __all__ = [
     "ByteBounds", "Sampler", "address", "asarray", "check_same_device", "device_of", "from_host",
-    "has_values", "is_array", "is_scalar", "make_array", "move", "number_of", "scalar_array",
-    "to_host",
+    "has_values", "is_array", "is_scalar", "make_array", "move", "number_of", "root_of",
+    "scalar_array", "shares_root", "to_host",
 ]  # fmt: skip
 
 _NO_CUPY: Final = (
@@ -157,6 +157,14 @@ def root_of(array: Any) -> Any:
     while isinstance(root.base, type(root)):
         root = root.base
     return root
+
+
+def shares_root(a: Any, b: Any) -> bool:
+    """Whether one allocation is behind two arrays. CuPy's arrays over a part of another's memory
+    have a base of their own, and the allocation in common."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return root_of(a) is root_of(b)
+    return a.data.mem is b.data.mem
 
 
 class ByteBounds:
