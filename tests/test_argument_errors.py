@@ -113,3 +113,21 @@ def test_read_only_memory(write: Any) -> None:
     with pytest.raises(RuntimeError, match="the memory that would be written is read-only"):
         write(x)
     assert array.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: torch.ones(1, 1, 1).map_(torch.ones(0), lambda a, b: a), RuntimeError,
+         "The expanded size of the tensor (1) must match the existing size (0)"),
+        (lambda: torch.ones(3) in torch.ones(2), RuntimeError,
+         "The size of tensor a (3) must match the size of tensor b (2)"),
+        (lambda: torch.broadcast_shapes(np.float32(2.0)), RuntimeError,
+         "Input shapes should be of type ints, a tuple of ints, or a list of ints, got 2.0"),
+        (lambda: torch.tensor_split(torch.ones(3), 2**70), ValueError,
+         "Overflow when unpacking long long"),
+    ],
+)  # fmt: skip
+def test_texts_of_other_errors(call: Any, kind: Any, text: str) -> None:
+    with pytest.raises(kind, match=re.escape(text)):
+        call()

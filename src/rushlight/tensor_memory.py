@@ -271,7 +271,7 @@ def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) ->
         raise RuntimeError(NO_STORAGE)
     if not is_array(raw):
         raise TypeError(f"{name} is only implemented on CPU tensors")
-    arrays = [raw, *(v.broadcast(o._array, raw.shape) for o in others)]
+    arrays = [raw, *(o.expand(raw.shape)._array for o in others)]
     columns = [a.ravel().tolist() for a in arrays]
     made = making.from_data([fn(*row) for row in zip(*columns, strict=True)], raw.dtype, _no_tensor)
     v.overwrite(raw, v.reshape(made, raw.shape))

@@ -353,3 +353,9 @@ def test_norms_of_low_precision() -> None:
     with pytest.raises(RuntimeError, match=text):
         torch.linalg.matrix_norm(torch.eye(2).half(), 2)
     assert torch.linalg.matrix_norm(torch.eye(2).half(), 2, dtype=torch.float32).item() == 1
+
+
+def test_infinite_complex_determinants_have_no_phase() -> None:
+    a = torch.tensor([[complex(-math.inf, math.nan)]], dtype=torch.complex128)
+    sign, log = torch.linalg.slogdet(a)
+    assert torch.isnan(sign).item() and log.item() == math.inf

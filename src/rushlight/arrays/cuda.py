@@ -258,6 +258,13 @@ def where(cupy: Any, condition: Any, a: Any, b: Any) -> Any:
 
 
 # --- reductions -----------------------------------------------------------------------------------
+def _one_by_one(x: Any, axes: tuple[int, ...] | None) -> bool:
+    """Whether CuPy's threads each add a long row: they do over axes that are not the last."""
+    if axes is None or x.ndim - 1 in axes or -1 in axes:
+        return False
+    return bool(math.prod([x.shape[d] for d in axes]) > 1024)
+
+
 def _reduction(name: str, method: str, sums: bool) -> None:
     """A word that is a method of CuPy's arrays; `sums`: low precision is kept in float32."""
 
@@ -266,7 +273,7 @@ def _reduction(name: str, method: str, sums: bool) -> None:
             x, axes = x[None], (0,)
             return getattr(_wide(x), method)(axis=axes)
         wide = x.astype(_F32) if sums and v.low_precision(x.dtype) else _wide(x)
-        if method == "sum" and x.dtype.char in "fF":  # CuPy's threads add long rows one by one
+        if method == "sum" and x.dtype.char in "fF" and _one_by_one(x, axes):
             wider = np.complex128 if x.dtype.kind == "c" else np.float64
             return x.sum(axis=axes, dtype=wider, keepdims=keep).astype(x.dtype)
         y = getattr(wide, method)(axis=axes, keepdims=keep)

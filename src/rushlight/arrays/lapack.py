@@ -346,6 +346,8 @@ def slogdet(x: Array) -> tuple[Array, Array]:
     each = np.sign(rows)
     if each.dtype.kind == "f":
         each = np.where(np.isnan(rows), 0, each)  # as in PyTorch
+    else:
+        each = np.where(np.isfinite(rows), each, complex(np.nan, np.nan))  # they have no phase
     sign[bad] = each.prod(-1) * signs
     log[bad] = np.log(np.abs(rows)).sum(-1)
     return sign, log

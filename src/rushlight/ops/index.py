@@ -678,14 +678,12 @@ def contains(self: Any, element: Any) -> bool:
     >>> 2 in torch.tensor([1, 2]), 3 in torch.tensor([1, 2])
     (True, False)
     """
-    if isinstance(element, TensorBase):
-        element = element._array
-    elif not isinstance(element, (bool, int, float, complex)):
+    if not isinstance(element, TensorBase) and not isinstance(element, (bool, int, float, complex)):
         raise RuntimeError(
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
         )
-    return bool(v.anything(v.equal(self._array, element), None, False).item())
+    return bool(v.anything((element == self)._array, None, False).item())
 
 
 @function(name="__delitem__", free=False)

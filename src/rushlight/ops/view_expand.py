@@ -173,6 +173,12 @@ def broadcast_shapes(*shapes: Any) -> Size:
     torch.Size([2, 3])
     """
     given = [tuple(s) if isinstance(s, (tuple, list)) else (s,) for s in shapes]
+    for shape in given:
+        if not all(hasattr(n, "__index__") for n in shape):
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{shape[0] if len(shape) == 1 else shape}"
+            )
     result = [1] * max((len(s) for s in given), default=0)
     for at, shape in enumerate(given):
         for i in range(-1, -1 - len(shape), -1):

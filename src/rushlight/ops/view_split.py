@@ -233,6 +233,8 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
     else:
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        if where >= 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         small, longer = divmod(n, where)
         cuts = [0]
         for k in range(where):
