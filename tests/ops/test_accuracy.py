@@ -249,3 +249,17 @@ def test_variance_of_a_batch_and_its_derivative() -> None:
     assert torch.allclose(batched, torch.tensor([7 / 3, 12.0]))
     slopes: Any = torch.func.grad(lambda x: torch.func.vmap(lambda r: r.var())(x).sum())(x)
     assert torch.allclose(slopes, x - x.mean(1, keepdim=True))
+
+
+def test_the_gradient_of_log_softmax_sums_wide() -> None:
+    """The sum of its gradients is more than float16 can hold."""
+    w = torch.zeros(100_000, dtype=torch.float16, requires_grad=True)
+    torch.log_softmax(w, 0).sum().backward()
+    assert torch.isfinite(w.grad).all().item() and w.grad.abs().max().item() < 0.1
+
+
+def test_many_looks_at_one_place_are_summed_with_care() -> None:
+    w = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    g = torch.full((20_000,), 0.1, dtype=torch.float64)
+    (found,) = torch.autograd.grad(w.as_strided((20_000,), (0,), 1), w, g)
+    assert found.tolist() == [0, pytest.approx(2000.0, rel=2e-15), 0]

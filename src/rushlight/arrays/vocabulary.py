@@ -686,13 +686,19 @@ def restrided(x: Array, shape: Any, strides: Any, start: int, inside: Any) -> Ar
 def unstrided(g: Array, shape: Any, strides: Any, start: int, inside: Any) -> Array:
     """The adjoint of `restrided`, to an array of `shape` and strides `inside`: each place of the
     memory gets the sum of what looked at it, shared out where `inside` itself overlaps."""
+    dtype = g.dtype
+    g = _wide(g)
+    repeated = tuple([d for d in range(g.ndim) if strides[d] == 0])
+    if repeated:  # many looked at one place: `total` adds them up with more care
+        g = total(g, repeated, False)
+        strides = [s for s in strides if s != 0]
     own, there, lowest, length = _shared_cells(shape, inside, g.shape, strides, start)
-    cells = sum_by_place(_wide(g).reshape(-1), (there - lowest).reshape(-1), length)
-    cells = cells.astype(g.dtype, copy=False)
+    cells = sum_by_place(g.reshape(-1), (there - lowest).reshape(-1), length)
+    cells = cells.astype(dtype, copy=False)
     counts = np.bincount((own - lowest).reshape(-1), minlength=length)
     out = cells[own - lowest]
     if counts.size and counts.max() > 1:
-        out = (out / np.asarray(counts[own - lowest], g.real.dtype)).astype(g.dtype)
+        out = (out / np.asarray(counts[own - lowest], g.real.dtype)).astype(dtype)
     return out
 
 

@@ -31,6 +31,7 @@ from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.contract import into, shared
 from rushlight.ops.members import in_front
 from rushlight.ops.numbers import Operand
+from rushlight.ops.reducing import narrow, wide
 from rushlight.ops.run import result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, functions, op
@@ -78,8 +79,9 @@ class Softmax(Along):
 
     def through(self, g: Any, y: Any) -> Any:
         """The Jacobian, which is its own transpose."""
-        h = g * y
-        return h - y * total(h, self.dims, True)
+        w = wide(y)
+        h = wide(g) * w
+        return narrow(h - w * total(h, self.dims, True), y)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.through(ts[0], y)
@@ -106,10 +108,12 @@ class LogSoftmax(Along):
         return z - log(total(exp(z), self.dims, True))
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
-        return (g - exp(y) * total(g, self.dims, True),)
+        w = wide(g)
+        return (narrow(w - exp(wide(y)) * total(w, self.dims, True), g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return ts[0] - total(exp(y) * ts[0], self.dims, True)
+        t = wide(ts[0])
+        return narrow(t - total(exp(wide(y)) * t, self.dims, True), y)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
