@@ -56,7 +56,7 @@ def is_array(x: Any) -> bool:
 
 def has_values(x: Any) -> bool:
     """Whether `x` is a raw array, on any device: neither the record of one, nor a batch."""
-    return isinstance(x, np.ndarray) or (device_of(x) is not CPU and not hasattr(x, "hidden"))
+    return isinstance(x, np.ndarray) or (not hasattr(x, "hidden") and device_of(x) is not CPU)
 
 
 def is_scalar(x: Any) -> bool:

@@ -37,10 +37,15 @@ _CHANNELS_LAST: Final = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 def settled(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
     """The result of an op, or its results, laid out as the op says."""
-    if type(y) is tuple:
-        return tuple([settled(op, part, xs) for part in y])
     lies: str = op.lies
-    if not lies or not has_values(y):
+    if type(y) is _ndarray:
+        if y.ndim < 2 and (lies == "operands" or y.ndim == 0):
+            return y
+    elif type(y) is tuple:
+        return tuple([settled(op, part, xs) for part in y])
+    elif not has_values(y):
+        return y
+    if not lies:
         return y
     if lies == "operands":
         leads: tuple[int, ...] = op.leads
@@ -79,7 +84,7 @@ def in_rows(y: Any) -> Any:
 
 def arranged(y: Any, xs: tuple[Any, ...]) -> Any:
     """The element-wise result of operands (arrays and numbers), the axes in their order."""
-    if not has_values(y) or y.ndim < 2 or y.size == 0:
+    if y.ndim < 2 or y.size == 0 or not has_values(y):
         return y
     shape, strides = y.shape, y.strides
     arrays = [x for x in xs if hasattr(x, "strides") and x.ndim]

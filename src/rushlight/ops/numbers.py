@@ -26,7 +26,16 @@ from rushlight import dtypes
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase, asks
 
-__all__ = ["Number", "Numbers", "Operand", "has_negative_zero", "number", "numbers_of", "plain"]
+__all__ = [
+    "Number",
+    "Numbers",
+    "Operand",
+    "has_negative_zero",
+    "number",
+    "numbers_of",
+    "plain",
+    "takes_numbers",
+]
 
 Number: TypeAlias = Any  # bool, int, float or complex, of which mypy would not let us ask `x < 0`
 Operand: TypeAlias = Any  # one of these, or a tensor
@@ -157,6 +166,11 @@ class Numbers:
                 f"{self.title}(): argument '{name}'{place} must be {_SAID[wanted]}, not {kind}"
             )
         return found
+
+
+def takes_numbers(fn: Callable[..., Any]) -> bool:
+    """Whether `numbers_of` may find any: quickly, for it is asked of every function at import."""
+    return not _WANTED.keys().isdisjoint(fn.__annotations__.values())
 
 
 def numbers_of(fn: Callable[..., Any], title: str) -> tuple[Numbers | None, int]:

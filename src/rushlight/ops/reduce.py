@@ -38,6 +38,7 @@ from rushlight.ops.reducing import (
     Fold,
     count,
     dims_of,
+    expect_dtype,
     filled,
     fold,
     mismatch,
@@ -122,7 +123,7 @@ def _sum_dtype(given: Any, array: Any) -> Any:
     return None if want is array.dtype and want.kind != "b" else want
 
 
-@function()
+@function(bare=True)
 def sum(
     input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
     axis: Any = ..., keepdims: bool | None = None,
@@ -141,6 +142,7 @@ def sum(
         if raw is _F32 or raw is _F64:
             return apply(SUM, input)
     array = tensor_of(input, "sum")
+    expect_dtype(dtype, "sum")
     if axis is not ...:
         dim = axis
     if keepdims is not None:
@@ -210,7 +212,7 @@ class MeanAll(Mean):
 MEAN: Final = MeanAll()
 
 
-@function()
+@function(bare=True)
 def mean(
     input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
     axis: Any = ..., keepdims: bool | None = None,
@@ -229,6 +231,7 @@ def mean(
         if raw is _F32 or raw is _F64:
             return apply(MEAN, input)
     array = tensor_of(input, "mean")
+    expect_dtype(dtype, "mean")
     have = dtypes.of(array.dtype) if dtype is None else dtype
     if not (have.is_floating_point or have.is_complex):
         whose = "Input" if dtype is None else "Optional"

@@ -130,6 +130,14 @@ def tensor_of(input: Any, function: str) -> Any:
     return input._array
 
 
+def expect_dtype(dtype: Any, function: str) -> None:
+    """Refuse a dtype that is none, with PyTorch's TypeError."""
+    if dtype is not None and not isinstance(dtype, dtypes.dtype):
+        raise TypeError(
+            f"{function}(): argument 'dtype' must be torch.dtype, not {dtypes.type_name(dtype)}"
+        )
+
+
 def mismatch(function: str, *given: Any, **named: Any) -> TypeError:
     """PyTorch's error for arguments that fit none of a function's forms."""
     got = [dtypes.type_name(x) for x in given]

@@ -267,6 +267,11 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
 
 
 def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
+    if slots.batches == 0 and len(xs) < 3 and plain(xs):
+        raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
+        y = normal(evaluate(op, *raws))
+        if y.dtype is raws[0].dtype:  # not a comparison
+            return write_raw(op, target, xs, raws, y)
     xs = together(tuple([operand(x) for x in xs]))
     if xs[0] is not target:
         check_same_device([v.reshape(target._array, (1,)), xs[0]._array])

@@ -50,7 +50,7 @@ class Permute(ViewOp):
         yield Permute((-1, -2)), draw.complex(2, 3)
 
 
-@function(method=False)
+@function(method=False, bare=True)
 def permute(input: Any, dims: Any) -> Any:
     """permute(input, dims) -> Tensor
 
@@ -169,7 +169,7 @@ class TransposeInplace(Transpose):
     node = "TransposeBackward1"
 
 
-@function()
+@function(bare=True)
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """transpose(input, dim0, dim1) -> Tensor
 
@@ -262,7 +262,7 @@ def t_op(cls: Any, input: Any, name: str) -> Any:
     return cls(rank)
 
 
-@function()
+@function(bare=True)
 def t(input: Any) -> Any:
     """t(input) -> Tensor
 

@@ -270,7 +270,7 @@ def _reshape(x: Any, shape: Any) -> Any:
     return reshape(x, shape)
 
 
-@function()
+@function(bare=True)
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """flatten(input, start_dim=0, end_dim=-1) -> Tensor
 

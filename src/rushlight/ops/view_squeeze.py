@@ -62,7 +62,7 @@ def unsqueeze_op(cls: Any, input: Any, dim: Any) -> Any:
     return cls(d - rank if d >= 0 else d)
 
 
-@function()
+@function(bare=True)
 def unsqueeze(input: Any, dim: int) -> Any:
     """unsqueeze(input, dim) -> Tensor
 
@@ -233,7 +233,7 @@ def squeeze_op(input: Any, dim: Any, every: Any, one: Any, many: Any) -> Any:
     return one((d,) if rank and shape[d] == 1 else ())
 
 
-@function()
+@function(bare=True)
 def squeeze(input: Any, dim: Any = None) -> Any:
     """squeeze(input, dim=None) -> Tensor
 
