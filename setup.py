@@ -27,14 +27,14 @@ from setuptools.command.build_py import build_py
 MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 
 # What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted.
-COMPILED = ["src/rushlight/core/*.py"]
+COMPILED = ["src/rushlight/core/**/*.py"]
 
 RECORD = "rushlight/_build.json"
 
 
 def sources() -> list[str]:
     """The files that COMPILED names, as mypyc wants them: relative to this file's folder."""
-    found = {path for pattern in COMPILED for path in glob(pattern)}
+    found = {path for pattern in COMPILED for path in glob(pattern, recursive=True)}
     return sorted(path for path in found if os.path.basename(path) != "__init__.py")
 
 

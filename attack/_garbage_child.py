@@ -20,8 +20,12 @@ from typing import Any
 import numpy as np
 
 import rushlight as torch
-from rushlight.core import engine, graph, levels, modes, node, ordered, packed, record
-from rushlight.ops.table import functions, methods, namespaces
+from rushlight.core import grad_mode as modes
+from rushlight.core import graph, node, record
+from rushlight.core.engine import engine, ordered
+from rushlight.core.saved import packed
+from rushlight.core.transforms import stack as levels
+from rushlight.ops.registry import functions, methods, namespaces
 
 # Names that leave the process, wait, print, or change what later calls do.
 LEFT_OUT = frozenset(

@@ -25,13 +25,13 @@ from typing import Any
 import rushlight as torch
 from rushlight.autograd import forward_ad as fwAD
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled
-from rushlight.core.hooks import leaf_hooks
-from rushlight.core.levels import innermost
-from rushlight.core.modes import current, state
-from rushlight.core.packed import saving_now
+from rushlight.core.engine.hooks import leaf_hooks
+from rushlight.core.engine.run import watch
+from rushlight.core.engine.task import running
+from rushlight.core.grad_mode import current, state
 from rushlight.core.record import slots
-from rushlight.core.run import watch
-from rushlight.core.running import running
+from rushlight.core.saved.packed import saving_now
+from rushlight.core.transforms.stack import innermost
 from rushlight.utils.checkpoint import checkpoint
 
 Program = Callable[[], str | None]

@@ -17,8 +17,8 @@ from typing import Any
 
 import rushlight as torch
 from rushlight.autograd import forward_ad as fwAD
-from rushlight.core.hooks import leaf_hooks
-from rushlight.core.modes import current, state
+from rushlight.core.engine.hooks import leaf_hooks
+from rushlight.core.grad_mode import current, state
 from rushlight.utils.checkpoint import checkpoint
 
 TITLE = "memory"

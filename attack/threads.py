@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import rushlight as rl
-from rushlight.core.hooks import leaf_hooks
-from rushlight.core.modes import current, state
+from rushlight.core.engine.hooks import leaf_hooks
+from rushlight.core.grad_mode import current, state
 from rushlight.core.record import slots
 
 TITLE = "threads"

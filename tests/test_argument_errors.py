@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.ops.table import functions, methods, namespaces
+from rushlight.ops.registry import functions, methods, namespaces
 
 F: Any = torch.nn.functional
 WRONG = ("a", None, [1.0], np.ones(2), 1.5, object())

@@ -86,7 +86,7 @@ def run_blocks(blocks: list[str]) -> list[str]:
 
 def quoted_op(text: str) -> str:
     """Nothing, if the classes that a block defines stand in the op table."""
-    from rushlight.ops.table import table
+    from rushlight.ops.registry import table
 
     known = {op.__name__ for op in table.values()}
     quoted = {node.name for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}

@@ -1,6 +1,6 @@
 """Laws that hold for every op of the table; a new op is tested by existing.
 
-Each op draws its own samples (`ops/samples.py`). In float64, with <a, b> = Re sum(conj(a) b):
+Each op draws its own samples (`ops/sample_inputs.py`). In float64, with <a, b> = Re sum(conj(a) b):
 - derivative: <g, (f(x + h t) - f(x - h t)) / 2h> = <vjp(g), t> = <g, jvp(t)>;
 - second derivative: the same law for the map x -> vjp(g), recorded with create_graph;
 - a recording of forward, vjp and jvp, replayed on NumPy, gives what was computed directly;
@@ -19,8 +19,8 @@ import rushlight
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.node import backward_of, fit
 from rushlight.core.record import apply
-from rushlight.ops.samples import Draw, samples_of
-from rushlight.ops.table import table
+from rushlight.ops.registry import table
+from rushlight.ops.sample_inputs import Draw, samples_of
 
 H = 1e-6
 

@@ -22,7 +22,7 @@ from cases import agree, outcome
 from library_cases import entered as CASES
 
 import rushlight as torch
-from rushlight.core.modes import state
+from rushlight.core.grad_mode import state
 from rushlight.library.schema import parse_schema
 
 REFERENCE = Path(__file__).parent / "reference"

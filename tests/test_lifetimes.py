@@ -22,11 +22,11 @@ from typing import Any
 import pytest
 
 import rushlight
-from rushlight.core.levels import innermost
-from rushlight.core.modes import current, state
-from rushlight.core.packed import saving_now
+from rushlight.core.engine.task import running
+from rushlight.core.grad_mode import current, state
 from rushlight.core.record import slots
-from rushlight.core.running import running
+from rushlight.core.saved.packed import saving_now
+from rushlight.core.transforms.stack import innermost
 
 torch: Any = rushlight
 

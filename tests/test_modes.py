@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.core.modes import state
+from rushlight.core.grad_mode import state
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -19,7 +19,7 @@ import ops_cases as oc
 import pytest
 
 import rushlight
-from rushlight.ops.table import functions, methods, namespaces, signature_of
+from rushlight.ops.registry import functions, methods, namespaces, signature_of
 
 CASES, ERRORS, BLOB = oc.load()
 BY_ENTRY: dict[str, list[dict[str, Any]]] = defaultdict(list)

@@ -14,10 +14,12 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import profiler_record
-from rushlight.core import levels, node_api, saved_names
+from rushlight.core import node_api
 from rushlight.core.graph import Op
-from rushlight.ops import overloads
-from rushlight.ops.table import functions, table
+from rushlight.core.saved import saved_names
+from rushlight.core.transforms import stack as levels
+from rushlight.ops.compat import overloads
+from rushlight.ops.registry import functions, table
 
 
 def every_op() -> Iterator[type[Any]]:
@@ -43,14 +45,14 @@ def titles() -> dict[str, list[type[Any]]]:
 NAMES = {cls.name for cls in every_op()}
 TABLES: dict[str, tuple[Any, Any]] = {
     "core.node_api._EDGES": (node_api._EDGES, titles()),
-    "core.saved_names._TABLE": (saved_names._shown, titles()),
-    "core.saved_names._ONE_MORE": (saved_names._ONE_MORE, titles()),
-    "core.levels._NAMES": (levels._NAMES, NAMES),
+    "core.saved.saved_names._TABLE": (saved_names._shown, titles()),
+    "core.saved.saved_names._ONE_MORE": (saved_names._ONE_MORE, titles()),
+    "core.transforms.stack._NAMES": (levels._NAMES, NAMES),
     "autograd.profiler_record._RENAMED": (profiler_record._RENAMED, NAMES),
     "autograd.profiler_record._OWN": (profiler_record._OWN, NAMES),
-    "ops.overloads._FORMS": (overloads._FORMS, NAMES),
-    "ops.overloads._BY_OPERAND": (overloads._BY_OPERAND, NAMES),
-    "ops.overloads._BY_DIM": (overloads._BY_DIM, NAMES),
+    "ops.compat.overloads._FORMS": (overloads._FORMS, NAMES),
+    "ops.compat.overloads._BY_OPERAND": (overloads._BY_OPERAND, NAMES),
+    "ops.compat.overloads._BY_DIM": (overloads._BY_DIM, NAMES),
 }
 
 

@@ -15,9 +15,9 @@ from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.func import jvp, vjp, vmap
-from rushlight.ops.run import run
-from rushlight.ops.samples import Draw, samples_of
-from rushlight.ops.table import table
+from rushlight.ops.apply import run
+from rushlight.ops.registry import table
+from rushlight.ops.sample_inputs import Draw, samples_of
 
 SIZE = 3
 # How large their results are depends on the values, so members of a batch may differ in shape.

@@ -22,7 +22,7 @@ from typing import Any
 import rushlight
 from rushlight import dtypes
 from rushlight.core.operators import Operators
-from rushlight.ops.table import functions, methods, namespaces, signature_of
+from rushlight.ops.registry import functions, methods, namespaces, signature_of
 from rushlight.tensor import Tensor
 from rushlight.tensor_types import tensor_types
 
@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from rushlight.arrays.device import device as _device
-from rushlight.core.hooks import RemovableHandle
+from rushlight.core.engine.hooks import RemovableHandle
 from rushlight.core.operators import Operators
 from rushlight.dtypes import dtype as _dtype
 from rushlight.dtypes import layout as _layout
@@ -231,7 +231,7 @@ def stubs() -> dict[str, str]:
         "_functions.pyi": function_stub(),
         "_methods.pyi": method_stub(),
         "linalg.pyi": namespace_stub(
-            "linalg", "from rushlight.ops.linalg_parts import LinAlgError as LinAlgError\n\n"
+            "linalg", "from rushlight.ops.linalg.common import LinAlgError as LinAlgError\n\n"
         ),
         "special.pyi": namespace_stub("special"),
     }

@@ -25,7 +25,7 @@ from rushlight.arrays.device import get_default_device as get_default_device
 from rushlight.arrays.device import set_default_device as set_default_device
 from rushlight.dtypes import *  # noqa: F403
 from rushlight.missing import lacking as _lacking
-from rushlight.ops.table import functions as _functions
+from rushlight.ops.registry import functions as _functions
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from rushlight.arrays.device import device as _device
-from rushlight.core.hooks import RemovableHandle
+from rushlight.core.engine.hooks import RemovableHandle
 from rushlight.core.operators import Operators
 from rushlight.dtypes import dtype as _dtype
 from rushlight.dtypes import layout as _layout

@@ -23,7 +23,7 @@ from typing import Any
 from rushlight import func, nn
 from rushlight._version import __version__ as __version__
 from rushlight.func.modules import exchanged
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.ops.warned import warn_caller
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from rushlight.missing import answers as _answers
-from rushlight.ops.linalg_parts import LinAlgError
-from rushlight.ops.table import namespaces
+from rushlight.ops.linalg.common import LinAlgError
+from rushlight.ops.registry import namespaces
 
 globals().update(namespaces["linalg"])
 __all__ = ["LinAlgError", *sorted(namespaces["linalg"])]

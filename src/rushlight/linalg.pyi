@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from rushlight.arrays.device import device as _device
-from rushlight.core.hooks import RemovableHandle
+from rushlight.core.engine.hooks import RemovableHandle
 from rushlight.core.operators import Operators
 from rushlight.dtypes import dtype as _dtype
 from rushlight.dtypes import layout as _layout
@@ -25,7 +25,7 @@ _complex: TypeAlias = builtins.complex
 _str: TypeAlias = builtins.str
 _Number: TypeAlias = _bool | _int | _float | _complex
 
-from rushlight.ops.linalg_parts import LinAlgError as LinAlgError
+from rushlight.ops.linalg.common import LinAlgError as LinAlgError
 
 def cholesky(A: Any, *, upper: _bool = ..., out: Tensor | None = ...) -> Tensor: ...
 def cholesky_ex(A: Any, *, upper: _bool = ..., check_errors: _bool = ..., out: Tensor | None = ...) -> tuple[Tensor, Tensor]: ...

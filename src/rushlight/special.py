@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from rushlight.missing import answers as _answers
-from rushlight.ops.table import namespaces
+from rushlight.ops.registry import namespaces
 
 globals().update(namespaces["special"])
 __all__ = sorted(namespaces["special"])

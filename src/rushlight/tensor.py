@@ -14,21 +14,21 @@ from rushlight import dtypes, tensor_memory, tensor_resize
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
-from rushlight.core.batches import plain_inside
+from rushlight.core.grad_mode import inference_enabled, state
 from rushlight.core.graph import TensorBase, View, asks, factory, wrap
-from rushlight.core.levels import refuse_inside
-from rushlight.core.modes import inference_enabled, state
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import finish, slots
-from rushlight.core.tangents import tangent_of
-from rushlight.core.views import edge_of_view
+from rushlight.core.transforms.forward_ad import tangent_of
+from rushlight.core.transforms.stack import refuse_inside
+from rushlight.core.transforms.vmap import plain_inside
+from rushlight.core.views.views import edge_of_view
 from rushlight.dtypes import type_name
 from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
-from rushlight.ops.create import raw_from
-from rushlight.ops.table import answers, methods
+from rushlight.ops.creation.tensor import raw_from
+from rushlight.ops.registry import answers, methods
 from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
 from rushlight.tensor_legacy import c_name, legacy_new

@@ -12,7 +12,7 @@ from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
-from rushlight.ops.create import raw_from
+from rushlight.ops.creation.tensor import raw_from
 from rushlight.size import Size
 
 __all__ = ["c_name", "legacy_new"]

@@ -24,13 +24,13 @@ from rushlight.arrays.host import (
     to_host,
 )
 from rushlight.core.graph import Storage, TensorBase, asks, factory, note, wrap, wrap_apart
-from rushlight.core.inplace import check_writable
 from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
+from rushlight.core.views.inplace import check_writable
 from rushlight.dtypes import type_name
 from rushlight.ops.arguments import varies
-from rushlight.ops.memory import lend
-from rushlight.ops.table import function
+from rushlight.ops.registry import function
+from rushlight.ops.shape.contiguous import lend
 from rushlight.storage import TypedStorage, UntypedStorage, among, join
 
 __all__ = ["bare", "blank", "numpy", "set_data", "share"]

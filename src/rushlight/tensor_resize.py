@@ -13,16 +13,16 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import ByteBounds, make_array
+from rushlight.core.grad_mode import inference_enabled, next_number
 from rushlight.core.graph import Node, Op, Sharer, TensorBase, asks, note, plan_for
-from rushlight.core.inplace import check_writable, settle
-from rushlight.core.modes import inference_enabled, next_number
 from rushlight.core.node_api import extra_of
 from rushlight.core.record import node_for
-from rushlight.core.tangents import tangent_of
-from rushlight.core.views import strayed
-from rushlight.ops.create import shape_of, size_of
-from rushlight.ops.memory import is_contiguous, strides_of
-from rushlight.ops.table import function
+from rushlight.core.transforms.forward_ad import tangent_of
+from rushlight.core.views.inplace import check_writable, settle
+from rushlight.core.views.views import strayed
+from rushlight.ops.creation.tensor import shape_of, size_of
+from rushlight.ops.registry import function
+from rushlight.ops.shape.contiguous import is_contiguous, strides_of
 from rushlight.storage import TypedStorage, enlarged, is_storage, join
 from rushlight.tensor_legacy import c_name
 from rushlight.tensor_memory import _CORE, share

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.core.graph import TensorBase
-from rushlight.ops.table import function
+from rushlight.ops.registry import function
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import legacy_new
 

@@ -18,8 +18,8 @@ from rushlight.arrays.host import is_array, is_scalar, make_array, move, to_host
 from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
 from rushlight.missing import answers as _answers
-from rushlight.ops.create import made, place_of, shape_of
-from rushlight.ops.sample import rand, randint
+from rushlight.ops.creation.tensor import made, place_of, shape_of
+from rushlight.ops.random.sampling import rand, randint
 from rushlight.tensor import Tensor
 
 __all__ = ["assert_close", "make_tensor"]

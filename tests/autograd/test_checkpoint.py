@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 import rushlight
-from rushlight.core.modes import state
+from rushlight.core.grad_mode import state
 from rushlight.core.record import slots
 from rushlight.utils.around import Around
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.ops.samples import Draw, samples_of
-from rushlight.ops.table import table
+from rushlight.ops.registry import table
+from rushlight.ops.sample_inputs import Draw, samples_of
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 

@@ -25,11 +25,11 @@ from test_laws import directions, forward, is_float, listed
 
 import rushlight as torch
 import rushlight.autograd.forward_ad as fwAD
+from rushlight.core.grad_mode import state
 from rushlight.core.graph import wrap
-from rushlight.core.modes import state
 from rushlight.core.record import apply, slots
-from rushlight.ops.samples import Draw, samples_of
-from rushlight.ops.table import table
+from rushlight.ops.registry import table
+from rushlight.ops.sample_inputs import Draw, samples_of
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 

@@ -28,7 +28,7 @@ from cases import Case, agree, outcome
 
 import rushlight as torch
 from rushlight.autograd import Function, apply
-from rushlight.core.modes import state
+from rushlight.core.grad_mode import state
 
 PARTS = (
     functions_calls, functions_outputs, functions_dirty, functions_saved, functions_rules,

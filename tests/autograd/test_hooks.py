@@ -22,9 +22,9 @@ import pytest
 from scripted import Bank, differing, outcome
 
 import rushlight as torch
-from rushlight.core.engine import Run
-from rushlight.core.hooks import leaf_hooks
-from rushlight.core.ready import ReadyQueue
+from rushlight.core.engine.engine import Run
+from rushlight.core.engine.hooks import leaf_hooks
+from rushlight.core.engine.ready_queue import ReadyQueue
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 STORED = json.loads(gzip.decompress((REFERENCE / "scripts.json.gz").read_bytes()))

@@ -28,10 +28,10 @@ from rushlight.autograd.forward_ad import (
     primal_at,
     tangent_at,
 )
+from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import wrap
-from rushlight.core.modes import grad_enabled
 from rushlight.core.record import apply
-from rushlight.core.tangents import levels_of, limit, muted, muting, seeing_beneath
+from rushlight.core.transforms.forward_ad import levels_of, limit, muted, muting, seeing_beneath
 
 __all__ = ["nothing_left"]  # a fixture: a test leaves no level open
 

@@ -24,9 +24,9 @@ from rushlight.autograd import profiler_record
 from rushlight.autograd.profiler import profile, record_function
 from rushlight.autograd.profiler_record import title_of
 from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
-from rushlight.core.engine import watch
+from rushlight.core.engine.engine import watch
+from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
-from rushlight.core.modes import state
 from rushlight.core.record import slots
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

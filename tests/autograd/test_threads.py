@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.core import quiet
-from rushlight.core.hooks import leaf_hooks
-from rushlight.core.modes import state
+from rushlight.core import fp_warnings as quiet
+from rushlight.core.engine.hooks import leaf_hooks
+from rushlight.core.grad_mode import state
 
 MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
 THREADS = 8

@@ -16,8 +16,8 @@ from rushlight.arrays.host import device_of, is_array, move, to_host
 from rushlight.core.graph import wrap
 from rushlight.core.node import backward_of, fit
 from rushlight.core.record import apply
-from rushlight.ops.samples import Draw, samples_of
-from rushlight.ops.table import table
+from rushlight.ops.registry import table
+from rushlight.ops.sample_inputs import Draw, samples_of
 
 GPU = device("cuda", 0)
 CLOSE = {np.dtype(np.float64): 1e-9, np.dtype(np.complex128): 1e-9}

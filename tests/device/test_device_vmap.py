@@ -17,9 +17,9 @@ from rushlight.core.families import ViewOp
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
 from rushlight.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
-from rushlight.ops.run import run
-from rushlight.ops.samples import Draw, samples_of
-from rushlight.ops.table import table
+from rushlight.ops.apply import run
+from rushlight.ops.registry import table
+from rushlight.ops.sample_inputs import Draw, samples_of
 
 GPU = device("cuda", 0)
 # Their results' shapes depend on values, of a mask or of all: they cannot be batched.

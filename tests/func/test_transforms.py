@@ -19,7 +19,7 @@ import transform_cases
 from transform_cases import X, alike, attempt, row
 
 import rushlight as torch
-from rushlight.core.modes import state
+from rushlight.core.grad_mode import state
 from rushlight.core.record import slots
 from rushlight.func import (
     debug_unwrap,

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.core.levels import innermost
-from rushlight.core.modes import state
+from rushlight.core.grad_mode import state
 from rushlight.core.record import slots
+from rushlight.core.transforms.stack import innermost
 from rushlight.random import fork_rng
 
 REFERENCE = Path(__file__).parents[1] / "reference"

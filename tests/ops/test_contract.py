@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.ops.table import namespaces
+from rushlight.ops.registry import namespaces
 
 F = namespaces["nn.functional"]
 NAN = math.nan

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.ops.table import namespaces
+from rushlight.ops.registry import namespaces
 
 F: Any = types.SimpleNamespace(**namespaces["nn.functional"])
 INF, NAN = math.inf, math.nan

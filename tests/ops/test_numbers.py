@@ -12,7 +12,7 @@ import pytest
 import rushlight as torch
 from attack import scalars
 from rushlight.ops.numbers import Numbers, has_negative_zero, number, numbers_of
-from rushlight.ops.table import functions, methods, namespaces
+from rushlight.ops.registry import functions, methods, namespaces
 
 F: Any = torch.nn.functional
 HALF = (torch.float16, torch.bfloat16)

@@ -11,7 +11,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.core.graph import wrap
-from rushlight.ops.table import namespaces
+from rushlight.ops.registry import namespaces
 
 INF, NAN = math.inf, math.nan
 

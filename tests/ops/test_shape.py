@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.ops.pad import pad
-from rushlight.ops.table import namespaces
+from rushlight.ops.registry import namespaces
+from rushlight.ops.shape.pad import pad
 
 
 def count(*shape: int) -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.arrays.host import is_array
-from rushlight.ops.table import functions, methods, namespaces
+from rushlight.ops.registry import functions, methods, namespaces
 
 DTYPES = [
     torch.bool, torch.uint8, torch.int8, torch.int64, torch.float16, torch.bfloat16, torch.float32,

@@ -1,6 +1,6 @@
 """What the words mean on batched arrays: gathering, scattering, advanced indices, writes.
 
-Imported by `core.batches` to fill `batched.rules`; the other words stand in `batch_words`.
+Imported by `core.transforms.vmap` to fill `batched.rules`; the other words stand in `batch_words`.
 """
 
 from __future__ import annotations

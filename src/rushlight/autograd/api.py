@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
-from rushlight.core import engine
-from rushlight.core.engine import Target
+from rushlight.core.call_site import Where
+from rushlight.core.engine import engine
+from rushlight.core.engine.engine import Target
+from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase, asks, wrap
-from rushlight.core.levels import refuse_inside
-from rushlight.core.modes import state
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.record import normal
-from rushlight.core.views import edge_of_view
-from rushlight.core.where import Where
+from rushlight.core.transforms.stack import refuse_inside
+from rushlight.core.views.views import edge_of_view
 from rushlight.errors import sentence
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
 
 __all__ = ["backward", "grad"]
@@ -320,8 +320,8 @@ def batched(
 ) -> tuple[Any, ...]:  # fmt: skip
     """One backward pass for a batch of gradients: what travels back hides the batch."""
     from rushlight.arrays.batched import Batched
-    from rushlight.core.batches import BatchLevel, unbatched
-    from rushlight.core.levels import Transform
+    from rushlight.core.transforms.stack import Transform
+    from rushlight.core.transforms.vmap import BatchLevel, unbatched
 
     if all(g is None or not g.shape for g in start):
         raise ValueError("is_grads_batched=True wants grad_outputs with a batch dimension in front")

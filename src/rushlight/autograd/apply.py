@@ -14,14 +14,14 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.autograd.context import Rules, Saved
+from rushlight.core.call_site import caller
+from rushlight.core.grad_mode import grad_enabled, next_number, state
 from rushlight.core.graph import TensorBase, View, asks, wrap_as
-from rushlight.core.inplace import check_writable, rebase, set_history
-from rushlight.core.levels import innermost
-from rushlight.core.modes import grad_enabled, next_number, state
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.tangents import muting
-from rushlight.core.views import edge_of_view
-from rushlight.core.where import caller
+from rushlight.core.transforms.forward_ad import muting
+from rushlight.core.transforms.stack import innermost
+from rushlight.core.views.inplace import check_writable, rebase, set_history
+from rushlight.core.views.views import edge_of_view
 from rushlight.dtypes import type_name
 
 __all__ = ["begin", "bind", "call", "compute", "keep", "settle"]

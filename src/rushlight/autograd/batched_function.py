@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.autograd.context import FunctionCtx, Rules
-from rushlight.core.batches import BatchLevel, plain_inside, unbatched
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.levels import Transform, innermost
 from rushlight.core.node import fit
-from rushlight.ops.table import functions
+from rushlight.core.transforms.stack import Transform, innermost
+from rushlight.core.transforms.vmap import BatchLevel, plain_inside, unbatched
+from rushlight.ops.registry import functions
 from rushlight.trees import broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
 __all__ = ["VmapInfo", "batch_of", "call_members", "check_support", "inside_vmap"]

@@ -20,15 +20,15 @@ import weakref
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.call_site import Where, WhereMade
+from rushlight.core.engine.task import running
+from rushlight.core.grad_mode import grad_enabled, within
 from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_alias, wrap_as
-from rushlight.core.modes import grad_enabled, within
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
-from rushlight.core.packed import Packed, open_packed, pack, refuse_inference, saving_now
 from rushlight.core.record import DIFFERENTIABLE, normal, slots
-from rushlight.core.running import running
-from rushlight.core.tangents import shown
-from rushlight.core.views import edge_of_view
-from rushlight.core.where import Where, WhereMade
+from rushlight.core.saved.packed import Packed, open_packed, pack, refuse_inference, saving_now
+from rushlight.core.transforms.forward_ad import shown
+from rushlight.core.views.views import edge_of_view
 from rushlight.dtypes import type_name
 from rushlight.errors import sentence
 

@@ -27,7 +27,7 @@ from rushlight.autograd.function import Function
 from rushlight.autograd.functional import slopes_along
 from rushlight.autograd.gradcheck import GradcheckError
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.random import Generator
 
 __all__ = ["Check", "check_all", "gradients_of"]

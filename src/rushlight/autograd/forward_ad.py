@@ -2,7 +2,7 @@
 
 Inside a level, `make_dual(x, t)` is `x` with a tangent; whatever is computed from it has a tangent
 too, the derivative along `t`, which `unpack_dual` reads. How tangents travel stands in
-`core.tangents`.
+`core.transforms.forward_ad`.
 
 >>> import rushlight as torch
 >>> import rushlight.autograd.forward_ad as fwAD
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rushlight.arrays.host import ByteBounds
 from rushlight.autograd.grad_mode import Decorator
+from rushlight.core.grad_mode import Mode, current, grad_enabled, inference_enabled, leave, within
 from rushlight.core.graph import TensorBase
-from rushlight.core.modes import Mode, current, grad_enabled, inference_enabled, leave, within
 from rushlight.core.record import DIFFERENTIABLE
-from rushlight.core.tangents import (
+from rushlight.core.transforms.forward_ad import (
     Level,
     LevelBlock,
     Pending,
@@ -43,9 +43,9 @@ from rushlight.core.tangents import (
     shares,
     tangent_in,
 )
-from rushlight.core.views import look_at
+from rushlight.core.views.views import look_at
 from rushlight.dtypes import type_name
-from rushlight.ops.view_select import Alias
+from rushlight.ops.view.select import Alias
 from rushlight.tensor import Tensor
 
 __all__ = [

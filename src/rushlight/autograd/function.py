@@ -14,10 +14,10 @@ from typing import Any
 from rushlight.autograd.apply import call
 from rushlight.autograd.context import BackwardCFunction, FunctionCtx, Rules
 from rushlight.autograd.context import Saved as Saved
+from rushlight.core.grad_mode import grad_enabled, next_number, within
 from rushlight.core.graph import TensorBase, node_base
-from rushlight.core.inplace import set_history
-from rushlight.core.modes import grad_enabled, next_number, within
 from rushlight.core.node import GraphNode
+from rushlight.core.views.inplace import set_history
 
 __all__ = [
     "BackwardCFunction",

@@ -22,9 +22,9 @@ from rushlight.arrays import vocabulary
 from rushlight.autograd import forward_ad
 from rushlight.autograd.api import grad, one_for, root_of, target_of
 from rushlight.autograd.grad_mode import enable_grad
-from rushlight.core import engine
+from rushlight.core.engine import engine
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -433,9 +433,9 @@ def slopes_along(
     `size` directions (a tensor an input, the batch first); zeros where it does not depend on
     them."""
     from rushlight.arrays.batched import Batched
-    from rushlight.core.batches import BatchLevel, unbatched
-    from rushlight.core.levels import Transform
-    from rushlight.core.tangents import LevelBlock
+    from rushlight.core.transforms.forward_ad import LevelBlock
+    from rushlight.core.transforms.stack import Transform
+    from rushlight.core.transforms.vmap import BatchLevel, unbatched
 
     batch = BatchLevel(size, "error", True)
     with Transform("vmap", batch), LevelBlock(True) as inner:

@@ -1,7 +1,7 @@
 """Switching recording on and off: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
 
 Each is a context manager and a decorator. The current mode belongs to the running thread or task;
-see Note [Modes are per context] in `core.modes`. Imported by users and by the layers above.
+see Note [Modes are per context] in `core.grad_mode`. Imported by users and by the layers above.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, Final, Self, TypeVar, cast
 
-from rushlight.core.leaves import layout
-from rushlight.core.modes import (
+from rushlight.core.engine.accumulate_grad import layout
+from rushlight.core.grad_mode import (
     GradSwitch,
     Mode,
     ModeBlock,

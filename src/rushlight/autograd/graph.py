@@ -13,14 +13,14 @@ from rushlight.autograd.saved import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from rushlight.core.engine.hooks import RemovableHandle
+from rushlight.core.engine.task import running, task_number
+from rushlight.core.engine.traverse import end_of, will_execute
 from rushlight.core.graph import Node as _Node
 from rushlight.core.graph import TensorBase
-from rushlight.core.hooks import RemovableHandle
 from rushlight.core.node import GraphNode as Node
 from rushlight.core.node import accumulate_of
-from rushlight.core.paths import end_of, will_execute
-from rushlight.core.running import running, task_number
-from rushlight.core.views import edge_of_view
+from rushlight.core.views.views import edge_of_view
 from rushlight.locks import lock
 
 __all__ = [

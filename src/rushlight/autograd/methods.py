@@ -8,14 +8,14 @@ from typing import Any, cast
 
 from rushlight import dtypes
 from rushlight.arrays.batched import Batched
+from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
+from rushlight.core.grad_mode import _lock, inference_enabled, state
 from rushlight.core.graph import wrap_alias
-from rushlight.core.hooks import LeafTable, RemovableHandle, register
-from rushlight.core.levels import refuse_inside
-from rushlight.core.modes import _lock, inference_enabled, state
 from rushlight.core.node import extra_of, hooks_of, retain_on
-from rushlight.core.views import edge_of_view
+from rushlight.core.transforms.stack import refuse_inside
+from rushlight.core.views.views import edge_of_view
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.view_select import bare
+from rushlight.ops.view.select import bare
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import c_name
 

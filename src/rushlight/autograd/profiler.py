@@ -27,8 +27,8 @@ from rushlight.autograd.profiler_util import (
     FunctionEventAvg,
     frame_text,
 )
-from rushlight.core.modes import Mode, ModeBlock, Undo
-from rushlight.core.where import Where
+from rushlight.core.call_site import Where
+from rushlight.core.grad_mode import Mode, ModeBlock, Undo
 from rushlight.missing import answers as _answers
 
 __all__ = [

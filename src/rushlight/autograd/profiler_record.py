@@ -24,13 +24,13 @@ from typing import Any, Final
 
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
-from rushlight.core.engine import watch
+from rushlight.core.call_site import Where
+from rushlight.core.engine.engine import watch
+from rushlight.core.grad_mode import Mode, _lock, leave, next_number, within
 from rushlight.core.graph import Op
-from rushlight.core.modes import Mode, _lock, leave, next_number, within
 from rushlight.core.record import slots
-from rushlight.core.where import Where
 from rushlight.errors import sentence
-from rushlight.ops.run import undisturbed
+from rushlight.ops.apply import undisturbed
 
 __all__ = ["Entry", "Recorder", "current"]
 
@@ -71,7 +71,7 @@ def title_of(op: type[Op]) -> str:
     """An op's name as PyTorch's profiles show it: 'aten::mul'.
 
     >>> from rushlight.autograd.profiler_record import title_of
-    >>> from rushlight.ops.table import table
+    >>> from rushlight.ops.registry import table
     >>> title_of(table["sum_dim"])
     'aten::sum'
     """
@@ -494,7 +494,7 @@ class PassTimer:
 
 
 def begin_pass() -> PassTimer | None:
-    """`core.engine.watch.profile`: who is told of the pass that begins, if this thread is
+    """`core.engine.engine.watch.profile`: who is told of the pass that begins, if this thread is
     watched."""
     recorder = current()
     return None if recorder is None else PassTimer(recorder)

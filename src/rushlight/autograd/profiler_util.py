@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, Self
 
 from rushlight.autograd.profiler_table import Table, format_time
-from rushlight.core.where import Where
+from rushlight.core.call_site import Where
 
 __all__ = [
     "DeviceType", "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg",

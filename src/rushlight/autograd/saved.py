@@ -1,6 +1,6 @@
 """Hooks on saved values: packing them one's own way, on the CPU, or so that they may be written.
 
-Users find these in `autograd.graph`; what a node does with hooks stands in `core.packed`.
+Users find these in `autograd.graph`; what a node does with hooks stands in `core.saved.packed`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from rushlight.arrays.host import address
+from rushlight.core.call_site import Where
+from rushlight.core.grad_mode import Mode, Undo
 from rushlight.core.graph import Storage, TensorBase, wrap_as
-from rushlight.core.modes import Mode, Undo
-from rushlight.core.packed import Saving, SavingBlock, saving_now
-from rushlight.core.where import Where
+from rushlight.core.saved.packed import Saving, SavingBlock, saving_now
 from rushlight.errors import sentence
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 
 __all__ = [
     "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu",

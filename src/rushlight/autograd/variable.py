@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.core.engine.task import queue_callback, running
 from rushlight.core.graph import TensorBase, wrap_alias
-from rushlight.core.running import queue_callback, running
 from rushlight.tensor import Tensor
 
 __all__ = ["Variable"]

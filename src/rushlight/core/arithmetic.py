@@ -1,7 +1,7 @@
 """The rules of addition, subtraction, multiplication, division, negation: the hottest ops.
 
-Compiled, which their public functions in `ops.arithmetic` are not: mypyc drops docstrings. Their
-`vjp`s are written out rather than derived from `partials`, which saves a call and a list on every
+Compiled, which their public functions in `ops.pointwise.arithmetic` are not: mypyc drops
+docstrings. Their `vjp`s are written out rather than derived from `partials`, which saves a call and a list on every
 step of a backward pass.
 """
 

@@ -59,7 +59,7 @@ class Elementwise(Op):
 
     promotion: ClassVar[str] = "default"
     scalar: ClassVar[str] = ""  # the expression of one element, for kernels: "tanh({0})"
-    domain: ClassVar[str] = "real"  # where samples are drawn: a method of `ops.samples.Draw`
+    domain: ClassVar[str] = "real"  # where samples are drawn: a method of `ops.sample_inputs.Draw`
     complex_too: ClassVar[bool] = False  # takes complex inputs
     lies = "operands"
     # Low precision is computed in float32 and rounded once, but operands of another dtype are

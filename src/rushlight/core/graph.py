@@ -39,8 +39,8 @@ from threading import Lock
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, Self
 
-from rushlight.core.modes import COMPILED, next_number, state
-from rushlight.core.where import Where, caller, known
+from rushlight.core.call_site import Where, caller, known
+from rushlight.core.grad_mode import COMPILED, next_number, state
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
@@ -59,7 +59,7 @@ class Storage:
     def __init__(self) -> None:
         self.version: i64 = 0
         self.inference: bool = False
-        self.level: i64 = state.level  # see Note [Captured tensors] in `core.levels`
+        self.level: i64 = state.level  # see Note [Captured tensors] in `core.transforms.stack`
         self.when: i64 = 0  # the number of the last write, in one count with the nodes'
         self.code: CodeType | None = None
         self.offset: int = 0
@@ -166,7 +166,9 @@ class TensorBase:
     _accumulated_grad: Any = None  # the accumulated gradient (`.grad`)
     _view: View | None = None
     _extra: Extra | None = None
-    _tangent: Any = None  # the derivative of forward mode, and its level: see `core.tangents`
+    _tangent: Any = (
+        None  # the derivative of forward mode, and its level: see `core.transforms.forward_ad`
+    )
     _shape: Any = None  # the shape of `_shape_of`: NumPy makes a new tuple each time it is asked
     _shape_of: Any = (
         None  # the array `_shape` is true of; whoever replaces `_array` makes it outdated
@@ -239,7 +241,7 @@ class Op:
     def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         """How the op goes down a level of `vmap`: `xs` are its inputs there, `flags` say which of
         them have a batch of `size` as first axis. Either (op, inputs), which give the result with
-        the batch as first axis; or None: see Note [Going down] in `core.batches`."""
+        the batch as first axis; or None: see Note [Going down] in `core.transforms.vmap`."""
         return None
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -379,9 +381,9 @@ class Node:
     _code_offset: int = 0
     _hooks: Hooks | None = None
     _freed_at: Where | None = None
-    _has_packed: bool = False  # some saved value is a `Packed`; see `core.packed`
+    _has_packed: bool = False  # some saved value is a `Packed`; see `core.saved.packed`
     _kept_tangents: tuple[Any, ...] | None = (
-        None  # tangents of the saved values; see `core.tangents`
+        None  # tangents of the saved values; see `core.transforms.forward_ad`
     )
 
     def __new__(cls) -> Self:

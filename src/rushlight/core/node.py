@@ -1,8 +1,8 @@
 """Running one node: how it turns gradients of its outputs into those of its inputs, and what it
 lets go afterwards. Which nodes run, and when, is the engine's matter.
 
-The node as users meet it stands in `core.node_api`, what it keeps in `core.saved_values`; others
-import the names of all three from here.
+The node as users meet it stands in `core.node_api`, what it keeps in `core.saved.saved_values`;
+others import the names of all three from here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.call_site import Where
+from rushlight.core.fp_warnings import quietly
+from rushlight.core.grad_mode import next_number, state, within
 from rushlight.core.graph import Node, Op, Plan, TensorBase, asks
-from rushlight.core.modes import next_number, state, within
 from rushlight.core.node_api import (
     AccumulateGrad,
     AccumulateGradBase,
@@ -26,12 +28,10 @@ from rushlight.core.node_api import (
     retain_on,
     visible,
 )
-from rushlight.core.packed import Packed, open_packed
-from rushlight.core.quiet import quietly
 from rushlight.core.record import apply, recording
-from rushlight.core.saved_values import check_saved, describe_freed, unpack, with_history
-from rushlight.core.views import look, put
-from rushlight.core.where import Where
+from rushlight.core.saved.packed import Packed, open_packed
+from rushlight.core.saved.saved_values import check_saved, describe_freed, unpack, with_history
+from rushlight.core.views.views import look, put
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [

@@ -1,6 +1,7 @@
 """Nodes as users meet them: `t.grad_fn`, its edges, hooks and metadata, and the leaves' nodes.
 
-What a node does in a backward pass stands in `core.node`, what it keeps in `core.saved_values`.
+What a node does in a backward pass stands in `core.node`, what it keeps in
+`core.saved.saved_values`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import device_of
+from rushlight.core.call_site import Where, WhereMade
+from rushlight.core.engine.accumulate_grad import accumulate
+from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
+from rushlight.core.grad_mode import _lock, grad_enabled
 from rushlight.core.graph import Extra, Hooks, Node, TensorBase, node_base, wrap
-from rushlight.core.hooks import LeafTable, RemovableHandle, register
-from rushlight.core.leaves import accumulate
-from rushlight.core.modes import _lock, grad_enabled
-from rushlight.core.packed import Packed
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.where import Where, WhereMade
+from rushlight.core.saved.packed import Packed
 from rushlight.native import mypyc_attr
 
 __all__ = [
@@ -101,7 +102,7 @@ class GraphNode(Node):
         """Show another number. The engine keeps its own: see Note [Newest first is enough]."""
         _renumbered[self] = nr
 
-    # --- what it keeps: filled in by `core.saved_values`, and by custom functions ---------------
+    # --- what it keeps: filled in by `core.saved.saved_values` and by custom functions -----------
     def _value_saved(self, position: int) -> Any:
         """Saved value number `position` as a tensor, with the history it had."""
         raise IndexError(f"{type(self).__name__} keeps no value {position}")

@@ -12,6 +12,8 @@ import numpy as np
 
 from rushlight.arrays.host import check_same_device
 from rushlight.arrays.layouts import arranged, settled
+from rushlight.core.fp_warnings import quietly
+from rushlight.core.grad_mode import grad_enabled, inference_enabled, state
 from rushlight.core.graph import (
     Node,
     Op,
@@ -23,9 +25,7 @@ from rushlight.core.graph import (
     shape_of,
     wrap,
 )
-from rushlight.core.modes import grad_enabled, inference_enabled, state
-from rushlight.core.packed import pack_all, refuse_inference, saving_now
-from rushlight.core.quiet import quietly
+from rushlight.core.saved.packed import pack_all, refuse_inference, saving_now
 from rushlight.native import i64
 
 __all__ = [
@@ -61,8 +61,8 @@ class Slots:
         self.elementwise: Any = None
         self.edge_of_view: Any = None
         self.renewed: Any = None  # gives a stale view its new node
-        self.levels: i64 = 0  # of forward mode, alive anywhere; see `core.tangents`
-        self.batches: i64 = 0  # levels of vmap, alive anywhere; see `core.batches`
+        self.levels: i64 = 0  # of forward mode, alive anywhere; see `core.transforms.forward_ad`
+        self.batches: i64 = 0  # levels of vmap, alive anywhere; see `core.transforms.vmap`
         self.batched: Any = None  # batched(op, raws): the result, or None if no input is batched
         self.lifted: Any = None  # lifted(xs): the operands at the deepest level among them
         self.beside: Any = None  # beside(target, others): the operands of a write, likewise

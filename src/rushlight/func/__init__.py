@@ -8,8 +8,8 @@
     stack_module_state      the parameters of several modules as a batch
 
 The files: `batching` (vmap), `reverse` and `forward` (derivatives), `tracking` (what enters and
-leaves a derivative), `arguments` (argnums, aux), `modules`. Below them stand `core.levels`,
-`core.batches` and `core.tangents`.
+leaves a derivative), `arguments` (argnums, aux), `modules`. Below them stands
+`core.transforms`.
 
 >>> import rushlight as torch
 >>> from rushlight.func import grad, vmap

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays.batched import Batched
-from rushlight.core.batches import BatchLevel, as_recorded, interesting, plain_inside
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.levels import Transform, innermost
-from rushlight.ops.table import functions
+from rushlight.core.transforms.stack import Transform, innermost
+from rushlight.core.transforms.vmap import BatchLevel, as_recorded, interesting, plain_inside
+from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import (
     TreeSpec,

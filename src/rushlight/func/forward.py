@@ -1,5 +1,5 @@
 """Derivatives forward: `jvp`, `jacfwd`, `hessian`. Tangents travel beside the values
-(`core.tangents`)."""
+(`core.transforms.forward_ad`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from rushlight.autograd.forward_ad import dual_at, primal_at, tangent_at
 from rushlight.core.graph import TensorBase
-from rushlight.core.levels import Transform
-from rushlight.core.tangents import LevelBlock
+from rushlight.core.transforms.forward_ad import LevelBlock
+from rushlight.core.transforms.stack import Transform
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -24,7 +24,7 @@ from rushlight.func.arguments import (
 from rushlight.func.batching import vmap
 from rushlight.func.reverse import basis, jacrev
 from rushlight.func.tracking import Loans, at_level, plain
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_unflatten
 
 __all__ = ["hessian", "jacfwd", "jvp"]

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 

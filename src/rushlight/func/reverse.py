@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
-from rushlight.core import engine
-from rushlight.core.engine import Target
+from rushlight.core.engine import engine
+from rushlight.core.engine.engine import Target
+from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase, asks, wrap
-from rushlight.core.levels import Transform, leads_outside
-from rushlight.core.modes import grad_enabled
-from rushlight.core.packed import Saving, saving_now
 from rushlight.core.record import normal, slots
+from rushlight.core.saved.packed import Saving, saving_now
+from rushlight.core.transforms.stack import Transform, leads_outside
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -30,7 +30,7 @@ from rushlight.func.arguments import (
 )
 from rushlight.func.batching import vmap
 from rushlight.func.tracking import Loans, end_of, plain, records_of, released, track
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
 __all__ = ["basis", "grad", "grad_and_value", "jacrev", "linearize", "vjp"]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.batches import interesting, seen_at
 from rushlight.core.graph import (
     Node,
     TensorBase,
@@ -26,10 +25,11 @@ from rushlight.core.graph import (
     wrap_alias,
     wrap_as,
 )
-from rushlight.core.levels import Entrance, Level, kept_outside
 from rushlight.core.record import edge, slots
-from rushlight.core.tangents import Tangent
-from rushlight.ops.view_select import ALIAS
+from rushlight.core.transforms.forward_ad import Tangent
+from rushlight.core.transforms.stack import Entrance, Level, kept_outside
+from rushlight.core.transforms.vmap import interesting, seen_at
+from rushlight.ops.view.select import ALIAS
 from rushlight.trees import tree_map
 
 __all__ = ["Loans", "Source", "at_level", "end_of", "plain", "released", "track"]

@@ -11,8 +11,8 @@ from typing import Any
 
 from rushlight.autograd.api import grad
 from rushlight.autograd.gradcheck import gradcheck
+from rushlight.core.grad_mode import within
 from rushlight.core.graph import TensorBase
-from rushlight.core.modes import within
 from rushlight.dtypes import complex128, float64
 from rushlight.library.custom import CustomOpDef, share_memory
 from rushlight.library.operator import RECORDED, OpOverload, OpOverloadPacket

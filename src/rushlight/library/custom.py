@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rushlight.arrays.device import device
-from rushlight.core.tangents import owner_of
+from rushlight.core.transforms.forward_ad import owner_of
 from rushlight.library.derivative import Formula
 from rushlight.library.infer import Tag, infer_schema, tags_of
 from rushlight.library.operator import EVERYWHERE, OpOverload, find, forget, written_of

@@ -15,9 +15,9 @@ from typing import Any
 
 from rushlight.autograd.apply import begin, conclude
 from rushlight.autograd.function import Function
+from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
-from rushlight.core.modes import grad_enabled
-from rushlight.core.tangents import muting
+from rushlight.core.transforms.forward_ad import muting
 from rushlight.library.operator import OpOverload, refuse_tangents
 from rushlight.library.values import tensors_in, trimmed
 

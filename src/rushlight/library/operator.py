@@ -20,16 +20,16 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.autograd.batched_function import batch_of
+from rushlight.core.grad_mode import grad_enabled, inference_enabled, next_number
 from rushlight.core.graph import TensorBase, node_base
-from rushlight.core.inplace import set_history
-from rushlight.core.modes import grad_enabled, inference_enabled, next_number
 from rushlight.core.node import GraphNode
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.tangents import muting, tangent_of
-from rushlight.core.views import edge_of_view
+from rushlight.core.transforms.forward_ad import muting, tangent_of
+from rushlight.core.views.inplace import set_history
+from rushlight.core.views.views import edge_of_view
 from rushlight.library.schema import FunctionSchema
 from rushlight.library.values import bind, returned, tensors_in, trimmed
-from rushlight.ops import overloads
+from rushlight.ops.compat import overloads
 
 __all__ = [
     "KEYS", "Namespace", "OpOverload", "OpOverloadPacket", "find", "forget", "lookup",

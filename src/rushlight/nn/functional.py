@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushlight.missing import answers as _answers
-from rushlight.ops.table import namespaces
+from rushlight.ops.registry import namespaces
 
 globals().update(namespaces["nn.functional"])
 __all__ = sorted(namespaces["nn.functional"])

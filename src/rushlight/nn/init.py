@@ -13,7 +13,7 @@ from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.missing import answers as _answers
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",

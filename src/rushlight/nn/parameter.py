@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.core.graph import TensorBase
 from rushlight.missing import answers as _answers
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
 from rushlight.tensor_memory import _make_subclass, _own_attributes

@@ -1,16 +1,15 @@
 """The op table: one class an op, its rules together, its public functions beside it.
 
-Importing this package fills the table, by importing every file of this folder. Their order does not
-matter: a file imports what it builds on. Files follow the families; see `docs/adding-an-op.md`.
+Importing this package fills the table, by importing every file of this folder and those in it.
+Their order does not matter: a file imports what it builds on. Files follow the families; see `docs/adding-an-op.md`.
 """
 
 import importlib
-import os
+import pkgutil
 import typing
 
-for _file in sorted(os.listdir(os.path.dirname(__file__))):
-    if _file.endswith(".py") and _file != "__init__.py":
-        importlib.import_module(f"{__name__}.{_file[:-3]}")
+for _found in sorted(m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.")):
+    importlib.import_module(_found)
 
 # The operators of users, by namespace: `torch.ops.mylib`. Filled by `rushlight.library`.
 namespaces: dict[str, typing.Any] = {}

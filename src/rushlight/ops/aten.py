@@ -7,8 +7,8 @@
 tensor([2., 2.])
 """
 
-from rushlight.ops.overloads import OpOverloadPacket as _OpOverloadPacket
-from rushlight.ops.overloads import packet as _packet
+from rushlight.ops.compat.overloads import OpOverloadPacket as _OpOverloadPacket
+from rushlight.ops.compat.overloads import packet as _packet
 
 
 def __getattr__(name: str) -> _OpOverloadPacket:

@@ -14,10 +14,10 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
+from rushlight.ops.apply import number_in, operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.numbers import number
-from rushlight.ops.run import number_in, operand, result_dtype
-from rushlight.ops.table import methods
+from rushlight.ops.registry import methods
 
 __all__ = [
     "attach_operator", "check_integers", "check_operands", "check_tensors", "has_zero",

@@ -13,9 +13,9 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.core.record import apply
-from rushlight.ops.complexes import view_as_complex, view_as_real
-from rushlight.ops.fourier import FftC2C, FftC2R, FftR2C
-from rushlight.ops.table import function, functions, namespaces
+from rushlight.ops.fft import FftC2C, FftC2R, FftR2C
+from rushlight.ops.pointwise.complex import view_as_complex, view_as_real
+from rushlight.ops.registry import function, functions, namespaces
 from rushlight.ops.warned import warn_caller
 
 __all__: list[str] = []

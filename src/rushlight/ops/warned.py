@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 
-from rushlight.core.where import caller
+from rushlight.core.call_site import caller
 
 __all__ = ["warn_caller"]
 

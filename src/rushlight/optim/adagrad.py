@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays.vocabulary import sqrt
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import (
     Optimizer,
     check_flags,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import maximum, sqrt
 from rushlight.core.graph import TensorBase
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import (
     Optimizer,
     check_flags,

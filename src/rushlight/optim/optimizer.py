@@ -24,13 +24,13 @@ from rushlight import dtypes
 from rushlight.arrays.host import is_array
 from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
+from rushlight.core.fp_warnings import quietly
 from rushlight.core.graph import TensorBase
-from rushlight.core.inplace import turn
-from rushlight.core.packed import before_write
-from rushlight.core.quiet import quietly
 from rushlight.core.record import slots
+from rushlight.core.saved.packed import before_write
+from rushlight.core.views.inplace import turn
 from rushlight.ops.numbers import plain
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import (
     Optimizer,
     check_flags,

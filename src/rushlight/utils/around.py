@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Any, Final, Self
 
 from rushlight.arrays.batched import deepest
-from rushlight.core.modes import Mode, ModeBlock, _lock, current, inference_enabled, within
-from rushlight.core.packed import Saving
+from rushlight.core.grad_mode import Mode, ModeBlock, _lock, current, inference_enabled, within
 from rushlight.core.record import slots
-from rushlight.ops.run import undisturbed
+from rushlight.core.saved.packed import Saving
+from rushlight.ops.apply import undisturbed
 
 __all__ = ["Around"]
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, ContextDecorator, nullcontext
 from typing import Any
 
 from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.core.modes import Mode, ModeBlock, Undo, grad_enabled
+from rushlight.core.grad_mode import Mode, ModeBlock, Undo, grad_enabled
 from rushlight.utils.recompute import CHECKS, CheckpointError, Frame, GraphExecGroup, Log
 from rushlight.utils.reentrant import (
     CheckpointFunction,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.autograd.function import Function
+from rushlight.core.engine.hooks import RemovableHandle
+from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
-from rushlight.core.hooks import RemovableHandle
-from rushlight.core.modes import grad_enabled
 
 __all__ = [
     "BackwardHook", "RemovableHandle", "add_hook", "unserializable_hook", "warn_if_has_hooks",

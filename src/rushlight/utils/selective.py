@@ -25,11 +25,11 @@ from typing import Any, Final, Self
 
 from rushlight.arrays.vocabulary import copy
 from rushlight.core.families import ViewOp
+from rushlight.core.grad_mode import Mode
 from rushlight.core.graph import Storage, TensorBase, wrap
-from rushlight.core.modes import Mode
-from rushlight.core.packed import Saving, saving_now
 from rushlight.core.record import normal
-from rushlight.ops.overloads import OpOverload, overload_of, packet
+from rushlight.core.saved.packed import Saving, saving_now
+from rushlight.ops.compat.overloads import OpOverload, overload_of, packet
 from rushlight.utils.around import Around
 from rushlight.utils.surroundings import tensors_in
 

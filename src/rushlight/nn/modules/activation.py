@@ -11,7 +11,7 @@ from typing import Any
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 
 __all__ = [
     "CELU",

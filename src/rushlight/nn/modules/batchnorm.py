@@ -9,7 +9,7 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
 

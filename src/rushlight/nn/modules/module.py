@@ -30,7 +30,7 @@ from rushlight.nn.modules.everywhere import (
 )
 from rushlight.nn.modules.state import Stateful
 from rushlight.nn.parameter import Buffer, Parameter
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
 
 __all__ = [

@@ -9,7 +9,7 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 
 __all__ = ["Embedding"]
 

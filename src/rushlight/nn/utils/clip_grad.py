@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
-from rushlight.ops.table import functions, namespaces
+from rushlight.ops.registry import functions, namespaces
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rushlight.core.graph import TensorBase
-from rushlight.ops.table import functions
+from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

@@ -1,0 +1,1 @@
+"""Levels of `func` transforms, batches and tangents."""

@@ -1,0 +1,882 @@
+"""Forward mode: tangents that travel beside the values.
+
+While a level of `autograd.forward_ad` is live, a tensor may have a tangent, the derivative of its
+value along one direction. After an op computed its results, `push` gives them the tangents that the
+op's own `jvp` says; views, writes in place and saved values have their rules here too. The files
+that run ops call in only while `slots.levels` is not 0.
+
+Note [Levels nest]
+    A tensor may have a tangent in each of several levels: `x.tangent` is the record of the deepest,
+    whose `outer` is the next. With a level's tangent t, `x` stands for x + eps t, where eps is that
+    level's own; t in turn may have tangents in the levels beneath, never in its own or deeper. So
+    an op does the lowest level first, and a level's `jvp` runs where only the levels beneath can
+    be seen: what it computes then has their tangents, and two levels are never taken for one.
+
+Note [What can be seen]
+    `Mode.dual` is a limit: levels of lesser depth can be seen, all of them if it is None. A level
+    is deeper than all that were open before; but one opened for a derivative inside code that may
+    not see some levels (a custom function's `jvp`, say) stands beneath those and above the others,
+    so that the same limit shows it.
+
+Note [Whose tangent]
+    A view of a tensor that has a tangent gets the same view of that tangent: they share memory, so
+    a write through one is seen by all. A write of a tangent to a tensor that has none, and is a
+    view, makes zeros for the tensor it looks into; that one's tangent is the truth, and other
+    views of it find theirs when someone asks. What `make_dual` and `unpack_dual` return shares the
+    memory of values, not of tangents: their record ends the search. All this holds in each level.
+
+Note [Room for a batch]
+    Inside `vmap` a write may bring a tangent that differs from member to member, where the tangent
+    that is there is shared by all. The root's is then replaced by one with a place for each, and
+    so views do not keep theirs, but look at the root's each time.
+
+Note [On arrays or on tensors]
+    If nothing asks for gradients, and no level beneath has a part in it, `jvp` runs on raw arrays.
+    Otherwise it runs on tensors, so that tangents can be differentiated backward and forward.
+
+Note [Layout of tangents]
+    A tangent has the order of strides of its value, and memory of its own: every view that the
+    value allows is then a view of the tangent too, and a write in place harms nobody else.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextvars import ContextVar
+from typing import Any, Final
+
+import numpy as np
+
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import Batched, bottom, lacks
+from rushlight.core.families import Bilinear, Elementwise, Linear
+from rushlight.core.fp_warnings import quietly
+from rushlight.core.grad_mode import (
+    Mode,
+    ModeBlock,
+    _lock,
+    current,
+    grad_enabled,
+    inference_enabled,
+    state,
+    within,
+)
+from rushlight.core.graph import Node, Op, Plan, TensorBase, asks, wrap
+from rushlight.core.record import apply, edge, evaluate, finish, keep_record, normal, slots
+from rushlight.core.views.views import look_at, look_at_many, order_of
+from rushlight.native import i64, mypyc_attr
+
+__all__ = [
+    "Level", "LevelBlock", "Pending", "Tangent", "ended", "foresee", "fulfil", "gather", "give",
+    "keep_tangents", "laid_like", "levels_of", "limit", "mine", "muted", "muting", "now",
+    "old_tangent", "open_level", "push", "refuse_out", "seeing_beneath", "seen_in", "shares",
+    "shown", "tangent_in", "tangent_of", "turned",
+]  # fmt: skip
+
+_DIFFERENTIABLE: Final = "fcVW"
+_REAL: Final = "iufVW"
+_F32: Final = np.dtype(np.float32)
+_EVERYTHING: Final = float("inf")
+_ndarray: Final = np.ndarray
+
+
+class Level:
+    """One derivative in progress. Tangents count only while their level is alive.
+
+    `outside` is the level that was this context's before.
+    """
+
+    def __init__(self, depth: float, outside: Level | None) -> None:
+        self.depth: float = depth  # of two levels that are alive, never the same
+        self.outside = outside
+        self.alive: bool = True
+        self.counted: bool = False  # in `state.active`
+        # ids are used again as tensors die, so this grows no larger than the level's peak
+        self.owners: dict[int, Any] = {}
+
+    def close(self) -> None:
+        """End the level: all its tangents are gone, those of other levels stay. What an interrupt
+        leaves undone is done by another call."""
+        self.alive = False
+        for reference in list(self.owners.values()):
+            owner: Any = reference()
+            if owner is not None:
+                t: TensorBase = owner
+                record = record_in(t._tangent, self)
+                if record is not None:
+                    record.value = None  # a node may hold the record longer
+                t._tangent = pruned(t._tangent)
+        self.owners.clear()
+        if _level.get() is self:
+            _level.set(self.outside)
+        with _lock:
+            _open.pop(self, None)
+            slots.levels = len(_open)
+            if self.counted:  # assignments alone: see Note [Interrupts] in `core.grad_mode`
+                self.counted = False
+                state.active -= 1
+
+
+class Tangent:
+    """A tensor's tangent in one level, and the records of the levels beneath (`outer`).
+
+    Where it has none, `root` and `ops` say of whose tangent it would be a view; without a root, of
+    nobody's. See Note [Whose tangent]. Nodes keep records, so they are not changed but replaced.
+    """
+
+    def __init__(
+        self, level: Level, value: TensorBase | None, root: TensorBase | None, ops: tuple[Op, ...],
+        outer: Tangent | None,
+    ) -> None:  # fmt: skip
+        self.level = level
+        self.value = value
+        self.root = root
+        self.ops = ops
+        self.outer = outer
+
+
+class Pending:
+    """The tangent that a write in place will leave in one level, and those of deeper levels;
+    `recorded`: it was computed on tensors, and is to be written so."""
+
+    def __init__(
+        self, level: Level, value: TensorBase, recorded: bool, deeper: Pending | None = None
+    ) -> None:
+        self.level = level
+        self.value = value
+        self.recorded = recorded
+        self.deeper = deeper
+
+
+# --- levels ---------------------------------------------------------------------------------------
+_open: Final[dict[Level, None]] = {}  # in the order in which they were opened
+_level: Final[ContextVar[Level | None]] = ContextVar("rushlight_dual_level", default=None)
+
+
+def open_level(visible: bool = False, mode: Mode | None = None) -> Level:
+    """Begin a level in this context; `visible` even where tangents are switched off, by being
+    beneath what is hidden. See Note [What can be seen]. It ends with `mode`, if that is given."""
+    seen = limit() if visible else _EVERYTHING
+    outside = mine()
+    with _lock:
+        top = -_EVERYTHING
+        for other in _open:
+            if top < other.depth < seen:
+                top = other.depth
+        if seen == _EVERYTHING:
+            depth = max(top, -1.0) + 1.0
+        elif top == -_EVERYTHING:
+            depth = seen - 1.0
+        else:
+            depth = (top + seen) / 2
+            if not top < depth < seen:
+                raise RuntimeError("Too many levels of forward mode are nested where others hide")
+        level = Level(depth, outside)
+        if mode is not None:
+            mode.closes = level
+        state.active += 1
+        level.counted = True
+        _open[level] = None
+        slots.levels = len(_open)
+    _level.set(level)
+    return level
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LevelBlock(ModeBlock):
+    """`with LevelBlock(visible) as level`: a level for a block; see `open_level`."""
+
+    def __init__(self, visible: bool) -> None:
+        super().__init__(None, None)
+        self._visible = visible
+
+    def fill(self, mode: Mode) -> Any:
+        return open_level(self._visible, mode)
+
+
+def mine() -> Level | None:
+    """The innermost level that was begun in this context, a thread or a task."""
+    level = _level.get()
+    while level is not None and not level.alive:
+        level = level.outside
+    return level
+
+
+def now() -> Level | None:
+    """The level that a tangent made here belongs to: that of this context, or else the newest of
+    those that others have open. Threads may share the work inside a level, or have their own."""
+    level = mine()
+    if level is None:
+        others = list(_open)
+        if others:
+            return others[-1]
+    return level
+
+
+def limit() -> float:
+    """Levels of lesser depth can be seen here; see Note [What can be seen]."""
+    mode = current()
+    if mode is None:
+        return _EVERYTHING
+    dual: Any = mode.dual
+    seen = _EVERYTHING if dual is None else float(dual)
+    # those opened inside inference mode have depths below 0, the others not
+    return min(seen, 0.0) if mode.inference else seen
+
+
+def muted() -> bool:
+    """Whether tangents are switched off here: of the levels there are, none can be seen."""
+    seen = limit()
+    if seen == _EVERYTHING:
+        return False
+    for level in list(_open):
+        if level.depth < seen:
+            return False
+    return True
+
+
+def seeing_beneath(grad: bool, depth: float) -> Mode:
+    """For `with`: hide the levels of this depth and deeper."""
+    mode = within(grad, inference_enabled())
+    mode.dual = depth if mode.dual is None else min(depth, float(mode.dual))
+    return mode
+
+
+def muting(grad: bool) -> Mode:
+    """For `with`: switch tangents off."""
+    lowest = 0.0
+    for level in list(_open):
+        lowest = min(lowest, level.depth)
+    return seeing_beneath(grad, lowest)
+
+
+# --- records --------------------------------------------------------------------------------------
+def record_in(record: Tangent | None, level: Level) -> Tangent | None:
+    """The record of a level in a chain of records."""
+    while record is not None:
+        if record.level is level:
+            return record
+        record = record.outer
+    return None
+
+
+def pruned(record: Tangent | None) -> Tangent | None:
+    """A chain without the records of dead levels."""
+    while record is not None and not record.level.alive:
+        record = record.outer
+    if record is None or record.outer is None:
+        return record
+    rest = pruned(record.outer)
+    if rest is record.outer:
+        return record
+    return Tangent(record.level, record.value, record.root, record.ops, rest)
+
+
+def linked(
+    record: Tangent | None, level: Level, value: TensorBase | None, root: TensorBase | None,
+    ops: tuple[Op, ...],
+) -> Tangent:  # fmt: skip
+    """A chain with this record for a level, in its place among the live ones."""
+    while record is not None and not record.level.alive:
+        record = record.outer
+    if record is None or record.level.depth < level.depth:
+        return Tangent(level, value, root, ops, record)
+    if record.level is level:
+        return Tangent(level, value, root, ops, record.outer)
+    rest = linked(record.outer, level, value, root, ops)
+    return Tangent(record.level, record.value, record.root, record.ops, rest)
+
+
+def note_levels(record: Tangent | None, seen: float, found: list[Level]) -> None:
+    while record is not None:
+        level = record.level
+        if level.alive and level.depth < seen:
+            at = len(found)
+            while at > 0 and found[at - 1].depth > level.depth:
+                at -= 1
+            if at == 0 or found[at - 1] is not level:
+                found.insert(at, level)
+        record = record.outer
+
+
+def levels_of(xs: tuple[Any, ...], seen: float) -> list[Level]:
+    """The levels less deep than `seen` in which an input has a tangent, or a record; the lowest
+    first."""
+    found: list[Level] = []
+    for x in xs:
+        if isinstance(x, TensorBase):
+            if x._tangent is not None:
+                note_levels(x._tangent, seen, found)
+            if x._view is not None and x._view.base._tangent is not None:
+                note_levels(x._view.base._tangent, seen, found)
+    return found
+
+
+# --- reading and giving ---------------------------------------------------------------------------
+def tangent_of(x: TensorBase) -> Any:
+    """The deepest tangent of `x`, or None, as code that runs now may see it."""
+    return None if slots.levels == 0 else deepest(x, limit())
+
+
+def deepest(x: TensorBase, seen: float) -> Any:
+    """The tangent of `x` in the deepest level less deep than `seen` in which it has one."""
+    levels = levels_of((x,), seen)
+    for i in range(len(levels) - 1, -1, -1):
+        value = tangent_in(x, levels[i])
+        if value is not None:
+            return value
+    return None
+
+
+def tangent_in(x: TensorBase, level: Level) -> Any:
+    """The tangent of `x` in a live level, or None."""
+    record = record_in(x._tangent, level)
+    if record is not None and record.value is not None:
+        return record.value
+    base = whose(x, level)
+    root = None if base is None else record_in(base._tangent, level)
+    if root is None or root.value is None:
+        return None
+    value: Any = root.value
+    if record is not None:
+        ops = record.ops
+    else:
+        ops = () if x._view is None else x._view.ops
+    for op in ops:
+        value = look_at(op, value)
+    if slots.batches == 0:  # else the root may get another: see Note [Room for a batch]
+        give(x, level, value)
+    return value
+
+
+def seen_in(x: TensorBase, level: Level) -> Any:
+    """The tangent of `x` in a live level, or None, as code that runs now may see it."""
+    return tangent_in(x, level) if level.depth < limit() else None
+
+
+def whose(target: TensorBase, level: Level) -> TensorBase | None:
+    """The tensor of whose tangent that of `target`, which has none, would be a view."""
+    record = record_in(target._tangent, level)
+    if record is not None:
+        return record.root
+    return None if target._view is None else target._view.base
+
+
+def give(x: TensorBase, level: Level, value: TensorBase) -> None:
+    """Make `value` the tangent of `x` in a level; it may have tangents in those beneath only."""
+    note(x, level, value, None, ())
+
+
+def ended(x: TensorBase, level: Level) -> None:
+    """Let `x` have no tangent in a level, whatever it is a view of."""
+    note(x, level, None, None, ())
+
+
+def note(
+    x: TensorBase, level: Level, value: Any, root: TensorBase | None, ops: tuple[Op, ...]
+) -> None:
+    """Give `x` a record in a level."""
+    if x._tangent is None:
+        x._tangent = Tangent(level, value, root, ops, None)
+    else:
+        x._tangent = linked(x._tangent, level, value, root, ops)
+    level.owners[id(x)] = weakref.ref(x)
+
+
+def gather(xs: tuple[Any, ...], level: Level) -> list[Any] | None:
+    """The tangents of an op's inputs in a level, None for those without; None if no input has
+    one."""
+    found = False
+    ts: list[Any] = []
+    for x in xs:
+        t: Any = None
+        if isinstance(x, TensorBase):
+            t = tangent_in(x, level)
+            if t is not None:
+                found = True
+        ts.append(t)
+    return ts if found else None
+
+
+def refuse_out(name: str, xs: tuple[Any, ...]) -> None:
+    """PyTorch's error for `out=` where tangents would be lost."""
+    if slots.levels == 0:
+        return
+    for x in xs:
+        if isinstance(x, TensorBase) and tangent_of(x) is not None:
+            raise NotImplementedError(
+                f"Trying to use forward AD with {name}_out that does not support it because it is "
+                "an out= function"
+            )
+
+
+# --- ops ------------------------------------------------------------------------------------------
+def push(
+    op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase], several: bool
+) -> None:
+    """Give the results of an op their tangents. `several`: the op returns a tuple."""
+    if not op.plan.differentiable:
+        return
+    for level in levels_of(xs, limit()):  # the lowest first: see Note [Levels nest]
+        ts = gather(xs, level)
+        if ts is None:
+            continue
+        if raw_is_enough(xs, ts, level):
+            ys = [t._array for t in results]
+            found = on_arrays(op, ts, raws, tuple(ys) if several else ys[0])
+            parts = list(found) if several else [found]
+            for k in range(len(results)):
+                t = results[k]
+                if t._array.dtype.kind in _DIFFERENTIABLE:
+                    give(t, level, finish(wrap(fitted(parts[k], t._array, xs, ts))))
+            continue
+        with seeing_beneath(grad_enabled(), level.depth):
+            found = on_tensors(op, ts, xs, tuple(results) if several else results[0])
+            parts = list(found) if several else [found]
+            for k in range(len(results)):
+                t = results[k]
+                if t._array.dtype.kind in _DIFFERENTIABLE:
+                    give(t, level, fitted_tensor(parts[k], t._array, xs, ts))
+
+
+def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: Level) -> bool:
+    """Whether nobody will differentiate the way from tangent to tangent: backward, or forward in
+    a level beneath. See Note [On arrays or on tensors]."""
+    grad = grad_enabled()
+    for x in xs:
+        if isinstance(x, TensorBase):
+            if (grad and asks(x)) or has_beneath(x, level):
+                return False
+    for t in ts:
+        if t is not None:
+            if (grad and asks(t)) or has_beneath(t, level):
+                return False
+    return True
+
+
+def has_beneath(x: TensorBase, level: Level) -> bool:
+    """Whether `x` may have a tangent in a level beneath this one."""
+    record: Tangent | None = x._tangent
+    while record is not None:
+        if record.level.depth < level.depth and record.level.alive:
+            return True
+        record = record.outer
+    view = x._view
+    return view is not None and view.base._tangent is not None and has_beneath(view.base, level)
+
+
+def on_arrays(op: Any, ts: list[Any], raws: tuple[Any, ...], y: Any) -> Any:
+    """The op's `jvp` on raw arrays, with PyTorch's silence."""
+    arrays: list[Any] = [None if t is None else t._array for t in ts]
+    if isinstance(op, Elementwise) and not isinstance(y, tuple):
+        # as the op itself did: inputs in the common dtype, low precision in float32
+        low = v.low_precision(y.dtype)
+        inside = _F32 if low else y.dtype
+        if inside.kind == "f":
+            raws = tuple([inside_of(r, inside) for r in raws])
+            if low:
+                arrays = [inside_of(t, inside) for t in arrays]
+                y = inside_of(y, inside)
+    rule: Any = op.jvp
+    state.busy = True
+    try:
+        found = rule(tuple(arrays), raws, y)
+    except RuntimeWarning:
+        state.busy = False
+        return quietly(rule, tuple(arrays), raws, y)
+    except BaseException:
+        state.busy = False
+        raise
+    state.busy = False
+    return found
+
+
+def inside_of(x: Any, dtype: Any) -> Any:
+    """An array or tensor of real numbers in `dtype`; anything else as it is."""
+    if x is None or isinstance(x, (bool, int, float, complex)):
+        return x
+    have: Any = x._array.dtype if isinstance(x, TensorBase) else x.dtype
+    return x if have is dtype or have.kind not in _REAL else v.cast(x, dtype)
+
+
+def on_tensors(op: Any, ts: list[Any], xs: tuple[Any, ...], y: Any) -> Any:
+    """The op's `jvp` on tensors: recorded, and with the tangents of the levels beneath."""
+    if isinstance(op, Linear):
+        return apply(op, ts[0])
+    if isinstance(op, Bilinear):
+        a, b = xs
+        left: Any = None if ts[0] is None else apply(op, ts[0], b)
+        right: Any = None if ts[1] is None else apply(op, a, ts[1])
+        if left is None:
+            return right
+        return left if right is None else left + right
+    if isinstance(op, Elementwise) and isinstance(y, TensorBase) and y._array.dtype.kind == "f":
+        xs = tuple([inside_of(x, y._array.dtype) for x in xs])
+    rule: Any = op
+    return rule.jvp(tuple(ts), xs, y)
+
+
+def own_dtypes(xs: tuple[Any, ...], ts: list[Any]) -> bool:
+    """Whether each tangent has its value's dtype, so that the result's is known too. The user may
+    give others; a real one for a complex value is as good."""
+    for i in range(len(ts)):
+        if ts[i] is not None:
+            have = ts[i]._array.dtype
+            want = xs[i]._array.dtype
+            if have != want and not (have.kind == "f" and want.kind == "c"):
+                return False
+    return True
+
+
+def owner_of(array: Any) -> Any:
+    """The array whose memory another looks into."""
+    if type(array) is not _ndarray:
+        array = bottom(array)
+    while array.base is not None and isinstance(array.base, type(array)):
+        array = array.base
+    return array
+
+
+def shares(a: Any, b: Any) -> bool:
+    """Whether two raw arrays lie in the same memory."""
+    return owner_of(a) is owner_of(b)
+
+
+def shared(t: Any, xs: tuple[Any, ...], ts: list[Any], y: Any) -> bool:
+    """Whether a computed tangent shares memory with what it was computed from."""
+    owner = owner_of(t)
+    if owner is owner_of(y):
+        return True
+    for x in xs:
+        if isinstance(x, TensorBase) and owner_of(x._array) is owner:
+            return True
+    for s in ts:
+        if s is not None and owner_of(s._array) is owner:
+            return True
+    return False
+
+
+def same_layout(a: Any, b: Any) -> bool:
+    """Whether two arrays of one shape have the same strides, counted in elements."""
+    p: tuple[int, ...] = a.strides
+    q: tuple[int, ...] = b.strides
+    shape: tuple[int, ...] = a.shape
+    m: int = a.dtype.itemsize
+    n: int = b.dtype.itemsize
+    for d in range(len(shape)):
+        if shape[d] > 1 and p[d] * n != q[d] * m:
+            return False
+    return True
+
+
+def zeros_like(y: Any, dtype: Any) -> Any:
+    """Zeros in the shape and order of strides of the raw array `y`."""
+    out = v.empty_as(y, dtype)
+    v.overwrite(out, v.constant(out, 0, dtype))
+    return out
+
+
+def batches_in(x: Any, found: list[Any]) -> None:
+    """Add the levels of `vmap` in whose batches an array differs from member to member."""
+    while type(x) is Batched:
+        if x.hidden and x.level not in found:
+            found.append(x.level)
+        inside: Any = x.inside
+        x = inside._array if isinstance(inside, TensorBase) else inside
+
+
+def missing_members(t: Any, y: Any, ts: list[Any]) -> Any:
+    """Zeros to be added to a tangent for it to have room for every batch that its value or the
+    tangents it came from have, so that others can be written into it; None if it has."""
+    want: list[Any] = []
+    batches_in(y, want)
+    for s in ts:
+        if s is not None:
+            batches_in(s._array, want)
+    have: list[Any] = []
+    batches_in(t, have)
+    if len(have) >= len(want):
+        return None
+    one: Any = v.constant(bottom(y), 0, t.dtype)
+    for x in [y, *[s._array for s in ts if s is not None]]:
+        one = one + v.full(x, (), 0, t.dtype)
+    return one
+
+
+def fitted(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
+    """What `jvp` gave for the raw result `y`, as its tangent; see Note [Layout of tangents]."""
+    t = zeros_like(y, y.dtype) if t is None else normal(t)
+    if t.dtype is not y.dtype and t.dtype != y.dtype and own_dtypes(xs, ts):
+        t = v.cast(t, y.dtype)
+    if slots.batches != 0:
+        zero = missing_members(t, y, ts)
+        if zero is not None:
+            t = normal(t + zero)
+    if t.shape != y.shape:
+        t = v.broadcast(t, y.shape)
+    if shared(t, xs, ts, y) or not same_layout(t, y):
+        t = v.laid_out(t, order_of(y))
+    return t
+
+
+def fitted_tensor(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
+    """`fitted` for tensors."""
+    if t is None:
+        t = wrap(zeros_like(y, y.dtype))
+    if t._array.dtype != y.dtype and own_dtypes(xs, ts):
+        t = v.cast(t, y.dtype)
+    if slots.batches != 0:
+        zero = missing_members(t._array, y, ts)
+        if zero is not None:
+            t = t + wrap(zero)
+    if t._array.shape != y.shape:
+        t = v.broadcast(t, y.shape)
+    if shared(t._array, xs, ts, y) or not same_layout(t._array, y):
+        t = v.laid_out(t, order_of(y))
+    return t
+
+
+def laid_like(t: Any, y: Any) -> Any:
+    """The tensor `t` in the order of strides of the raw array `y`."""
+    return t if same_layout(t._array, y) else v.laid_out(t, order_of(y))
+
+
+# --- views ----------------------------------------------------------------------------------------
+def push_view(op: Any, x: TensorBase, t: TensorBase) -> None:
+    """Give the view `t` of `x` the same view of `x`'s tangents."""
+    seen = limit()
+    for level in levels_of((x,), _EVERYTHING):
+        push_view_in(level, op, x, t, level.depth < seen)
+
+
+def push_view_in(level: Level, op: Any, x: TensorBase, t: TensorBase, visible: bool) -> None:
+    """`push_view` in one level. Where `x` has no tangent, `t` will look for it where `x` would; and
+    in `x` itself where it may not be seen now."""
+    value = tangent_in(x, level) if visible else None
+    if value is not None:
+        if value._array.dtype.kind != "c" and x._array.dtype.kind == "c":
+            value = v.cast(value, x._array.dtype)  # views of complex numbers need their parts
+        elif slots.batches != 0 and look_later(level, op, x, t):
+            return
+        give(t, level, look_at(op, value))
+        return
+    look_later(level, op, x, t)
+
+
+def look_later(level: Level, op: Any, x: TensorBase, t: TensorBase) -> bool:
+    """Let the view `t` of `x` look for its tangent where `x` would, each time it is asked for; not
+    if nothing says where."""
+    record = record_in(x._tangent, level)
+    if record is None:
+        return False
+    root = x if record.root is None else record.root
+    note(t, level, None, root, (*record.ops, op))
+    return True
+
+
+def push_views(op: Any, x: TensorBase, ts: list[TensorBase], parts: list[Any]) -> None:
+    """`push_view` for an op with several outputs."""
+    seen = limit()
+    for level in levels_of((x,), _EVERYTHING):
+        value = tangent_in(x, level) if level.depth < seen else None
+        if value is None or slots.batches != 0:
+            for k in range(len(ts)):
+                push_view_in(level, parts[k], x, ts[k], level.depth < seen)
+            continue
+        for t, s in zip(ts, look_at_many(op, value, parts), strict=True):
+            give(t, level, s)
+
+
+def turned(op: Any, target: TensorBase) -> None:
+    """Before `target` itself is made to look at its memory another way: so do its tangents."""
+    for level in levels_of((target,), limit()):
+        value = tangent_in(target, level)
+        if value is not None:
+            give(target, level, look_at(op, value))
+
+
+# --- writes in place ------------------------------------------------------------------------------
+def foresee(
+    op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
+) -> Pending | None:
+    """The tangents that `target` will have once `y` = op(*xs) is written into it. Called while the
+    old value is still there; `y` is None where it is not computed apart."""
+    array = target._array
+    if array.dtype.kind not in _DIFFERENTIABLE:
+        return None
+    levels: list[Level] = []
+    ts: Any = None
+    for level in levels_of(xs, limit()):
+        found = gather(xs, level)
+        if found is not None:
+            levels.append(level)
+            ts = found
+    if not levels:
+        return None
+    values: list[TensorBase] = []
+    recorded = False
+    if not op.plan.differentiable:
+        for _ in levels:
+            values.append(wrap(zeros_like(array, array.dtype)))
+    else:
+        if y is None:
+            y = normal(evaluate(op, *raws))
+        if len(levels) == 1 and raw_is_enough(xs, ts, levels[0]):
+            if slots.batches != 0:
+                ts = kept_apart(target, xs, ts)
+            values.append(wrap(fitted(on_arrays(op, ts, raws, y), y, xs, ts)))
+        else:
+            recorded = True
+            result = replayed(op, target, xs, raws, y)
+            for level in levels:
+                values.append(tangent_in(result, level))
+    pending: Pending | None = None
+    for i in range(len(levels) - 1, -1, -1):
+        pending = Pending(levels[i], values[i], recorded, pending)
+    return pending
+
+
+def kept_apart(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> list[Any]:
+    """Tangents for `jvp` on arrays: of the target's own, which is about to be overwritten, a copy
+    if what stands inside its batch is recorded, for a node there may keep it."""
+    found: list[Any] = []
+    for i in range(len(ts)):
+        t: Any = ts[i]
+        if t is not None and type(t._array) is Batched and xs[i]._storage is target._storage:
+            t = wrap(v.copy(t._array))
+        found.append(t)
+    return found
+
+
+def replayed(
+    op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
+) -> Any:
+    """The result of a write as one out of place: of the old value, which is about to go, a copy
+    with the same history and tangents."""
+    array = target._array
+    old = wrap(v.copy(array))
+    if grad_enabled() and asks(target):
+        came: Any = edge(target)
+        if isinstance(came, Node):
+            old._node = came
+            old._output_nr = target._output_nr
+    old._tangent = old_tangent(target)
+    before: list[Any] = []
+    kept: list[Any] = []
+    for i in range(len(xs)):
+        before.append(old if xs[i] is target else xs[i])
+        kept.append(old._array if raws[i] is array else raws[i])
+    return keep_record(op, tuple(before), tuple(kept), v.copy(y) if y is array else y)
+
+
+def fulfil(target: TensorBase, pending: Pending | None) -> None:
+    """Write the tangents that `foresee` computed; see Note [Whose tangent]."""
+    while pending is not None:
+        level = pending.level
+        value: Any = pending.value
+        pending_in = pending
+        pending = pending.deeper
+        there = tangent_in(target, level)
+        if there is None:
+            root = whose(target, level)
+            if root is None:
+                give(target, level, laid_like(value, target._array))
+                continue
+            give(root, level, wrap(no_tangent_yet(root._array, value._array)))
+            there = tangent_in(target, level)
+        elif slots.batches != 0 and lacks(there._array, value._array):
+            there = with_room(target, level, value._array)
+        if (
+            pending_in.recorded
+            or type(there._array) is Batched
+            or has_beneath(there, level)
+            or has_beneath(value, level)
+        ):
+            mode = seeing_beneath(grad_enabled(), level.depth)
+            mode.level = None  # no transform may refuse it
+            with mode:
+                there.copy_(value)
+        else:
+            raw: TensorBase = there
+            v.overwrite(raw._array, value._array)
+            raw._storage.written()
+
+
+def with_room(target: TensorBase, level: Level, value: Any) -> Any:
+    """The tangent of `target`, which exists, after that of its root was made a member of every
+    batch that the raw tangent `value` belongs to; see Note [Room for a batch]."""
+    record = record_in(target._tangent, level)
+    root = target if record is not None and record.value is not None else whose(target, level)
+    assert root is not None
+    with seeing_beneath(True, level.depth):  # it is the same tangent, with all its history
+        whole = tangent_in(root, level)
+        whole = whole + wrap(v.full(value, (), 0, whole._array.dtype))
+        give(root, level, v.laid_out(whole, order_of(root._array)))
+    return tangent_in(target, level)
+
+
+def no_tangent_yet(array: Any, value: Any) -> Any:
+    """Zeros for all of `array`, into a part of which the raw tangent `value` can be written."""
+    if type(value) is _ndarray:
+        return zeros_like(array, value.dtype)
+    return v.laid_out(v.full(value, array.shape, 0, value.dtype), order_of(array))
+
+
+# --- what nodes save ------------------------------------------------------------------------------
+def old_tangent(target: TensorBase) -> Any:
+    """A record of `target`'s tangents as they are before a write: copies, for nodes that keep one
+    of the old value too."""
+    record: Tangent | None = None
+    for level in levels_of((target,), limit()):
+        value = tangent_in(target, level)
+        if value is not None:
+            with seeing_beneath(grad_enabled(), level.depth):
+                record = Tangent(level, v.copy(value), None, (), record)
+    return record
+
+
+def shown(x: TensorBase) -> Tangent | None:
+    """The record of `x`'s tangents, as code that runs now may see them, for someone to keep."""
+    if slots.levels == 0:
+        return None
+    seen = limit()
+    if deepest(x, seen) is None:
+        return None
+    for level in levels_of((x,), seen):
+        tangent_in(x, level)  # a view may have to look for its own first
+    record: Tangent | None = x._tangent
+    while record is not None and not (record.level.alive and record.level.depth < seen):
+        record = record.outer
+    return record
+
+
+def keep_tangents(
+    node: Node, plan: Plan, xs: tuple[Any, ...], results: list[TensorBase], first: Any
+) -> None:
+    """Let a node that saves values save their tangents, for derivatives of its gradients.
+
+    `first`, if given, is the record for the first input, which was overwritten.
+    """
+    found = False
+    kept: list[Any] = []
+    for j in range(len(node._kept_values)):
+        record: Any = None
+        if node._kept_values[j] is not None:
+            source: i64 = j if plan.variadic else plan.sources[j]
+            if source == 0 and first is not None:
+                record = first
+            else:
+                x: Any = xs[source] if source >= 0 else results[-1 - source]
+                if isinstance(x, TensorBase):
+                    record = shown(x)
+        if record is not None:
+            found = True
+        kept.append(record)
+    if found:
+        node._kept_tangents = tuple(kept)
+
+
+slots.push = push
+slots.push_view = push_view
+slots.push_views = push_views
+slots.keep_tangents = keep_tangents

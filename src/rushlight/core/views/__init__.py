@@ -1,0 +1,1 @@
+"""Views of tensors, and writing in place."""

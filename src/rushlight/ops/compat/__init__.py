@@ -1,0 +1,1 @@
+"""Names kept for programs that ask for them: aten overloads, sparse methods."""

@@ -1,0 +1,1 @@
+"""Tensors from data, sizes and ranges, and filling them."""

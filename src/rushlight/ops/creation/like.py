@@ -1,0 +1,397 @@
+"""Tensors made after others: `zeros_like`, `new_zeros`, `as_tensor`, `asarray`, from buffers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import making
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom, numbers
+from rushlight.arrays.device import CPU
+from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, move
+from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.record import finish
+from rushlight.dtypes import type_name
+from rushlight.ops.arguments import expect_tensor, varies
+from rushlight.ops.creation.tensor import (
+    COPIES,
+    check_plain,
+    copied,
+    dtype_of,
+    filled,
+    made,
+    number,
+    order_for,
+    place_of,
+    raw_from,
+    shape_of,
+    shared,
+    size_named,
+    size_of,
+)
+from rushlight.ops.numbers import Number
+from rushlight.ops.pointwise.cast import convert
+from rushlight.ops.registry import function
+from rushlight.ops.shape.contiguous import lend
+
+__all__ = ["alike", "as_tensor", "asarray", "frombuffer", "zeros_like"]
+
+
+# --- like another ---------------------------------------------------------------------------------
+def alike(
+    name: str, input: Any, dtype: Any, layout: Any, device: Any, pin_memory: bool,
+    requires_grad: bool, memory_format: Any,
+) -> Any:  # fmt: skip
+    """An uninitialised tensor in the shape, dtype, order of strides and place of another."""
+    expect_tensor(input, name)
+    check_plain(name, layout, pin_memory, requires_grad)
+    raw = input._array if varies(input._array) else bottom(input._array)
+    want = dtype_of(dtype, name)
+    kind = raw.dtype if want is None else want.numpy
+    if device is not None and place_of(device, name) != device_of(raw):
+        array = make_array(raw.shape, kind, place_of(device, name))
+    else:
+        array = v.empty_as(raw, kind)
+    if memory_format is not None and memory_format is not dtypes.preserve_format:
+        array = v.laid_out(array, order_for(memory_format, raw.shape))
+    return made(array, requires_grad)
+
+
+@function(method=False)
+def empty_like(
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """empty_like(input, *, dtype=None, memory_format=...) -> Tensor
+
+    An uninitialised tensor of the shape and dtype of `input`.
+
+    >>> import rushlight as torch
+    >>> torch.empty_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return alike(
+        "empty_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format
+    )
+
+
+@function(method=False)
+def zeros_like(
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """zeros_like(input, *, dtype=None, memory_format=...) -> Tensor
+
+    Zeros in the shape and dtype of `input`.
+
+    >>> import rushlight as torch
+    >>> torch.zeros_like(torch.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    t = alike("zeros_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
+    t._array.fill(0)
+    return t
+
+
+@function(method=False)
+def ones_like(
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """ones_like(input, *, dtype=None, memory_format=...) -> Tensor
+
+    Ones in the shape and dtype of `input`.
+
+    >>> import rushlight as torch
+    >>> torch.ones_like(torch.tensor([1., 2.]))
+    tensor([1., 1.])
+    """
+    t = alike("ones_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
+    t._array.fill(1)
+    return t
+
+
+@function(method=False)
+def full_like(
+    input: Any, fill_value: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """full_like(input, fill_value, *, dtype=None, memory_format=...) -> Tensor
+
+    One value in the shape and dtype of `input`.
+
+    >>> import rushlight as torch
+    >>> torch.full_like(torch.ones(2), 7)
+    tensor([7., 7.])
+    """
+    t = alike("full_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
+    value = number(fill_value, "full_like", "fill_value", 2)
+    t._array.fill(making.fill_number(value, t._array.dtype))
+    return t
+
+
+# --- x.new_... ------------------------------------------------------------------------------------
+def _new(
+    name: str, input: Any, shape: tuple[int, ...], value: Any, dtype: Any, layout: Any, device: Any,
+    pin_memory: bool, requires_grad: bool,
+) -> Any:  # fmt: skip
+    raw = input._array
+    kind = dtypes.of(raw.dtype) if dtype is None else dtype
+    place = device_of(raw) if device is None else device
+    if varies(raw):  # one for each member of the batch, to be written into
+        check_plain(name, layout, pin_memory, requires_grad)
+        want = dtype_of(kind, name)
+        assert want is not None
+        like = numbers(raw)
+        fresh = v.empty(like, shape, want.numpy)
+        if value is not None:
+            fresh.fill(value)
+        return made(v.moved(fresh, place_of(place, name)), requires_grad)
+    return filled(name, shape, value, None, kind, layout, place, pin_memory, requires_grad)
+
+
+@function(free=False)
+def new_empty(
+    input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """new_empty(size, *, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    An uninitialised tensor with the dtype and device of this one.
+    """
+    shape = size_of("new_empty", size, size_named("new_empty", named))
+    return _new("new_empty", input, shape, None, dtype, layout, device, pin_memory, requires_grad)
+
+
+@function(free=False)
+def new_zeros(
+    input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """new_zeros(size, *, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    Zeros with the dtype and device of this tensor.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([1, 2]).new_zeros(3)
+    tensor([0, 0, 0])
+    """
+    shape = size_of("new_zeros", size, size_named("new_zeros", named))
+    return _new("new_zeros", input, shape, 0, dtype, layout, device, pin_memory, requires_grad)
+
+
+@function(free=False)
+def new_ones(
+    input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """new_ones(size, *, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    Ones with the dtype and device of this tensor.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([1, 2]).new_ones((2,))
+    tensor([1, 1])
+    """
+    shape = size_of("new_ones", size, size_named("new_ones", named))
+    return _new("new_ones", input, shape, 1, dtype, layout, device, pin_memory, requires_grad)
+
+
+@function(free=False)
+def new_full(
+    input: Any, size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """new_full(size, fill_value, *, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    One value with the dtype and device of this tensor.
+
+    >>> import rushlight as torch
+    >>> torch.ones(2).new_full((3,), 7)
+    tensor([7., 7., 7.])
+    """
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"new_full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
+        )
+    shape = shape_of("new_full", size)
+    kind = dtype_of(dtype, "new_full") or dtypes.of(input._array.dtype)
+    value = making.fill_number(number(fill_value, "new_full", "fill_value", 2), kind.numpy)
+    return _new("new_full", input, shape, value, kind, layout, device, pin_memory, requires_grad)
+
+
+@function(free=False)
+def new_tensor(
+    input: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """new_tensor(data, *, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    A copy of `data` with the dtype and device of this tensor.
+
+    >>> import rushlight as torch
+    >>> torch.ones(2, dtype=torch.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    check_plain("new_tensor", layout, pin_memory, requires_grad)
+    kind = dtype_of(dtype, "new_tensor") or dtypes.of(input._array.dtype)
+    place = device_of(input._array) if device is None else place_of(device, "new_tensor")
+    if isinstance(data, TensorBase):
+        warnings.warn(COPIES.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        return made(copied(data._array, kind, place), requires_grad)
+    return made(move(raw_from(data, kind), place), requires_grad)
+
+
+@function(method=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    An uninitialised tensor of explicit strides.
+
+    >>> import rushlight as torch
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    check_plain("empty_strided", layout, pin_memory, requires_grad)
+    kind = dtype_of(dtype, "empty_strided") or dtypes.default
+    shape, strides = shape_of("empty_strided", size), tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(strides)})"
+        )
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    memory = making.bytes_of(make_array((max(extent, 0) * kind.itemsize,), dtypes.uint8.numpy, CPU))
+    array = making.over(memory, shape, strides, kind.numpy, 0)
+    return made(move(array, place_of(device, "empty_strided")), requires_grad)
+
+
+@function(method=False)
+def scalar_tensor(
+    s: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """scalar_tensor(s, *, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    A 0-d tensor, of the default dtype whatever the number.
+
+    >>> import rushlight as torch
+    >>> torch.scalar_tensor(2)
+    tensor(2.)
+    """
+    value = number(s, "scalar_tensor", "s", 1)
+    kind = dtype_of(dtype, "scalar_tensor") or dtypes.default
+    value = making.fill_number(value, kind.numpy)
+    return filled("scalar_tensor", (), value, None, kind, layout, device, pin_memory, requires_grad)
+
+
+# --- taking over memory ---------------------------------------------------------------------------
+@function(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """as_tensor(data, dtype=None, device=None) -> Tensor
+
+    `data` as a tensor, without a copy where that can be: a tensor is itself (and keeps its
+    history), a NumPy array shares its memory.
+
+    >>> import rushlight as torch
+    >>> torch.as_tensor([1, 2])
+    tensor([1, 2])
+    """
+    want = dtype_of(dtype, "as_tensor")
+    if isinstance(data, TensorBase):
+        return convert(data, want, None if device is None else place_of(device, "as_tensor"))
+    place = place_of(device, "as_tensor")
+    if is_array(data):
+        t = finish(wrap(shared(data)))
+        return convert(t, want, place)
+    return finish(wrap(move(raw_from(data, want), place)))
+
+
+_ASARRAY_GRAD: Final = (
+    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
+    "Pass requires_grad=False explicitly to get the old behavior and silence this warning."
+)
+
+
+@function(method=False)
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Any:  # fmt: skip
+    """asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor
+
+    Anything as a tensor: tensors, NumPy arrays and buffers share their memory unless `copy`.
+
+    >>> import rushlight as torch
+    >>> torch.asarray(3)
+    tensor(3)
+    """
+    want = dtype_of(dtype, "asarray")
+    place = None if device is None else place_of(device, "asarray")
+    if isinstance(obj, TensorBase):
+        t: Any = obj
+        if requires_grad is None and (obj._requires_grad or obj._node is not None):
+            warnings.warn(_ASARRAY_GRAD, UserWarning, stacklevel=2)
+            requires_grad = True
+        same = convert(t, want, place) is t
+        if copy is False and not same:
+            have = dtypes.of(obj._array.dtype)
+            raise ValueError(
+                f"can't alias tensor with dtype '{have.scalar_type}' into dtype "
+                f"'{(want or have).scalar_type}'."
+            )
+        t = convert(t, want, place, bool(copy))
+        if not requires_grad:
+            return t.detach() if (t._requires_grad or t._node is not None) else t
+        return t if t._requires_grad or t._node is not None else t.requires_grad_()
+    if is_array(obj) or is_scalar(obj):
+        raw = shared(obj) if is_array(obj) else raw_from(obj, None)
+        if raw is obj:
+            lend(raw)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        raw = making.from_buffer(obj, want or dtypes.default, -1, 0)
+        lend(raw)
+    else:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        raw = raw_from(obj, want)
+        return made(move(raw, place_of(device, "asarray")), bool(requires_grad))
+    made_here = convert(made(raw, False), want, place, bool(copy))
+    return made(made_here._array, bool(requires_grad))
+
+
+@function(method=False)
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Any:
+    """frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor
+
+    A 1-d tensor over the memory of a bytes-like object.
+
+    >>> import rushlight as torch
+    >>> torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8)
+    tensor([1, 2, 3], dtype=torch.uint8)
+    """
+    kind = dtype_of(dtype, "frombuffer")
+    assert kind is not None
+    array = making.from_buffer(buffer, kind, count, offset)
+    lend(array)
+    if not making.writable(buffer):
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
+            "This means you can write to the underlying (supposedly non-writable) buffer using the "
+            "tensor. You may want to copy the buffer to protect its data or make it writable "
+            "before converting it to a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return made(array, requires_grad)

@@ -1,0 +1,431 @@
+"""Making tensors: from numbers, from NumPy, filled, counted, or like another."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import making
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import ITEM
+from rushlight.arrays.device import CPU, current, device
+from rushlight.arrays.host import (
+    device_of,
+    from_host,
+    is_array,
+    make_array,
+    move,
+    to_host,
+)
+from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.record import finish, recording
+from rushlight.dtypes import type_name
+from rushlight.ops import numbers
+from rushlight.ops.apply import put
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.numbers import Number
+from rushlight.ops.registry import function
+from rushlight.ops.shape.contiguous import lend
+
+__all__ = [
+    "COPIES", "check_plain", "copied", "dtype_of", "empty", "eye", "filled", "from_numpy", "full",
+    "into", "made", "number", "ones", "order_for", "place_of", "raw_from", "shape_of", "shared",
+    "size_named", "size_of", "tensor", "whole", "zeros",
+]  # fmt: skip
+
+COPIES: Final = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
+
+
+# --- options --------------------------------------------------------------------------------------
+def raw_of(x: Any) -> Any:
+    """The raw host array of a tensor; None for anything else."""
+    if is_batched(x):
+        raise RuntimeError(ITEM)
+    return to_host(x._array) if isinstance(x, TensorBase) else None
+
+
+def dtype_of(dtype: Any, name: str) -> dtypes.dtype | None:
+    """A `dtype=` argument; Python's own types are taken too."""
+    if dtype is None or isinstance(dtype, dtypes.dtype):
+        return dtype
+    for python, found in _PYTHON_TYPES:
+        if dtype is python:
+            return found
+    raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type_name(dtype)}")
+
+
+_PYTHON_TYPES: Final = (
+    (float, dtypes.float64), (int, dtypes.int64), (bool, dtypes.bool_),
+    (complex, dtypes.complex128),
+)  # fmt: skip
+
+
+def place_of(where: Any, name: str) -> device:
+    """A `device=` argument, or the default device."""
+    if where is None:
+        return current()
+    if isinstance(where, device):
+        return where
+    if isinstance(where, (str, int)) and not isinstance(where, bool):
+        return device(where)
+    raise TypeError(f"{name}(): argument 'device' must be torch.device, not {type_name(where)}")
+
+
+def check_plain(name: str, layout: Any, pin_memory: Any, requires_grad: Any) -> None:
+    """Refuse options that are of the wrong type, or mean what rushlight does not have."""
+    if layout is not None and layout is not dtypes.strided:
+        if not isinstance(layout, dtypes.layout):
+            raise TypeError(
+                f"{name}(): argument 'layout' must be torch.layout, not {type_name(layout)}"
+            )
+        raise NotImplementedError(f"{name}(): rushlight has strided tensors only, not {layout}")
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            f"{name}(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}"
+        )
+    if pin_memory:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+            "allocator is available on this system."
+        )
+
+
+def made(array: Any, requires_grad: bool) -> Any:
+    """A new tensor, a leaf that asks for gradients if `requires_grad`."""
+    t = finish(wrap(array))
+    if requires_grad:
+        if array.dtype.kind not in "fcVW":
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
+        t._requires_grad = True
+    return t
+
+
+def whole(x: Any) -> int | None:
+    """An int, a NumPy integer or a 0-d integer tensor as an int; None for anything else."""
+    if type(x) is int:
+        return x
+    if isinstance(x, bool):
+        return None
+    if isinstance(x, TensorBase):
+        raw = x._array
+        return int(raw) if raw.ndim == 0 and raw.dtype.kind in "iu" else None
+    return int(x.__index__()) if hasattr(x, "__index__") else None
+
+
+def size_of(name: str, given: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+    """The shape that `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))` asks for."""
+    if size is not None:
+        if given:
+            raise TypeError(f"{name}() got multiple values for argument 'size'")
+        given = (size,)
+    if not given:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    sizes: Any = given
+    if isinstance(given[0], (tuple, list)):
+        if len(given) > 1:
+            raise TypeError(f"{name}() takes 1 positional argument but {len(given)} were given")
+        sizes = given[0]
+    elif whole(given[0]) is None:
+        raise TypeError(
+            f"{name}(): argument 'size' (position 1) must be tuple of ints, "
+            f"not {type_name(given[0])}"
+        )
+    return shape_of(name, sizes)
+
+
+def shape_of(name: str, sizes: Any, position: int = 1) -> tuple[int, ...]:
+    """A sequence of sizes, checked."""
+    found: list[int] = []
+    for at, item in enumerate(sizes):
+        n = whole(item)
+        if n is None:
+            if at == 0:
+                raise TypeError(
+                    f"{name}(): argument 'size' (position {position}) must be tuple of ints, but "
+                    f"found element of type {type_name(item)} at pos 0"
+                )
+            raise TypeError(
+                f"{name}(): argument 'size' failed to unpack the object at pos {at + 1} with error "
+                f'"type must be tuple of ints,but got {type_name(item)}"'
+            )
+        found.append(n)
+    for n in found:
+        if n < 0:
+            if name in ("zeros", "ones", "full"):
+                raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {found}")
+    return tuple(found)
+
+
+def into(name: str, out: Any, array: Any, dtype: Any, requires_grad: bool) -> Any:
+    """The new array as a tensor, or written into `out`."""
+    if out is None:
+        return made(array, requires_grad)
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    if (out._requires_grad or out._node is not None) and recording():
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    have = dtypes.of(out._array.dtype)
+    if dtype is not None and dtype is not have:
+        raise RuntimeError(
+            f"dtype {dtype.scalar_type} does not match dtype of out parameter ({have.scalar_type})"
+        )
+    return put(out, from_host(array, out._array))
+
+
+# --- from values ----------------------------------------------------------------------------------
+def raw_from(data: Any, dtype: dtypes.dtype | None) -> Any:
+    """A new host array from numbers, sequences or a NumPy array."""
+    want = None if dtype is None else dtype.numpy
+    if is_array(data):
+        checked = making.checked_ndarray(data)
+        return v.cast(checked, want) if want not in (None, checked.dtype) else v.copy(checked)
+    return making.from_data(data, want, raw_of)
+
+
+@function(method=False)
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
+    """tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor
+
+    A new tensor with a copy of `data`: numbers, nested sequences of them, or a NumPy array.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> torch.tensor([1., 2.], requires_grad=True)
+    tensor([1., 2.], requires_grad=True)
+    """
+    check_plain("tensor", None, pin_memory, requires_grad)
+    want = dtype_of(dtype, "tensor")
+    if isinstance(data, TensorBase):
+        warnings.warn(COPIES.format("torch.tensor"), UserWarning, stacklevel=2)
+        place = device_of(data._array) if device is None else place_of(device, "tensor")
+        return made(copied(data._array, want, place), requires_grad)
+    place = place_of(device, "tensor")
+    array = raw_from(data, want)
+    return made(array if place is CPU else move(array, place), requires_grad)
+
+
+def copied(array: Any, dtype: dtypes.dtype | None, place: device) -> Any:
+    """A copy of a raw array in another dtype or place."""
+    moved = move(array, place)
+    if dtype is not None and dtype.numpy != moved.dtype:
+        return v.cast(moved, dtype.numpy)
+    return v.copy(moved) if moved is array else moved
+
+
+@function(method=False)
+def from_numpy(ndarray: Any) -> Any:
+    """from_numpy(ndarray) -> Tensor
+
+    A tensor that shares the memory of a NumPy array: a change of one changes the other.
+
+    >>> import rushlight as torch
+    >>> import numpy
+    >>> a = numpy.array([1, 2, 3])
+    >>> t = torch.from_numpy(a)
+    >>> a[0] = 10
+    >>> t
+    tensor([10,  2,  3])
+    """
+    if not is_array(ndarray):
+        raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
+    lend(ndarray)
+    return finish(wrap(shared(ndarray)))
+
+
+def shared(ndarray: Any) -> Any:
+    if not making.writable(ndarray):
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. This means writing to this tensor will result in undefined behavior. You may "
+            "want to copy the array to protect its data or make it writable before converting it "
+            "to a tensor.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return making.checked_ndarray(ndarray)
+
+
+# --- filled ---------------------------------------------------------------------------------------
+def filled(
+    name: str, shape: tuple[int, ...], value: Any, out: Any, dtype: Any, layout: Any, device: Any,
+    pin_memory: bool, requires_grad: bool,
+) -> Any:  # fmt: skip
+    """A tensor of one value (None: of no particular value)."""
+    check_plain(name, layout, pin_memory, requires_grad)
+    want = dtype_of(dtype, name)
+    kind = dtypes.default if want is None else want
+    if out is not None and want is None and isinstance(out, TensorBase):
+        kind = dtypes.of(out._array.dtype)
+    array = make_array(shape, kind.numpy, place_of(device, name))
+    if value is not None:
+        array.fill(value)
+    return into(name, out, array, want, requires_grad)
+
+
+@function(method=False)
+def zeros(
+    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """zeros(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    A tensor of zeros.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    shape = size_of("zeros", size, size_named("zeros", named))
+    return filled("zeros", shape, 0, out, dtype, layout, device, pin_memory, requires_grad)
+
+
+def size_named(name: str, named: dict[str, Any]) -> Any:
+    """The `size=` keyword, which shares its name with the sizes given by position."""
+    size = named.pop("size", None)
+    named.pop("names", None)
+    for key in named:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+    return size
+
+
+@function(method=False)
+def ones(
+    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """ones(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    A tensor of ones.
+
+    >>> import rushlight as torch
+    >>> torch.ones(3, dtype=torch.int64)
+    tensor([1, 1, 1])
+    """
+    shape = size_of("ones", size, size_named("ones", named))
+    return filled("ones", shape, 1, out, dtype, layout, device, pin_memory, requires_grad)
+
+
+@function(method=False)
+def empty(
+    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.contiguous_format, **named: Any,
+) -> Any:  # fmt: skip
+    """empty(*size, out=None, dtype=None, memory_format=...) -> Tensor
+
+    A tensor whose values are whatever the memory held.
+
+    >>> import rushlight as torch
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    shape = size_of("empty", size, size_named("empty", named))
+    t = filled("empty", shape, None, out, dtype, layout, device, pin_memory, requires_grad)
+    if memory_format is not dtypes.contiguous_format:
+        t._array = v.laid_out(t._array, order_for(memory_format, shape))
+    return t
+
+
+def order_for(memory_format: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axes from the widest stride to the narrowest that a memory format asks for."""
+    if memory_format in (dtypes.contiguous_format, None):
+        return None
+    for wanted, rank, order in (
+        (dtypes.channels_last, 4, (0, 2, 3, 1)),
+        (dtypes.channels_last_3d, 5, (0, 2, 3, 4, 1)),
+    ):
+        if memory_format is wanted:
+            if len(shape) != rank:
+                raise RuntimeError(f"required rank {rank} tensor to use {wanted.name} format")
+            return order
+    raise RuntimeError("unsupported memory format option Preserve")
+
+
+@function(method=False)
+def full(
+    size: Any, fill_value: Number, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """full(size, fill_value, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    A tensor of one value.
+
+    >>> import rushlight as torch
+    >>> torch.full((2, 3), 3.5)
+    tensor([[3.5000, 3.5000, 3.5000],
+            [3.5000, 3.5000, 3.5000]])
+    """
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
+        )
+    value = number(fill_value, "full", "fill_value", 2)
+    kind = dtype_of(dtype, "full")
+    if kind is None and isinstance(out, TensorBase):
+        kind = dtypes.of(out._array.dtype)
+    if kind is None:
+        kind = dtypes.of_scalar(value)
+    value = making.fill_number(value, kind.numpy)
+    shape = shape_of("full", size)
+    return filled("full", shape, value, out, kind, layout, device, pin_memory, requires_grad)
+
+
+def number(x: Any, name: str, argument: str, position: int) -> Any:
+    """A Python number, from one, a NumPy scalar or a 0-d tensor."""
+    found = numbers.number(x)
+    if found is NotImplemented:
+        kind = "Tensor" if isinstance(x, TensorBase) else type_name(x)
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Number, not {kind}"
+        )
+    return found
+
+
+@function(method=False)
+def eye(
+    n: Any, m: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """eye(n, m=None, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    Ones on the diagonal and zeros elsewhere.
+
+    >>> import rushlight as torch
+    >>> torch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    rows = whole(n)
+    columns = rows if m is None else whole(m)
+    for letter, value, given, position in (("n", rows, n, 1), ("m", columns, m, 2)):
+        if value is None:
+            raise TypeError(
+                f"eye(): argument '{letter}' (position {position}) must be int, "
+                f"not {type_name(given)}"
+            )
+        if value < 0:
+            raise RuntimeError(f"{letter} must be greater or equal to 0, got {value}")
+    assert rows is not None and columns is not None
+    t = filled("eye", (rows, columns), 0, out, dtype, layout, device, pin_memory, requires_grad)
+    v.diagonal(t._array, 0, 0, 1).fill(1)
+    return t

@@ -1,0 +1,1 @@
+"""Picking elements and putting them back: x[i], gather, scatter, masks."""

@@ -1,0 +1,119 @@
+"""`gather`: values picked along one dimension, by an index of the tensor's rank.
+
+Op files may import this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.graph import Node
+from rushlight.core.record import apply
+from rushlight.ops.arguments import expect_tensor, from_end, one_dim
+from rushlight.ops.creation.fill import edges
+from rushlight.ops.each_member import in_front
+from rushlight.ops.indexing.family import Along, check_along
+from rushlight.ops.registry import op, public, word_for
+from rushlight.ops.sample_inputs import Draw
+
+__all__ = ["Gather", "Ungather", "gather", "gathered"]
+
+
+def gathered(x: Any, dim: int, index: Any) -> Any:
+    """`gather` where ranks may differ: a 0-d tensor, a 0-d or an empty index."""
+    if x.ndim == index.ndim and x.ndim:
+        return v.gather(x, dim, index)
+    flat = v.gather(v.reshape(x, (-1,)), -1, v.reshape(index, (-1,)))
+    return v.reshape(flat, index.shape)
+
+
+def _ungathered(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    if len(shape) == index.ndim and shape:
+        return v.ungather(g, shape, dim, index)
+    flat = v.ungather(v.reshape(g, (-1,)), (math.prod(shape),), -1, v.reshape(index, (-1,)))
+    return v.reshape(flat, shape)
+
+
+@edges(0)
+@op
+class Gather(Along):
+    """out[i][j] = self[index[i][j]][j], for `dim` = 0 of two."""
+
+    name = "gather"
+    inputs, saves = ("self", "index"), ("index",)
+    align = in_front
+
+    def forward(self, x: Any, index: Any) -> Any:
+        return gathered(x, self.dim, index)
+
+    def vjp(self, node: Node, g: Any, index: Any) -> Any:
+        assert node._input_shapes is not None
+        return _ungathered(g, node._input_shapes[0], self.dim, index), None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return gathered(ts[0], self.dim, xs[1])
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Gather(-2), draw.real(3, 2), draw.ints(0, 3, 4, 2)
+        yield Gather(-1), draw.real(3, 4), draw.ints(0, 4, 2, 5)
+        yield Gather(-1), draw.complex(3), draw.ints(0, 3, 2)
+        yield Gather(-1), draw.real(), draw.ints(0, 1)
+        yield Gather(-1), draw.real(3), draw.ints(0, 3, 0)
+
+
+@edges(0)
+@op
+class Ungather(Along):
+    """The adjoint of `Gather`: zeros of `shape`, with the input added where it came from."""
+
+    name, params = "gather_backward", ("shape", "dim")
+    inputs, saves = ("self", "index"), ("index",)
+    complex_too = True
+
+    def __init__(self, shape: tuple[int, ...], dim: int) -> None:
+        super().__init__(dim)
+        self.shape = shape
+
+    def forward(self, g: Any, index: Any) -> Any:
+        return v.ungather(g, self.shape, self.dim, index)
+
+    def vjp(self, node: Node, g: Any, index: Any) -> Any:
+        return v.gather(g, self.dim, index), None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return v.ungather(ts[0], self.shape, self.dim, xs[1])
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Ungather((3, 2), -2), draw.real(4, 2), draw.ints(0, 3, 4, 2)
+
+
+@public()
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """gather(input, dim, index, *, sparse_grad=False, out=None) -> Tensor
+
+    Pick values along `dim`: for dim=0 of two, out[i][j] = input[index[i][j]][j].
+
+    >>> import rushlight as torch
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    expect_tensor(input, "gather")
+    dim = one_dim(dim, input._array.ndim)
+    check_along("gather", input, dim, index, None, "input")
+    return Gather(dim), (input, index)
+
+
+@word_for("gather")
+def _gather_word(x: Any, axis: int, index: Any) -> Any:
+    return apply(Gather(from_end(axis, x.ndim)), x, index)
+
+
+@word_for("ungather")
+def _ungather_word(g: Any, shape: tuple[int, ...], axis: int, index: Any) -> Any:
+    return apply(Ungather(shape, from_end(axis, len(shape))), g, index)

@@ -1,0 +1,1 @@
+"""Linear algebra: factorizations, solvers, spectra, norms of matrices."""

@@ -1,0 +1,304 @@
+"""Cholesky's factor of a positive matrix, and inverses and systems from that factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import return_types
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
+from rushlight.arrays.vocabulary import triangle
+from rushlight.core.families import conj
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply
+from rushlight.ops.each_member import in_front
+from rushlight.ops.linalg.common import (
+    check_info,
+    check_square,
+    floating,
+    half_diagonal,
+    hermitian,
+    lapack_only,
+    lower,
+    lower_solve,
+    mh,
+    mt,
+    named,
+    on_subspace,
+    outdated,
+    positive,
+    square,
+    tensor_at,
+    upper_solve,
+)
+from rushlight.ops.linalg.solve import check_right_side
+from rushlight.ops.matmul.mm import into
+from rushlight.ops.registry import function, op, word_for
+
+__all__ = ["Cholesky", "CholeskyEx", "CholeskyInverse", "CholeskySolve", "cholesky"]
+
+
+# --- the factor -----------------------------------------------------------------------------------
+class Choleskies(Op):
+    """The lower triangle L with L Lᴴ = A (Lᴴ if `upper`) of a positive matrix."""
+
+    params = ("upper",)
+
+    def __init__(self, upper: bool = False) -> None:
+        super().__init__()
+        self.upper = upper
+
+    def forward(self, x: Any) -> Any:
+        return v.cholesky(x, self.upper)
+
+    def vjp(self, node: Node, g: Any, y: Any) -> Any:
+        low, gl = (mh(y), mh(g[0])) if self.upper else (y, g[0])
+        inside = mh(low) @ gl
+        middle = (triangle(inside, 0, True) + mh(triangle(inside, -1, True))) / 2
+        left = upper_solve(mh(low), middle)
+        return (mh(upper_solve(mh(low), mh(left))),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        low = mh(y[0]) if self.upper else y[0]
+        left = lower_solve(low, ts[0])
+        middle = mh(lower_solve(low, mh(left)))
+        step = low @ half_diagonal(triangle(middle, 0, True))
+        return mh(step) if self.upper else step, y[1] * 0
+
+
+@op
+class CholeskyEx(Choleskies):
+    """As `torch.linalg` records it."""
+
+    name, node = "linalg_cholesky_ex", "LinalgCholeskyExBackward0"
+    outputs, saves = ("L", "info"), ("L",)
+    align = in_front
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        kind = on_subspace(CholeskyEx, hermitian)
+        yield kind(), positive(draw, 3, 3)
+        yield kind(True), positive(draw, 2, 2, 2)
+        yield kind(), draw.real(0, 0)
+        yield kind(), positive(draw, 3, 3, complex=True)
+        yield kind(True), positive(draw, 2, 2, complex=True)
+
+
+@op
+class Cholesky(Choleskies):
+    """As `torch.cholesky` records it."""
+
+    name, outputs, saves = "cholesky", ("result", "info"), ("result",)
+    align = in_front
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3)
+        yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3, complex=True)
+
+
+@word_for("cholesky")
+def _cholesky(x: Any, upper: bool) -> Any:
+    return apply(CholeskyEx(upper), x)
+
+
+def _factor(A: Any, upper: bool, op: Any, function: str) -> Any:
+    """The factor, and `info`."""
+    check_square(A._array, function)
+    if op is Cholesky:
+        lapack_only(A._array, "cholesky_cpu")
+    floating(A._array, function, "cholesky_cpu")
+    return apply(op(bool(upper)), A)
+
+
+def _sure_factor(A: Any, upper: bool, op: Any, function: str) -> Any:
+    found, info = _factor(A, upper, op, function)
+    check_info(function, info, "cholesky")
+    return found
+
+
+@function(method=False, free=False, namespace="linalg", name="cholesky")
+def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
+    """cholesky(A, *, upper=False, out=None) -> Tensor
+
+    The lower triangle L with L Lᴴ = A of a positive matrix, or the upper one, Lᴴ.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    tensor_at(A, "linalg_cholesky", "input")
+    return into(
+        "linalg_cholesky", (A,), out, lambda: _sure_factor(A, upper, CholeskyEx, "linalg.cholesky")
+    )
+
+
+@function(method=False, free=False, namespace="linalg")
+def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> (Tensor, Tensor)
+
+    As `cholesky`, with the order of the first minor that is not positive (0: none), in place of an
+    error.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    tensor_at(A, "linalg_cholesky_ex", "input")
+    results = _factor(A, upper, CholeskyEx, "linalg.cholesky")
+    if check_errors:
+        check_info("linalg.cholesky_ex", results[1], "cholesky")
+    return named("linalg_cholesky_ex", return_types.linalg_cholesky_ex, results, out)
+
+
+@function()
+def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """cholesky(input, upper=False, *, out=None) -> Tensor
+
+    The older form of `linalg.cholesky`. Deprecated, in PyTorch too.
+
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.cholesky(torch.tensor([[4.]]))
+    tensor([[2.]])
+    """
+    outdated("cholesky", "cholesky")
+    tensor_at(input, "cholesky", "input")
+    return into("cholesky", (input,), out, lambda: _sure_factor(input, upper, Cholesky, "cholesky"))
+
+
+# --- what it is good for --------------------------------------------------------------------------
+class Factored(Op):
+    """An op of a triangular factor L (U = Lᴴ if `upper`) of a positive matrix K = L Lᴴ."""
+
+    params = ("upper",)
+
+    def __init__(self, upper: bool = False) -> None:
+        super().__init__()
+        self.upper = upper
+
+    def solved(self, factor: Any, b: Any) -> Any:
+        """inv(K) @ b."""
+        if self.upper:
+            return upper_solve(factor, lower_solve(mh(factor), b))
+        return upper_solve(mh(factor), lower_solve(factor, b))
+
+    def pulled(self, gk: Any, factor: Any) -> Any:
+        """The gradient of the factor from the gradient of K. PyTorch gives both triangles of it."""
+        both = gk + mh(gk)
+        return factor @ both if self.upper else both @ factor
+
+    def pushed(self, t: Any, factor: Any) -> Any:
+        """The tangent of K from that of the factor."""
+        half = mh(t) @ factor if self.upper else t @ mh(factor)
+        return half + mh(half)
+
+
+def _upper(x: Any) -> Any:
+    return triangle(x, 0, False)
+
+
+@op
+class CholeskySolve(Factored):
+    """The X of K X = B."""
+
+    name = "cholesky_solve"
+    inputs, saves = ("self", "input2"), ("input2", "result")
+
+    def forward(self, b: Any, factor: Any) -> Any:
+        return self.solved(factor, b)
+
+    def vjp(self, node: Node, g: Any, factor: Any, x: Any) -> Any:
+        step = self.solved(factor, g)
+        return step, self.pulled(-(step @ mh(x)), factor) if node._needs_grad(1) else None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        t = ts[0]
+        if ts[1] is not None:
+            moved = self.pushed(ts[1], xs[1]) @ y
+            t = -moved if t is None else t - moved
+        return self.solved(xs[1], t)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        low, high = on_subspace(CholeskySolve, lower, 1), on_subspace(CholeskySolve, _upper, 1)
+        yield low(), draw.real(3, 2), lower(square(draw, 3, 3))
+        yield high(True), draw.real(3, 2), _upper(square(draw, 3, 3))
+        yield low(), draw.real(2, 2, 1), lower(square(draw, 2, 2))
+        yield low(), draw.complex(2, 3), lower(square(draw, 2, 2, complex=True))
+
+
+@function()
+def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """cholesky_solve(B, L, upper=False, *, out=None) -> Tensor
+
+    The X of A X = B from the triangular factor of a positive matrix A.
+
+    >>> import rushlight as torch
+    >>> torch.cholesky_solve(torch.ones(1, 1), torch.tensor([[2.]]))
+    tensor([[0.2500]])
+    """
+    b, factor = tensor_at(input, "cholesky_solve", "input"), tensor_at(L, "cholesky_solve", "L", 2)
+    for name, array in (("b", b), ("u", factor)):
+        if array.ndim < 2:
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {array.ndim} dimensions instead"
+            )
+    check_right_side(input, L, "cholesky_solve")
+    what = CholeskySolve(bool(upper))
+    return into("cholesky_solve", (input, L), out, lambda: apply(what, input, L))
+
+
+@op
+class CholeskyInverse(Factored):
+    """The inverse of K."""
+
+    name, saves = "cholesky_inverse", ("self", "result")
+
+    def forward(self, factor: Any) -> Any:
+        if self.upper:
+            half, _ = v.inv(triangle(factor, 0, False))
+            return mt(conj(half) @ mt(half))  # transposed: in columns
+        half, _ = v.inv(triangle(factor, 0, True))
+        return mt(mt(half) @ conj(half))
+
+    def vjp(self, node: Node, g: Any, factor: Any, y: Any) -> Any:
+        return (self.pulled(-(y @ g @ y), factor),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return -(y @ self.pushed(ts[0], xs[0]) @ y)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        low, high = on_subspace(CholeskyInverse, lower), on_subspace(CholeskyInverse, _upper)
+        yield low(), lower(square(draw, 3, 3))
+        yield high(True), _upper(square(draw, 2, 2, 2))
+        yield low(), lower(square(draw, 2, 2, complex=True))
+
+
+@function()
+def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """cholesky_inverse(L, upper=False, *, out=None) -> Tensor
+
+    The inverse of a positive matrix from its triangular factor.
+
+    >>> import rushlight as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2.]]))
+    tensor([[0.2500]])
+    """
+    array = tensor_at(input, "cholesky_inverse", "input")
+    check_square(array, "cholesky_inverse")
+    lapack_only(array, "cholesky_inverse_out_cpu")
+    what = CholeskyInverse(bool(upper))
+    return into("cholesky_inverse", (input,), out, lambda: _sure_inverse(what, input))
+
+
+def _sure_inverse(what: CholeskyInverse, factor: Any) -> Any:
+    raw = v.diagonal(bottom(factor._array), 0, -2, -1)
+    if has_values(raw) and bool(v.anything(raw == 0, None, False)):
+        # which number of the diagonal is the first zero, from 1
+        missing = (factor.detach().diagonal(0, -2, -1) == 0).int()
+        check_info("cholesky_inverse", missing.amax(-1) * (missing.argmax(-1) + 1), "inv")
+    return apply(what, factor)

@@ -1,0 +1,215 @@
+"""Determinants, and their signs and logarithms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rushlight import return_types
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.vocabulary import imag, real, total
+from rushlight.core.families import conj, is_complex
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply
+from rushlight.ops.each_member import in_front
+from rushlight.ops.linalg.common import (
+    check_square,
+    floating,
+    mh,
+    mt,
+    named,
+    rows,
+    square,
+    tensor_at,
+)
+from rushlight.ops.matmul.mm import into
+from rushlight.ops.pointwise.comparison import where
+from rushlight.ops.registry import function, op, word_for
+
+__all__ = ["Cofactors", "Det", "Slogdet"]
+
+
+@op
+class Cofactors(Op):
+    """The derivative of the determinant by each element."""
+
+    name, saves = "linalg_cofactors", ("self", "result")
+
+    def forward(self, x: Any) -> Any:
+        return v.cofactors(x)
+
+    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
+        turned = mh(v.inv(x)[0])
+        whole = total(conj(y) * g, (-2, -1), True)
+        return (turned * whole - conj(y) @ mt(g) @ turned,)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        turned = mt(v.inv(xs[0])[0])
+        return y * total(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Cofactors(), square(draw, 3, 3)
+        yield Cofactors(), square(draw, 2, 2, 2, complex=True)
+        yield Cofactors(), draw.real(1, 1)
+
+
+@word_for("cofactors")
+def _cofactors(x: Any) -> Any:
+    return apply(Cofactors(), x)
+
+
+# --- determinants ---------------------------------------------------------------------------------
+@op
+class Det(Op):
+    """The determinant; its gradient is right for matrices without inverse too."""
+
+    name = "linalg_det"
+    inputs, saves = ("A",), ("A",)
+    align = in_front
+
+    def forward(self, x: Any) -> Any:
+        return v.det(x)
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:
+        return (rows(rows(g)) * conj(v.cofactors(x)),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return total(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Det(), square(draw, 3, 3)
+        yield Det(), square(draw, 2, 1, 2, 2)
+        yield Det(), draw.real(0, 0)
+        yield Det(), square(draw, 2, 2, complex=True)
+
+
+@word_for("det")
+def _det(x: Any) -> Any:
+    return apply(Det(), x)
+
+
+def _checked_det(A: Any) -> Any:
+    check_square(A._array, "linalg.det")
+    floating(A._array, "linalg.det", "lu_cpu")
+    return apply(Det(), A)
+
+
+@function(method=False, free=False, namespace="linalg", name="det")
+def linalg_det(A: Any, *, out: Any = None) -> Any:
+    """det(A, *, out=None) -> Tensor
+
+    The determinant of a square matrix, or of each of a batch.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
+    tensor(8.)
+    """
+    tensor_at(A, "linalg_det")
+    return into("linalg_det", (A,), out, lambda: _checked_det(A))
+
+
+@function()
+def det(input: Any) -> Any:
+    """det(input) -> Tensor
+
+    The determinant of a square matrix, or of each of a batch.
+
+    >>> import rushlight as torch
+    >>> torch.det(torch.tensor([[2., 1.], [0., 4.]]))
+    tensor(8.)
+    """
+    tensor_at(input, "det", "input")
+    return _checked_det(input)
+
+
+# --- signs and logarithms -------------------------------------------------------------------------
+@op
+class Slogdet(Op):
+    """The sign of the determinant and the logarithm of its magnitude."""
+
+    name = "linalg_slogdet"
+    inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
+    align = in_front
+
+    def forward(self, x: Any) -> Any:
+        return v.slogdet(x)
+
+    def vjp(self, node: Node, g: Any, x: Any, sign: Any) -> Any:
+        step = g[1]
+        if is_complex(sign):  # a phase moves; a sign of 1 or -1 does not
+            step = step - 1j * imag(conj(g[0]) * sign)
+        return (rows(rows(step)) * mh(v.inv(x)[0]),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        step = total(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
+        if is_complex(step):
+            return 1j * imag(step) * y[0], real(step)
+        return step * 0, step
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Slogdet(), square(draw, 3, 3)
+        yield Slogdet(), square(draw, 2, 1, 2, 2)
+        yield Slogdet(), draw.real(0, 0)
+        yield Slogdet(), square(draw, 2, 2, complex=True)
+
+
+@word_for("slogdet")
+def _slogdet(x: Any) -> Any:
+    return apply(Slogdet(), x)
+
+
+def _checked_slogdet(A: Any, function: str) -> Any:
+    check_square(A._array, function)
+    floating(A._array, function)
+    return apply(Slogdet(), A)
+
+
+@function(method=False, free=False, namespace="linalg", name="slogdet")
+def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
+    """slogdet(A, *, out=None) -> (Tensor, Tensor)
+
+    The sign of the determinant and the logarithm of its magnitude.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.slogdet(torch.tensor([[-1., 0.], [0., 1.]]))
+    torch.return_types.linalg_slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(0.))
+    """
+    tensor_at(A, "linalg_slogdet")
+    results = _checked_slogdet(A, "linalg.slogdet")
+    return named("linalg_slogdet", return_types.linalg_slogdet, results, out)
+
+
+@function()
+def slogdet(input: Any, *, out: Any = None) -> Any:
+    """slogdet(input) -> (Tensor, Tensor)
+
+    Another name of `linalg.slogdet`.
+
+    >>> import rushlight as torch
+    >>> torch.slogdet(torch.tensor([[-1., 0.], [0., 1.]])).sign
+    tensor(-1.)
+    """
+    tensor_at(input, "slogdet", "input")
+    return named("slogdet", return_types.slogdet, _checked_slogdet(input, "linalg.slogdet"), out)
+
+
+@function()
+def logdet(input: Any) -> Any:
+    """logdet(input) -> Tensor
+
+    The logarithm of the determinant: NaN where that is below zero.
+
+    >>> import rushlight as torch
+    >>> torch.logdet(torch.eye(2))
+    tensor(0.)
+    """
+    array = tensor_at(input, "logdet", "input")
+    sign, size = _checked_slogdet(input, "logdet")
+    if array.dtype.kind == "c":
+        return sign.log() + size
+    return where(sign == -1.0, math.nan, size)

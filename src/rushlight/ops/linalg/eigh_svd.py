@@ -1,0 +1,474 @@
+"""Eigenvalues and singular values.
+
+Note [Phases]
+    Eigenvectors and singular vectors are known up to a sign, complex ones up to a phase. The rules
+    give the derivative of anything that does not depend on that choice, as PyTorch's do, and
+    refuse a loss that does. Forward mode cannot tell: its tangents have the phase of the vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import dtypes, return_types
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom, outer
+from rushlight.arrays.host import has_values
+from rushlight.arrays.vocabulary import absolute, concat, imag, real, total, where, window
+from rushlight.core.families import conj, is_complex
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply, recording
+from rushlight.ops.each_member import in_front
+from rushlight.ops.linalg.common import (
+    LinAlgError,
+    check_square,
+    columns,
+    diag,
+    diagonal_of,
+    eye,
+    floating,
+    hermitian,
+    lapack_only,
+    matrices,
+    mh,
+    mt,
+    named,
+    on_subspace,
+    positive,
+    quotient,
+    rows,
+    square,
+    tensor_at,
+)
+from rushlight.ops.matmul.mm import into
+from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.registry import function, op, word_for
+
+__all__ = ["Eig", "Eigh", "Svd", "eigh", "eigvalsh", "failed", "linalg_svd", "svdvals"]
+
+
+def gaps(values: Any) -> Any:
+    """values[j] - values[i] at (i, j), and 1 on the diagonal."""
+    return where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
+
+
+def square_gaps(values: Any) -> Any:
+    """values[j]² - values[i]² at (i, j), as a product: the squares may be out of range where it is
+    harmless. Not zero on the diagonal."""
+    return gaps(values) * (columns(values) + rows(values))
+
+
+def off_diagonal(x: Any) -> Any:
+    """A square matrix with zeros on its diagonal."""
+    return where(eye(x, x.shape[-1]), 0, x)
+
+
+def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
+    """Refuse a loss that changes when vectors are turned; see Note [Phases]."""
+    raw = outer(phase)
+    # a NaN says nothing about the loss: vectors of a matrix that is not finite are NaN
+    if has_values(raw) and bool(v.anything(absolute(raw) > 1e-2, None, False)):
+        raise RuntimeError(
+            f"{rule}: The {whose} in the complex case are specified up to multiplication by "
+            f"e^{{i phi}}. The specified loss function depends on this {which}."
+        )
+
+
+def failed(function: str, error: Exception, x: Any) -> Exception:
+    """PyTorch's error for a decomposition of `x` that LAPACK gave up, or was not asked for."""
+    unfit = isinstance(error, v.Unfit)
+    if not unfit and "converge" not in str(error):
+        return error
+    which = f"(Batch element {getattr(error, 'member', 0)}): " if x.ndim > 2 else ""
+    if unfit and function == "linalg.svd":
+        why = "contained non-finite values."
+    else:
+        values = "singular values" if function == "linalg.svd" else "eigenvalues"
+        why = f"is ill-conditioned or has too many repeated {values} "
+        why += f"(error code: {x.shape[-1] - 1})."
+    start = "The algorithm failed to converge because the input matrix"
+    return LinAlgError(f"{function}: {which}{start} {why}")
+
+
+def phaseless(cls: Any) -> Any:
+    """For samples: the op class `cls`, every vector times the conjugate of its first number.
+
+    So no phase is left in it: these are functions of the matrix, which have derivatives. The
+    columns of Vᴴ turn against those of U.
+    """
+
+    def parts(ys: Any) -> tuple[Any, Any, Any]:
+        columns_ = ys[0] if len(ys) == 3 else ys[1]
+        first = window(columns_, (..., slice(0, 1), slice(None)))
+        return columns_, first, (ys[2] if len(ys) == 3 else None)
+
+    def arranged(like: Any, of_columns: Any, of_rows: Any) -> Any:
+        return (of_columns, like, of_rows) if of_rows is not None else (like, of_columns)
+
+    class Phaseless(cls):  # type: ignore[misc]  # the base is a value
+        saves = cls.inputs
+
+        def forward(self, x: Any) -> Any:
+            ys = super().forward(x)
+            u, first, vh = parts(ys)
+            turned = None if vh is None else vh * mt(first)
+            return arranged(ys[len(ys) - 2], u * conj(first), turned)
+
+        def vjp(self, node: Node, g: Any, x: Any) -> Any:
+            ys = super().forward(x)
+            u, first, vh = parts(ys)
+            gu, _, gv = parts(g)
+            of_first = total(conj(gu) * u, (-2,), True)
+            if vh is not None:
+                of_first = of_first + mt(total(gv * conj(vh), (-1,), True))
+                gv = gv * mt(conj(first))
+            top = window(v.iota(u, u.shape[-2], dtypes.int64.numpy) == 0, (slice(None), None))
+            of_u = gu * first + where(top, of_first, 0)
+            return super().vjp(node, arranged(g[len(g) - 2], of_u, gv), *ys)
+
+        def jvp(self, ts: Any, xs: Any, y: Any) -> Any:
+            ys = super().forward(xs[0])
+            u, first, vh = parts(ys)
+            steps = super().jvp(ts, xs, ys)
+            tu, t_first, tv = parts(steps)
+            tu = tu * conj(first) + u * conj(t_first)
+            if vh is not None:
+                tv = tv * mt(first) + vh * mt(t_first)
+            return arranged(steps[len(steps) - 2], tu, tv)
+
+    return Phaseless
+
+
+# --- eigenvalues of Hermitian matrices ------------------------------------------------------------
+@op
+class Eigh(Op):
+    """Eigenvalues and eigenvectors of a Hermitian matrix; one of its triangles is read."""
+
+    name = "linalg_eigh"
+    inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
+    saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
+    align = in_front
+
+    def __init__(self, lower: bool = True) -> None:
+        super().__init__()
+        self.lower = lower
+
+    def forward(self, x: Any) -> Any:
+        return v.eigh(x, self.lower)
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        return failed("linalg.eigh", error, xs[0])
+
+    def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
+        inside = mh(vectors) @ g[1]
+        if is_complex(inside):
+            phase = imag(diagonal_of(inside))
+            check_phase("linalg_eigh_backward", "eigenvectors", phase, "quantity, so it is "
+                        "ill-defined")  # fmt: skip
+        inside = quotient(off_diagonal(inside - mh(inside)) / 2, gaps(values))
+        return (vectors @ (inside + diag(g[0])) @ mh(vectors),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        values, vectors = y
+        inside = mh(vectors) @ ts[0] @ vectors
+        moved = diagonal_of(inside)
+        step = vectors @ quotient(off_diagonal(inside), gaps(values))
+        return real(moved) if is_complex(moved) else moved, step
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        kind = on_subspace(Eigh, hermitian)
+        yield kind(), positive(draw, 3, 3)
+        yield kind(False), positive(draw, 2, 2, 2)
+        yield kind(), draw.real(0, 0)
+        kind = phaseless(kind)
+        yield kind(), positive(draw, 3, 3, complex=True)
+        yield kind(False), positive(draw, 2, 2, 2, complex=True)
+
+
+@word_for("eigh")
+def _eigh(x: Any, lower: bool) -> Any:
+    return apply(Eigh(lower), x)
+
+
+def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
+    array = tensor_at(A, function, "input")
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    check_square(array, "linalg.eigh")
+    lapack_only(array, "linalg_eigh_cpu")
+    return apply(Eigh(UPLO.upper() == "L"), A)
+
+
+@function(method=False, free=False, namespace="linalg")
+def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """eigh(A, UPLO='L', *, out=None) -> (Tensor, Tensor)
+
+    Eigenvalues, in rising order, and eigenvectors, as columns, of a Hermitian matrix, of which the
+    lower triangle ("L") or the upper one ("U") is read.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eigh(torch.tensor([[3., 0.], [0., 2.]])).eigenvalues
+    tensor([2., 3.])
+    """
+    results = _checked_eigh(A, UPLO, "linalg_eigh")
+    return named("linalg_eigh", return_types.linalg_eigh, results, out)
+
+
+@function(method=False, free=False, namespace="linalg")
+def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """eigvalsh(A, UPLO='L', *, out=None) -> Tensor
+
+    The eigenvalues of a Hermitian matrix, in rising order.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[3., 0.], [0., 2.]]))
+    tensor([2., 3.])
+    """
+    return into("linalg_eigvalsh", (A,), out, lambda: _checked_eigh(A, UPLO, "linalg_eigvalsh")[0])
+
+
+# --- eigenvalues of any square matrix -------------------------------------------------------------
+@op
+class Eig(Op):
+    """Eigenvalues and eigenvectors of any square matrix, all complex."""
+
+    name = "linalg_eig"
+    outputs, saves = ("eigenvalues", "eigenvectors"), ("eigenvalues", "eigenvectors")
+
+    def forward(self, x: Any) -> Any:
+        return v.eig(x)
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        return failed("linalg.eig", error, xs[0])
+
+    def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
+        inside = mh(vectors) @ g[1]
+        phase = imag(diagonal_of(inside))
+        check_phase("linalg_eig_backward", "eigenvectors", phase, "quantity, so it is ill-defined")
+        stretch = real(diagonal_of(inside))  # eigenvectors have length 1
+        inside = inside - (mh(vectors) @ vectors) * columns(stretch)
+        inside = quotient(off_diagonal(inside), conj(gaps(values))) + diag(g[0])
+        return (v.solve(mh(vectors), inside @ mh(vectors))[0],)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        values, vectors = y
+        t = v.cast(ts[0], raw_dtype(vectors))
+        inside = v.solve(vectors, t @ vectors)[0]
+        step = vectors @ quotient(off_diagonal(inside), gaps(values))
+        stretch = real(total(conj(vectors) * step, (-2,), True))
+        return diagonal_of(inside), step - vectors * stretch
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        kind = phaseless(Eig)
+        yield kind(), positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
+        yield kind(), positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
+        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.real(0, 0)
+
+
+@word_for("eig")
+def _eig(x: Any) -> Any:
+    return apply(Eig(), x)
+
+
+def _checked_eig(A: Any, name: str) -> Any:
+    array = tensor_at(A, "linalg_" + name, "input")
+    check_square(array, "linalg." + name)
+    dtype = dtypes.of(array.dtype)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"Unknown Complex ScalarType for {dtype.scalar_type}")
+    lapack_only(array, "linalg_eig_out_cpu")
+    if name == "eig" or (recording() and (A._requires_grad or A._node is not None)):
+        # eigenvalues alone are NaN instead, unless a gradient asks for the vectors too
+        raw = bottom(array)
+        if has_values(raw) and not bool(v.everything(v.isfinite(raw), None, False)):
+            raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return apply(Eig(), A)
+
+
+@function(method=False, free=False, namespace="linalg", name="eig")
+def linalg_eig(A: Any, *, out: Any = None) -> Any:
+    """eig(A, *, out=None) -> (Tensor, Tensor)
+
+    Eigenvalues and eigenvectors, as columns, of a square matrix. They are complex.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
+    tensor([2.+0.j, 3.+0.j])
+    """
+    return named("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
+
+
+@function(method=False, free=False, namespace="linalg")
+def eigvals(A: Any, *, out: Any = None) -> Any:
+    """eigvals(A, *, out=None) -> Tensor
+
+    The eigenvalues of a square matrix. They are complex.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
+    tensor([2.+0.j, 3.+0.j])
+    """
+    return into("linalg_eigvals", (A,), out, lambda: _checked_eig(A, "eigvals")[0])
+
+
+# --- singular values ------------------------------------------------------------------------------
+@op
+class Svd(Op):
+    """A = U diag(S) Vᴴ. With `full_matrices` U and V are square, and the gradients of the columns
+    that S does not reach are not looked at."""
+
+    name = "linalg_svd"
+    inputs, outputs, saves = ("A",), ("U", "S", "Vh"), ("U", "S", "Vh")
+    params = ("full_matrices",)
+    align = in_front
+
+    def __init__(self, full_matrices: bool = False) -> None:
+        super().__init__()
+        self.full_matrices = full_matrices
+
+    def forward(self, x: Any) -> Any:
+        return v.svd(x, self.full_matrices)
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        return failed("linalg.svd", error, xs[0])
+
+    def narrowed(self, u: Any, s: Any, vh: Any) -> tuple[Any, Any]:
+        """U and V without the columns that S does not reach."""
+        k = s.shape[-1]
+        if self.full_matrices:
+            u, vh = window(u, (..., slice(0, k))), window(vh, (..., slice(0, k), slice(None)))
+        return u, mh(vh)
+
+    def vjp(self, node: Node, g: Any, u: Any, s: Any, vh: Any) -> Any:
+        right = self.narrowed(u, s, vh)
+        gu, gv = self.narrowed(g[0], s, g[2])
+        u, w = right
+        m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
+        of_u, of_v = mh(u) @ gu, mh(w) @ gv
+        apart = square_gaps(s)
+        inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * columns(s)
+        inside = inside + rows(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
+        if is_complex(u):
+            phase, other = imag(diagonal_of(of_u)), imag(diagonal_of(of_v))
+            check_phase("svd_backward", "singular vectors", phase + other, "phase term, making it "
+                        "ill-defined")  # fmt: skip
+            inside = inside + 1j * diag(quotient(phase - other, 2 * s))
+        found = u @ inside @ mh(w)
+        if m > k:
+            found = found + quotient(gu - u @ of_u, columns(s)) @ mh(w)
+        if n > k:
+            found = found + u @ mh(quotient(gv - w @ of_v, columns(s)))
+        return (found,)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        s, t = y[1], ts[0]
+        u, w = self.narrowed(*y)
+        m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
+        inside = mh(u) @ t @ w
+        apart = square_gaps(s)
+        a, b = inside * columns(s), rows(s) * inside
+        moved = diagonal_of(inside)
+        of_u = quotient(off_diagonal(a + mh(a)), apart)
+        of_v = quotient(off_diagonal(b + mh(b)), apart)
+        if is_complex(moved):
+            phase = 1j * diag(quotient(imag(moved), 2 * s))
+            of_u, of_v, moved = of_u + phase, of_v - phase, real(moved)
+        tu, tv = u @ of_u, w @ of_v
+        if m > k:
+            tu = tu + quotient(t @ w - u @ inside, columns(s))
+        if n > k:
+            tv = tv + quotient(mh(t) @ u - w @ mh(inside), columns(s))
+        if self.full_matrices:
+            tu = concat([tu, window(y[0], (..., slice(k, None))) * 0], -1)
+            rest = window(mh(y[2]), (..., slice(k, None))) * 0
+            tv = concat([tv, rest], -1)
+        return tu, moved, mh(tv)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Svd(), square(draw, 3, 3)
+        yield Svd(), draw.real(4, 2)
+        yield Svd(), draw.real(2, 2, 3)
+        yield Svd(True), square(draw, 3, 3)
+        yield Svd(), draw.real(0, 2)
+        kind = phaseless(Svd)
+        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.complex(4, 2)
+        yield kind(), draw.complex(2, 2, 3)
+
+
+@word_for("svd")
+def _svd(x: Any, full: bool) -> Any:
+    return apply(Svd(full), x)
+
+
+def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
+    matrices(A._array, "linalg.svd")
+    floating(A._array, "linalg.svd", "linalg_svd_cpu")
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+            "cuSOLVER backend."
+        )
+    return apply(Svd(bool(full_matrices)), A)
+
+
+@function(method=False, free=False, namespace="linalg", name="svd")
+def linalg_svd(
+    A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> Any:
+    """svd(A, full_matrices=True, *, driver=None, out=None) -> (Tensor, Tensor, Tensor)
+
+    U, the singular values S in falling order, and Vᴴ, with A = U diag(S) Vᴴ.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.svd(torch.tensor([[0., 2.], [3., 0.]])).S
+    tensor([3., 2.])
+    """
+    tensor_at(A, "linalg_svd")
+    results = _checked_svd(A, full_matrices, driver)
+    return named("linalg_svd", return_types.linalg_svd, results, out)
+
+
+@function(method=False, free=False, namespace="linalg")
+def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
+    """svdvals(A, *, driver=None, out=None) -> Tensor
+
+    The singular values, in falling order.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [3., 0.]]))
+    tensor([3., 2.])
+    """
+    tensor_at(A, "linalg_svdvals")
+    return into("linalg_svdvals", (A,), out, lambda: _checked_svd(A, False, driver)[1])
+
+
+@function()
+def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """svd(input, some=True, compute_uv=True, *, out=None) -> (Tensor, Tensor, Tensor)
+
+    The older form of `linalg.svd`, with V in place of Vᴴ.
+
+    >>> import rushlight as torch
+    >>> torch.svd(torch.tensor([[0., 2.], [3., 0.]])).S
+    tensor([3., 2.])
+    """
+    array = tensor_at(input, "svd", "input")
+    if array.ndim < 2:
+        raise RuntimeError(
+            "linalg.svd: input should have at least 2 dimensions, but has "
+            f"{array.ndim} dimensions instead"
+        )
+    if compute_uv:
+        u, s, vh = _checked_svd(input, not some, None)
+        results = u, s, vh.mH
+    else:
+        s = _checked_svd(input, False, None)[1]
+        (m, n), batch = array.shape[-2:], array.shape[:-2]
+        zeros = input.detach().new_zeros
+        results = zeros((*batch, m, m)), s, zeros((*batch, n, n)).mT
+    return named("svd", return_types.svd, results, out)

@@ -1,0 +1,423 @@
+"""LU: A = P L U, its packed form, and systems solved with it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rushlight import dtypes, return_types
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.vocabulary import cast, concat, equal, triangle, window
+from rushlight.core.graph import Node, Op, wrap
+from rushlight.core.record import apply
+from rushlight.ops.linalg.common import (
+    by_columns,
+    check_info,
+    check_sides,
+    check_square,
+    columns,
+    eye,
+    lapack_only,
+    mh,
+    mt,
+    named,
+    outdated,
+    rows,
+    square,
+    tensor_at,
+)
+from rushlight.ops.matmul.mm import into
+from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.registry import function, op
+
+__all__ = ["Lu", "LuFactor", "LuSolve", "LuUnpack"]
+
+_INT: Final = dtypes.int64.numpy
+
+
+def unpacked(both: Any) -> tuple[Any, Any]:
+    """L, with ones on its diagonal, and U."""
+    m, n = both.shape[-2:]
+    k = min(m, n)
+    one = window(cast(eye(both, max(m, n)), raw_dtype(both)), (slice(0, m), slice(0, k)))
+    low = triangle(window(both, (..., slice(0, k))), -1, True) + one
+    return low, triangle(window(both, (..., slice(0, k), slice(None))), 0, False)
+
+
+def permuting(order: Any, like: Any) -> Any:
+    """The matrix P with A = P L U, from the order of rows: row i of L U is row order[i] of A."""
+    at = v.iota(order, order.shape[-1], _INT)
+    return cast(equal(rows(at), columns(order)), raw_dtype(like))
+
+
+def pulled(gl: Any, gu: Any, low: Any, high: Any) -> Any:
+    """The gradient of L U, as the product of both, from those of L and U.
+
+    Of a tall matrix the lower rows of L are X inv(U), of a wide one the right columns of U are
+    inv(L) X: their gradients go through the square part.
+    """
+    m, n = low.shape[-2], high.shape[-1]
+    k = min(m, n)
+    first, rest = slice(0, k), slice(k, None)
+    every = slice(None)
+    extra: Any = None
+    if m > n:
+        bottom = window(low, (..., rest, every))
+        extra = mh(v.solve_triangular(high, mh(window(gl, (..., rest, every))), True, False))
+        gu = gu - mh(bottom) @ extra
+        low, gl = window(low, (..., first, every)), window(gl, (..., first, every))
+    elif m < n:
+        right = window(high, (..., rest))
+        extra = v.solve_triangular(mh(low), window(gu, (..., rest)), True, True)
+        gl = gl - extra @ mh(right)
+        high, gu = window(high, (..., first)), window(gu, (..., first))
+    inside = triangle(mh(low) @ gl, -1, True) + triangle(gu @ mh(high), 0, False)
+    left = v.solve_triangular(mh(low), inside, True, True)
+    found = mh(v.solve_triangular(high, mh(left), True, False))
+    if extra is None:
+        return found
+    return concat([found, extra], -2 if m > n else -1)
+
+
+def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The tangents of L and U from that of their product."""
+    m, n = t.shape[-2:]
+    k = min(m, n)
+    first, rest, every = slice(0, k), slice(k, None), slice(None)
+    top, up = window(low, (..., first, every)), window(high, (..., first))
+    left = v.solve_triangular(top, window(t, (..., first, first)), False, True)
+    inside = mt(v.solve_triangular(mt(up), mt(left), False, False))
+    tl, tu = top @ triangle(inside, -1, True), triangle(inside, 0, False) @ up
+    if m > n:
+        moved = window(t, (..., rest, every)) - window(low, (..., rest, every)) @ tu
+        tl = concat([tl, mt(v.solve_triangular(mt(up), mt(moved), False, False))], -2)
+    elif m < n:
+        moved = window(t, (..., rest)) - tl @ window(high, (..., rest))
+        tu = concat([tu, v.solve_triangular(top, moved, False, True)], -1)
+    return tl, tu
+
+
+def packed(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
+    """The strict lower triangle of one and the upper triangle of the other, as one matrix."""
+    m, n = shape[-2:]
+    low, high = triangle(low, -1, True), triangle(high, 0, False)
+    if m > n:
+        nothing = window(low, (..., slice(n, m), slice(None))) * 0
+        high = concat([high, nothing], -2)
+    elif m < n:
+        low = concat([low, window(high, (..., slice(m, n))) * 0], -1)
+    return low + high
+
+
+@op
+class LuFactor(Op):
+    """Both triangles in one matrix; the exchanges of rows; the order of rows; failures."""
+
+    name, node = "linalg_lu_factor_ex", "LinalgLuFactorExBackward0"
+    inputs, outputs, saves = ("A",), ("LU", "pivots", "order", "info"), ("LU", "order")
+
+    def forward(self, x: Any) -> Any:
+        return v.lu(x)
+
+    def vjp(self, node: Node, g: Any, both: Any, order: Any) -> Any:
+        low, high = unpacked(both)
+        k = low.shape[-1]
+        gl = triangle(window(g[0], (..., slice(0, k))), -1, True)
+        gu = triangle(window(g[0], (..., slice(0, k), slice(None))), 0, False)
+        return (permuting(order, both) @ pulled(gl, gu, low, high),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        both, pivots, order, info = y
+        tl, tu = pushed(mt(permuting(order, both)) @ ts[0], *unpacked(both))
+        return packed(tl, tu, both.shape), pivots * 0, order * 0, info * 0
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield LuFactor(), draw.real(3, 3)
+        yield LuFactor(), draw.real(4, 2)
+        yield LuFactor(), draw.real(2, 4)
+        yield LuFactor(), square(draw, 2, 2, 2)
+        yield LuFactor(), draw.complex(3, 2)
+        yield LuFactor(), draw.complex(2, 3)
+
+
+@op
+class Lu(Op):
+    """P, L and U."""
+
+    name = "linalg_lu"
+    inputs, outputs, saves = ("A",), ("P", "L", "U"), ("P", "L", "U")
+
+    def forward(self, x: Any) -> Any:
+        both, _, order, _ = v.lu(x)
+        return (permuting(order, x), *unpacked(both))
+
+    def vjp(self, node: Node, g: Any, p: Any, low: Any, high: Any) -> Any:
+        return (p @ pulled(g[1], g[2], low, high),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        p, low, high = y
+        return (p * 0, *pushed(mt(p) @ ts[0], low, high))
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Lu(), draw.real(3, 3)
+        yield Lu(), draw.real(2, 4, 2)
+        yield Lu(), draw.real(2, 3)
+        yield Lu(), draw.complex(2, 2)
+
+
+@op
+class LuSolve(Op):
+    """The X of A X = B (X A = B unless `left`), or with Aᴴ if `adjoint`, for A as `LuFactor` left
+    it. X A = B is solved as Aᴴ Xᴴ = Bᴴ."""
+
+    name = "linalg_lu_solve"
+    inputs, saves = ("LU", "order", "B"), ("LU", "order", "result")
+    params = ("left", "adjoint")
+
+    def __init__(self, left: bool = True, adjoint: bool = False) -> None:
+        super().__init__()
+        self.left = left
+        self.adjoint = adjoint
+        self.turned = adjoint == left
+
+    def side(self, x: Any) -> Any:
+        return x if self.left else mh(x)
+
+    def solved(self, both: Any, order: Any, b: Any, turned: bool) -> Any:
+        p = permuting(order, both)
+        if turned:
+            inside = v.solve_triangular(mh(both), b, False, False)
+            return p @ v.solve_triangular(mh(both), inside, True, True)
+        return v.solve_triangular(
+            both, v.solve_triangular(both, mt(p) @ b, False, True), True, False
+        )
+
+    def forward(self, both: Any, order: Any, b: Any) -> Any:
+        return self.side(by_columns(self.solved(both, order, self.side(b), self.turned)))
+
+    def vjp(self, node: Node, g: Any, both: Any, order: Any, x: Any) -> Any:
+        g, x = self.side(g), self.side(x)
+        step = self.solved(both, order, g, not self.turned)
+        if not node._needs_grad(0):
+            return None, None, self.side(step)
+        p, (low, high) = permuting(order, both), unpacked(both)
+        if self.turned:
+            inside = mt(p) @ x
+            gl = inside @ mh(v.solve_triangular(low, mt(p) @ g, False, True))
+            gu = (mh(low) @ inside) @ mh(step)
+        else:
+            gu = v.solve_triangular(mh(high), g, False, False) @ mh(x)
+            gl = (mt(p) @ step) @ mh(high @ x)
+        return -packed(gl, gu, both.shape), None, self.side(step)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        both, order, _ = xs
+        x = self.side(y)
+        t = None if ts[2] is None else self.side(ts[2])
+        if ts[0] is not None:
+            p, (low, high) = permuting(order, both), unpacked(both)
+            moved = triangle(ts[0], -1, True) @ high + low @ triangle(ts[0], 0, False)
+            moved = mh(moved) @ (mt(p) @ x) if self.turned else p @ (moved @ x)
+            t = -moved if t is None else t - moved
+        return self.side(self.solved(both, order, t, self.turned))
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        for left, adjoint in ((True, False), (True, True), (False, False), (False, True)):
+            for kind in ("real", "complex"):
+                both, _, order, _ = v.lu(square(draw, 3, 3, complex=kind == "complex")[::-1])
+                shape = (3, 2) if left else (2, 3)
+                yield LuSolve(left, adjoint), both, order, getattr(draw, kind)(*shape)
+
+
+@op
+class LuUnpack(Op):
+    """P, L and U from what `LuFactor` left."""
+
+    name = "lu_unpack"
+    inputs, outputs = ("LU_data", "order"), ("P", "L", "U")
+    complex_too = True
+
+    def forward(self, both: Any, order: Any) -> Any:
+        return (permuting(order, both), *unpacked(both))
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        shapes = node._input_shapes
+        assert shapes is not None
+        return packed(g[1], g[2], shapes[0]), None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        k = min(ts[0].shape[-2:])
+        low = triangle(window(ts[0], (..., slice(0, k))), -1, True)
+        return y[0] * 0, low, triangle(window(ts[0], (..., slice(0, k), slice(None))), 0, False)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        for shape in ((3, 3), (4, 2), (2, 3)):
+            yield LuUnpack(), draw.real(*shape), draw.permutation(shape[0])
+
+
+# --- public ---------------------------------------------------------------------------------------
+def _checked(A: Any, function: str, pivot: bool) -> None:
+    array = tensor_at(A, "linalg_" + function)
+    if array.ndim < 2:
+        title = "linalg.lu" if function == "lu" else "torch.lu_factor"
+        raise RuntimeError(
+            f"{title}: Expected tensor with 2 or more dimensions. Got size: {list(array.shape)} "
+            "instead"
+        )
+    if not pivot:
+        raise RuntimeError(f"linalg.{function}: LU without pivoting is not implemented on the CPU")
+    lapack_only(array, "lu_cpu")
+
+
+def _factored(A: Any, pivot: bool) -> Any:
+    _checked(A, "lu_factor", pivot)
+    return apply(LuFactor(), A)
+
+
+@function(method=False, free=False, namespace="linalg")
+def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+    """lu_factor(A, *, pivot=True, out=None) -> (Tensor, Tensor)
+
+    The factors of A = P L U, both triangles in one matrix, and the exchanges of rows.
+
+    >>> import rushlight as torch
+    >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1., 2.], [4., 4.]]))
+    >>> LU
+    tensor([[4.0000, 4.0000],
+            [0.2500, 1.0000]])
+    >>> pivots
+    tensor([2, 2], dtype=torch.int32)
+    """
+    both, pivots, _, info = _factored(A, pivot)
+    check_info("torch.linalg.lu_factor", info, "lu_factor", RuntimeError)
+    return named("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
+
+
+@function(method=False, free=False, namespace="linalg")
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """lu_factor_ex(A, *, pivot=True, check_errors=False, out=None) -> (Tensor, Tensor, Tensor)
+
+    As `lu_factor`, with a third result that says which pivot is zero (0: none).
+
+    >>> import rushlight as torch
+    >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    both, pivots, _, info = _factored(A, pivot)
+    if check_errors:
+        check_info("torch.linalg.lu_factor_ex", info, "lu_factor", RuntimeError)
+    kind = return_types.linalg_lu_factor_ex
+    return named("linalg_lu_factor_ex", kind, (both, pivots, info), out)
+
+
+@function(method=False, free=False, namespace="linalg", name="lu")
+def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+    """lu(A, *, pivot=True, out=None) -> (Tensor, Tensor, Tensor)
+
+    A permutation P, a lower triangle L and an upper triangle U with A = P L U.
+
+    >>> import rushlight as torch
+    >>> torch.linalg.lu(torch.tensor([[2., 2.], [1., 4.]])).U
+    tensor([[2., 2.],
+            [0., 3.]])
+    """
+    _checked(A, "lu", pivot)
+    p, low, high = apply(Lu(), A)
+    return named("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
+
+
+@function()
+def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """lu(A, pivot=True, get_infos=False, *, out=None) -> (Tensor, Tensor)
+
+    The older form of `linalg.lu_factor`. Deprecated, in PyTorch too.
+
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.lu(torch.tensor([[2., 2.], [1., 4.]]))[0]
+    tensor([[2.0000, 2.0000],
+            [0.5000, 3.0000]])
+    """
+    outdated("lu", "lu_factor")
+    both, pivots, _, info = _factored(A, pivot)
+    if get_infos:
+        return named("lu", return_types._lu_with_info, (both, pivots, info), out)
+    return named("lu", tuple, (both, pivots), out)
+
+
+def _order_of(pivots: Any, n: int) -> Any:
+    """The order of `n` rows after exchanges of the rows that `pivots` names (from 1)."""
+    return wrap(v.row_order(pivots._array, n))
+
+
+@function(method=False, free=False, namespace="linalg", name="lu_solve")
+def linalg_lu_solve(
+    LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None
+) -> Any:
+    """lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None) -> Tensor
+
+    The X of A X = B (X A = B unless `left`) from the factors of A that `lu_factor` gives.
+
+    >>> import rushlight as torch
+    >>> A = torch.tensor([[2., 0.], [0., 4.]])
+    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(A), torch.ones(2, 1))
+    tensor([[0.5000],
+            [0.2500]])
+    """
+    array, right = tensor_at(LU, "linalg_lu_solve", "LU"), tensor_at(B, "linalg_lu_solve", "B", 3)
+    if array.dtype != right.dtype:
+        have, other = (dtypes.of(x.dtype).scalar_type for x in (array, right))
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+            f"{have} and B of type {other} instead"
+        )
+    check_square(array, "torch.linalg.lu_solve")
+    check_sides(array, right, left, "linalg.lu_solve")
+    order = _order_of(pivots, array.shape[-1])
+    what = LuSolve(bool(left), bool(adjoint))
+    return into("linalg_lu_solve", (LU, B), out, lambda: apply(what, LU, order, B))
+
+
+@function()
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+    """lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor
+
+    The older form of `linalg.lu_solve`. Deprecated, in PyTorch too.
+
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.lu_solve(torch.ones(1, 1), *torch.linalg.lu_factor(torch.tensor([[4.]])))
+    tensor([[0.2500]])
+    """
+    outdated("lu_solve", "lu_solve")
+    tensor_at(b, "lu_solve", "input")
+    return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
+
+
+@function(method=False)
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True,
+    *, out: Any = None,
+) -> Any:  # fmt: skip
+    """lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None)
+
+    P, L and U from the two results of `linalg.lu_factor`.
+
+    >>> import rushlight as torch
+    >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[2., 2.], [1., 4.]]))).L
+    tensor([[1.0000, 0.0000],
+            [0.5000, 1.0000]])
+    """
+    array = tensor_at(LU_data, "lu_unpack", "LU_data")
+    order = _order_of(LU_pivots, array.shape[-2])
+    p, low, high = apply(LuUnpack(), LU_data, order)
+    nothing = LU_data.new_empty((0,))
+    kept = (
+        p.detach() if unpack_pivots else nothing,
+        low if unpack_data else nothing,
+        high if unpack_data else nothing,
+    )
+    return named("lu_unpack", return_types.lu_unpack, kept, out)

@@ -1,0 +1,200 @@
+"""QR: orthonormal columns times an upper triangle. Products of its reflectors are in
+`linalg_reflectors`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import return_types
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.vocabulary import concat, triangle, window
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply
+from rushlight.ops.each_member import in_front
+from rushlight.ops.linalg.common import (
+    floating,
+    half_diagonal,
+    lapack_only,
+    lower_solve,
+    matrices,
+    mh,
+    mt,
+    named,
+    outdated,
+    square,
+    tensor_at,
+    upper_solve,
+)
+from rushlight.ops.registry import function, op, word_for
+
+__all__ = ["Geqrf", "Qr", "qr"]
+
+
+@op
+class Qr(Op):
+    """A = Q R with orthonormal columns in Q and an upper triangle R.
+
+    Note [Wide matrices]
+        With fewer rows than columns, A = [X Y] and R = [U V]: X = Q U is square, and V = Qᴴ Y.
+    """
+
+    name = "linalg_qr"
+    inputs, outputs, saves = ("A",), ("Q", "R"), ("Q", "R")
+    params = ("mode",)
+    align = in_front
+
+    def __init__(self, mode: str = "reduced") -> None:
+        super().__init__()
+        self.mode = mode
+
+    def forward(self, x: Any) -> Any:
+        return v.qr(x, self.mode)
+
+    def refuse(self, shape: tuple[int, ...]) -> None:
+        m, n = shape[-2:]
+        if self.mode == "r":
+            raise RuntimeError(
+                "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. "
+                "Please use linalg.qr(A, mode='reduced') if you are going to differentiate "
+                "through linalg.qr."
+            )
+        if self.mode == "complete" and m > n:
+            raise RuntimeError(
+                "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+            )
+
+    def vjp(self, node: Node, g: Any, q: Any, r: Any) -> Any:
+        shapes = node._input_shapes
+        assert shapes is not None
+        self.refuse(shapes[0])
+        gq, gr = g
+        m, n = shapes[0][-2:]
+        if m >= n:
+            return (_qr_back(gq, gr, q, r),)
+        gv, gu = window(gr, (..., slice(m, n))), window(gr, (..., slice(0, m)))
+        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
+        return (concat([_qr_back(gq + q @ right @ mh(gv), gu, q, u), q @ gv], -1),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        self.refuse(xs[0].shape)
+        (q, r), t = y, ts[0]
+        m, n = t.shape[-2:]
+        if m >= n:
+            return _qr_forth(t, q, r)
+        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
+        tq, tu = _qr_forth(window(t, (..., slice(0, m))), q, u)
+        tv = mh(q) @ (window(t, (..., slice(m, n))) - tq @ right)
+        return tq, concat([tu, tv], -1)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Qr(), square(draw, 3, 3)
+        yield Qr(), draw.real(4, 2)
+        yield Qr(), draw.real(2, 4)
+        yield Qr("complete"), square(draw, 2, 2, 2)
+        yield Qr("complete"), draw.real(2, 3)
+        yield Qr(), draw.real(0, 2)
+        yield Qr(), draw.complex(3, 2)
+        yield Qr(), draw.complex(2, 3)
+
+
+def _qr_back(gq: Any, gr: Any, q: Any, r: Any) -> Any:
+    """The gradient of a matrix that is no wider than tall."""
+    middle = half_diagonal(triangle(gr @ mh(r) - mh(q) @ gq, 0, False))
+    whole = gq + q @ (middle + mh(middle))
+    return mh(upper_solve(r, mh(whole)))
+
+
+def _qr_forth(t: Any, q: Any, r: Any) -> Any:
+    """The tangents of Q and R for such a matrix."""
+    step = mt(lower_solve(mt(r), mt(t)))
+    inside = mh(q) @ step
+    upper = half_diagonal(triangle(inside + mh(inside), 0, False))
+    return step - q @ upper, upper @ r
+
+
+@word_for("qr")
+def _qr(x: Any, mode: str) -> Any:
+    return apply(Qr(mode), x)
+
+
+def _checked_qr(A: Any, mode: str) -> Any:
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
+            "'r', or 'complete'"
+        )
+    matrices(A._array, "linalg.qr")
+    if A._array.dtype.kind not in "fc" and A._array.dtype.kind != "V":
+        floating(A._array, "linalg.qr")
+    lapack_only(A._array, "geqrf_cpu")
+    return apply(Qr(mode), A)
+
+
+@function(method=False, free=False, namespace="linalg", name="qr")
+def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
+    """qr(A, mode='reduced', *, out=None) -> (Tensor, Tensor)
+
+    Orthonormal columns Q and an upper triangle R with A = Q R. `mode`: "reduced", "complete" (Q is
+    square) or "r" (Q is empty).
+
+    >>> import rushlight as torch
+    >>> Q, R = torch.linalg.qr(torch.tensor([[3.], [4.]]))
+    >>> R.abs()
+    tensor([[5.]])
+    """
+    tensor_at(A, "linalg_qr")
+    return named("linalg_qr", return_types.linalg_qr, _checked_qr(A, mode), out)
+
+
+@function()
+def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
+    """qr(input, some=True, *, out=None) -> (Tensor, Tensor)
+
+    The older form of `linalg.qr`. Deprecated, in PyTorch too.
+
+    >>> import rushlight as torch, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.qr(torch.tensor([[3.], [4.]])).R.abs()
+    tensor([[5.]])
+    """
+    outdated("qr", "qr")
+    tensor_at(input, "qr", "input")
+    results = _checked_qr(input, "reduced" if some else "complete")
+    return named("qr", return_types.qr, results, out)
+
+
+class Geqrf(Op):
+    """QR as LAPACK leaves it. It has no derivative, in PyTorch neither, so the laws of the table
+    are not for it."""
+
+    name, outputs = "geqrf", ("a", "tau")
+
+    def forward(self, x: Any) -> Any:
+        return v.householder_qr(x)
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
+
+
+@function()
+def geqrf(input: Any, *, out: Any = None) -> Any:
+    """geqrf(input, *, out=None) -> (Tensor, Tensor)
+
+    QR as LAPACK leaves it: R with the reflectors below its diagonal, and their factors. It has no
+    derivative.
+
+    >>> import rushlight as torch
+    >>> a, tau = torch.geqrf(torch.tensor([[3.], [4.]]))
+    >>> a[0].abs()
+    tensor([5.])
+    """
+    array = tensor_at(input, "geqrf", "input")
+    if array.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    lapack_only(array, "geqrf_cpu")
+    return named("geqrf", return_types.geqrf, apply(Geqrf(), input), out)

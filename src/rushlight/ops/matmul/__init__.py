@@ -1,0 +1,1 @@
+"""Products of matrices: mm, bmm, addmm and their kin, matmul, einsum."""

@@ -1,0 +1,592 @@
+"""Products added to something: `addmm` and its family (for `linear` see there)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from rushlight import dtypes
+from rushlight.arrays.vocabulary import cast, low_precision, reshape, swap, total
+from rushlight.core.families import conj
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply, columns_of
+from rushlight.core.views.inplace import write
+from rushlight.ops import old_forms
+from rushlight.ops.apply import result_dtype
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.creation.fill import number_for
+from rushlight.ops.matmul.mm import (
+    c_name,
+    into,
+    left_of,
+    mat_vec,
+    outer_of,
+    refuse,
+    right_of,
+    times,
+)
+from rushlight.ops.numbers import Number
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import Draw
+
+__all__ = [
+    "ADDMMS",
+    "Addbmm",
+    "Addmm",
+    "Addmv",
+    "Addr",
+    "Baddbmm",
+    "addmm",
+    "addmm_of",
+    "batch_of_one",
+]
+
+_FLOAT32: Final = dtypes.float32.numpy
+
+
+class AddProduct(Op):
+    """beta * self + alpha * (a × b): a subclass says what × is, with its two adjoints.
+
+    With beta 0 what is in `self` does not count, NaN included.
+    """
+
+    params = ("beta", "alpha")
+    complex_too = True
+
+    def __init__(self, beta: Any = 1, alpha: Any = 1) -> None:
+        super().__init__()
+        self.beta = beta
+        self.alpha = alpha
+
+    def forward(self, x: Any, a: Any, b: Any) -> Any:
+        dtype = a.dtype
+        if low_precision(dtype):
+            wide = [cast(each, _FLOAT32) for each in (x, a, b)]
+            return cast(self.combined(*wide), dtype)
+        return self.combined(x, a, b)
+
+    def combined(self, x: Any, a: Any, b: Any) -> Any:
+        rule: Any = self
+        y = rule.times(a, b)
+        if self.alpha != 1:
+            y = y * self.alpha
+        if self.beta == 0:
+            return y
+        return y + (x if self.beta == 1 else x * self.beta)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        rule: Any = self
+        h = g if self.alpha == 1 else g * conj(self.alpha)
+        return (
+            (g if self.beta == 1 else g * conj(self.beta)) if node._needs_grad(0) else None,
+            rule.left(h, conj(b), a) if node._needs_grad(1) else None,
+            rule.right(h, conj(a), b) if node._needs_grad(2) else None,
+        )
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        terms: list[Any] = []
+        if ts[1] is not None:
+            terms.append(rule.times(ts[1], xs[2]) * self.alpha)
+        if ts[2] is not None:
+            terms.append(rule.times(xs[1], ts[2]) * self.alpha)
+        if ts[0] is not None:
+            terms.append(ts[0] * self.beta)
+        out = terms[0]
+        for term in terms[1:]:
+            out = out + term
+        return out if out.shape == y.shape else out + y * 0
+
+
+@op
+class Addmm(AddProduct):
+    """beta * self + alpha * mat1 @ mat2."""
+
+    name = "addmm"
+    inputs = ("self", "mat1", "mat2")
+    saves = ("mat1", "mat2")
+    reads: ClassVar = {1: ("mat2",), 2: ("mat1",)}
+
+    def __init__(self, beta: Any = 1, alpha: Any = 1, columns: int = 0) -> None:
+        super().__init__(beta, alpha)
+        self.columns = columns  # as in `Mm`
+
+    def times(self, a: Any, b: Any) -> Any:
+        return times(a, b)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return left_of(g, b, self.columns)
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return right_of(g, a, self.columns)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addmm(), draw.real(2, 4), draw.real(2, 3), draw.real(3, 4)
+        yield Addmm(0.5, 2), draw.real(4), draw.real(2, 3), draw.real(3, 4)
+        yield Addmm(0, 1), draw.real(2, 2), draw.real(2, 1), draw.real(1, 2)
+        yield Addmm(), draw.real(), draw.real(2, 0), draw.real(0, 2)
+        yield Addmm(2, 1 + 2j), draw.complex(2, 2), draw.complex(2, 3), draw.complex(3, 2)
+
+
+@op
+class Baddbmm(Addmm):
+    """beta * self + alpha * batch1 @ batch2, for each of a batch."""
+
+    name = "baddbmm"
+    inputs = ("self", "batch1", "batch2")
+    saves = ("batch1", "batch2")
+    reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Baddbmm(), draw.real(2, 2, 4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Baddbmm(0.5, 2), draw.real(4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Baddbmm(), draw.real(0, 2, 2), draw.real(0, 2, 3), draw.real(0, 3, 2)
+
+
+@op
+class Addbmm(AddProduct):
+    """beta * self + alpha * the sum over the batch of batch1 @ batch2."""
+
+    name = "addbmm"
+    inputs = ("self", "batch1", "batch2")
+    saves = ("batch1", "batch2")
+    reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
+
+    def times(self, a: Any, b: Any) -> Any:
+        return total(times(a, b), (-3,), False)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return times(batch_of_one(g), swap(b, -1, -2))
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return times(swap(a, -1, -2), batch_of_one(g))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addbmm(), draw.real(2, 4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Addbmm(0.5, 2), draw.real(4), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Addbmm(), draw.real(2, 2), draw.real(0, 2, 3), draw.real(0, 3, 2)
+
+
+def batch_of_one(g: Any) -> Any:
+    """A batch of one for the last two axes."""
+    return reshape(g, (*g.shape[:-2], 1, *g.shape[-2:]))
+
+
+@op
+class Addmv(AddProduct):
+    """beta * self + alpha * mat @ vec."""
+
+    name = "addmv"
+    inputs = ("self", "mat", "vec")
+    saves = ("mat", "vec")
+    reads: ClassVar = {1: ("vec",), 2: ("mat",)}
+
+    def times(self, a: Any, b: Any) -> Any:
+        return mat_vec(a, b)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return outer_of(g, b)
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return mat_vec(swap(a, -1, -2), g)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addmv(), draw.real(2), draw.real(2, 3), draw.real(3)
+        yield Addmv(0.5, 2), draw.real(1), draw.real(2, 3), draw.real(3)
+        yield Addmv(), draw.real(2), draw.real(2, 0), draw.real(0)
+
+
+@op
+class Addr(AddProduct):
+    """beta * self + alpha * the outer product of vec1 and vec2."""
+
+    name = "addr"
+    inputs = ("self", "vec1", "vec2")
+    saves = ("vec1", "vec2")
+    reads: ClassVar = {1: ("vec2",), 2: ("vec1",)}
+    lies = "operands"
+
+    def times(self, a: Any, b: Any) -> Any:
+        return outer_of(a, b)
+
+    def left(self, g: Any, b: Any, a: Any) -> Any:
+        return mat_vec(g, b)
+
+    def right(self, g: Any, a: Any, b: Any) -> Any:
+        return mat_vec(swap(g, -1, -2), a)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Addr(), draw.real(2, 3), draw.real(2), draw.real(3)
+        yield Addr(0.5, 2), draw.real(3), draw.real(2), draw.real(3)
+        yield Addr(), draw.real(0, 3), draw.real(0), draw.real(3)
+
+
+ADDMMS: Final = tuple([Addmm(1, 1, columns) for columns in range(4)])
+
+
+# --- checks ---------------------------------------------------------------------------------------
+def _fits(x: Any, shape: tuple[int, ...]) -> None:
+    """PyTorch's error unless `x` can be expanded to `shape`."""
+    have = x._array.shape
+    lead = len(shape) - len(have)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.{_tensor_type(x)}{{{list(have)}}}, size={list(shape)}): the number of "
+            f"sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(have)})"
+        )
+    for d in range(len(shape) - 1, lead - 1, -1):
+        if have[d - lead] not in (1, shape[d]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[d]}) must match the existing size "
+                f"({have[d - lead]}) at non-singleton dimension {d}.  Target sizes: {list(shape)}."
+                f"  Tensor sizes: {list(have)}"
+            )
+
+
+def _tensor_type(x: Any) -> str:
+    return f"{dtypes.of(x._array.dtype).scalar_type}Tensor"
+
+
+def _same_dtype(**tensors: Any) -> None:
+    names = list(tensors)
+    last = dtypes.of(tensors[names[-1]]._array.dtype)
+    for name in (names[1], names[0]):
+        have = dtypes.of(tensors[name]._array.dtype)
+        if have is not last:
+            raise RuntimeError(
+                f"{name} and {names[-1]} must have the same dtype, but got {have.scalar_type} "
+                f"and {last.scalar_type}"
+            )
+
+
+def _weights(a: Any, beta: Any, alpha: Any) -> tuple[Any, Any]:
+    """The two factors as the dtype takes them: whole numbers for integers."""
+    if a._array.dtype.kind != "c":
+        given = (beta, alpha)
+        beta, alpha = (number_for(x, a._array.dtype) if type(x) is complex else x for x in given)
+    if a._array.dtype.kind in "iu":
+        return int(beta), int(alpha)
+    if a._array.dtype.kind == "b":
+        return bool(beta), bool(alpha)
+    return beta, alpha
+
+
+def _go(
+    name: str, what: Any, xs: tuple[Any, ...], shape: tuple[int, ...], out: Any, place: bool
+) -> Any:
+    if place:
+        have = xs[0]._array.shape
+        if have != shape:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor size {list(have)} and output tensor size "
+                f"{list(shape)} should match"
+            )
+        return write(what, *xs)
+    _fits(xs[0], shape)
+    return into(name, xs, out, lambda: apply(what, *xs))
+
+
+def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("mat1", a, 2), ("mat2", b, 3)):
+        expect_tensor(t, "addmm", name, position)
+    for name, t in (("mat1", a), ("mat2", b)):
+        if t._array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {t._array.ndim}-D tensor")
+    (n, k), (m, p) = a._array.shape, b._array.shape
+    if k != m:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})")
+    if not x._array.dtype == a._array.dtype == b._array.dtype:
+        _same_dtype(self=x, mat1=a, mat2=b)
+    refuse(a._array.dtype, "addmm_impl_cpu_")
+    columns = columns_of(a, b)
+    if beta == 1 and alpha == 1:
+        what = ADDMMS[columns]
+    else:
+        what = Addmm(*_weights(a, beta, alpha), columns)
+    return _go("addmm", what, (x, a, b), (n, p), out, place)
+
+
+@function()
+def addmm(
+    input: Any,
+    mat1: Any,
+    mat2: Any,
+    *deprecated: Any,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * (mat1 @ mat2).
+
+    >>> import rushlight as torch
+    >>> torch.addmm(torch.ones(2), torch.ones(1, 3), torch.ones(3, 2))
+    tensor([[4., 4.]])
+    """
+    if deprecated:
+        args = (input, mat1, mat2, *deprecated)
+        input, mat1, mat2, beta, alpha = old_forms.weighted("addmm", args, "mat1", "mat2")
+    return addmm_of(input, mat1, mat2, beta, alpha, out, False)
+
+
+@function(free=False)
+def addmm_(
+    self: Any, mat1: Any, mat2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """addmm_(mat1, mat2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addmm`.
+    """
+    if deprecated:
+        args = (self, mat1, mat2, *deprecated)
+        self, mat1, mat2, beta, alpha = old_forms.weighted("addmm_", args, "mat1", "mat2")
+    return addmm_of(self, mat1, mat2, beta, alpha, None, True)
+
+
+def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("mat", a, 2), ("vec", b, 3)):
+        expect_tensor(t, "addmv", name, position)
+    ranks = x._array.ndim, a._array.ndim, b._array.ndim
+    if ranks[0] > 1 or ranks[1:] != (2, 1):
+        shown = ", ".join(str(r) for r in ranks)
+        raise RuntimeError(f"vector + matrix @ vector expected, got {shown}")
+    n, k = a._array.shape
+    size = x._array.size
+    if b._array.shape[0] != k or (size not in (1, n)):
+        raise RuntimeError(
+            f"size mismatch, got input ({size}), mat ({n}x{k}), vec ({b._array.shape[0]})"
+        )
+    if not x._array.dtype == a._array.dtype == b._array.dtype:
+        kinds = [dtypes.of(t._array.dtype).scalar_type for t in (x, a, b)]
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{kinds[0]}, {kinds[1]}, and {kinds[2]}"
+        )
+    refuse(a._array.dtype, "addmv_impl_cpu")
+    return _go("addmv", Addmv(*_weights(a, beta, alpha)), (x, a, b), (n,), out, place)
+
+
+@function()
+def addmv(
+    input: Any,
+    mat: Any,
+    vec: Any,
+    *deprecated: Any,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * (mat @ vec).
+
+    >>> import rushlight as torch
+    >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3), alpha=2)
+    tensor([7., 7.])
+    """
+    if deprecated:
+        args = (input, mat, vec, *deprecated)
+        input, mat, vec, beta, alpha = old_forms.weighted("addmv", args, "mat", "vec")
+    return _addmv(input, mat, vec, beta, alpha, out, False)
+
+
+@function(method=True)
+def addmv_(
+    input: Any, mat: Any, vec: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """addmv_(mat, vec, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addmv`.
+    """
+    if deprecated:
+        args = (input, mat, vec, *deprecated)
+        input, mat, vec, beta, alpha = old_forms.weighted("addmv_", args, "mat", "vec")
+    return _addmv(input, mat, vec, beta, alpha, None, True)
+
+
+def _batches(a: Any, b: Any) -> tuple[int, int, int]:
+    for name, t in (("batch1", a), ("batch2", b)):
+        if t._array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    (count, n, k), (count_b, m, p) = a._array.shape, b._array.shape
+    if (count, k) != (count_b, m):
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{count}, {k}] but got: [{count_b}, {m}]."
+        )
+    refuse(a._array.dtype, "bmm")
+    return count, n, p
+
+
+def _addbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
+        expect_tensor(t, "addbmm", name, position)
+    if a._array.ndim > 1 and b._array.ndim > 2:
+        _fits(x, (a._array.shape[1], b._array.shape[2]))
+    _, n, p = _batches(a, b)
+    _one_dtype(x, a, b)
+    return _go("addbmm", Addbmm(*_weights(a, beta, alpha)), (x, a, b), (n, p), out, place)
+
+
+def _one_dtype(x: Any, *others: Any) -> None:
+    if any(t._array.dtype != x._array.dtype for t in others):
+        mine, first, second = (c_name(t._array.dtype) for t in (x, *others))
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {mine}, batch1: {first}, batch2: {second}"
+        )
+
+
+@function()
+def addbmm(
+    input: Any,
+    batch1: Any,
+    batch2: Any,
+    *deprecated: Any,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * the sum of the products of two batches of matrices.
+
+    >>> import rushlight as torch
+    >>> torch.addbmm(torch.ones(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
+    tensor([[7.]])
+    """
+    if deprecated:
+        args = (input, batch1, batch2, *deprecated)
+        input, batch1, batch2, beta, alpha = old_forms.weighted("addbmm", args, "batch1", "batch2")
+    return _addbmm(input, batch1, batch2, beta, alpha, out, False)
+
+
+@function(free=False)
+def addbmm_(
+    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """addbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addbmm`.
+    """
+    if deprecated:
+        args = (self, batch1, batch2, *deprecated)
+        self, batch1, batch2, beta, alpha = old_forms.weighted("addbmm_", args, "batch1", "batch2")
+    return _addbmm(self, batch1, batch2, beta, alpha, None, True)
+
+
+def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
+        expect_tensor(t, "baddbmm", name, position)
+    if not place and a._array.ndim > 1 and b._array.ndim > 2:
+        _fits(x, (*a._array.shape[:2], b._array.shape[2]))
+    shape = _batches(a, b)
+    _one_dtype(x, a, b)
+    return _go("baddbmm", Baddbmm(*_weights(a, beta, alpha)), (x, a, b), shape, out, place)
+
+
+@function()
+def baddbmm(
+    input: Any,
+    batch1: Any,
+    batch2: Any,
+    *deprecated: Any,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * the products of two batches of matrices.
+
+    >>> import rushlight as torch
+    >>> torch.baddbmm(torch.ones(1, 1, 1), torch.ones(1, 1, 3), torch.ones(1, 3, 1))
+    tensor([[[4.]]])
+    """
+    if deprecated:
+        args = (input, batch1, batch2, *deprecated)
+        input, batch1, batch2, beta, alpha = old_forms.weighted("baddbmm", args, "batch1", "batch2")
+    return _baddbmm(input, batch1, batch2, beta, alpha, out, False)
+
+
+@function(free=False)
+def baddbmm_(
+    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """baddbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `baddbmm`.
+    """
+    if deprecated:
+        args = (self, batch1, batch2, *deprecated)
+        self, batch1, batch2, beta, alpha = old_forms.weighted("baddbmm_", args, "batch1", "batch2")
+    return _baddbmm(self, batch1, batch2, beta, alpha, None, True)
+
+
+def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
+    for name, t, position in (("input", x, 1), ("vec1", a, 2), ("vec2", b, 3)):
+        expect_tensor(t, "addr", name, position)
+    for name, t in (("vec1", a), ("vec2", b)):
+        if t._array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t._array.ndim}-D")
+    shape = a._array.shape[0], b._array.shape[0]
+    if place and x._array.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {x._array.ndim}D tensor for input")
+    common = result_dtype((x, a, b))
+    xs = [t if t._array.dtype == common.numpy else t.to(common) for t in (x, a, b)]
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if isinstance(number, bool) and common is not dtypes.bool_:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(number, (float, complex)) and not (
+            common.is_floating_point or common.is_complex
+        ):
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
+    what = Addr(*_weights(xs[1], beta, alpha))
+    return _go("addr", what, tuple(xs), shape, out, place)
+
+
+@function()
+def addr(
+    input: Any,
+    vec1: Any,
+    vec2: Any,
+    *deprecated: Any,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor
+
+    beta * input + alpha * the outer product of two vectors.
+
+    >>> import rushlight as torch
+    >>> torch.addr(torch.zeros(2, 1), torch.tensor([1., 2.]), torch.tensor([3.]))
+    tensor([[3.],
+            [6.]])
+    """
+    if deprecated:
+        args = (input, vec1, vec2, *deprecated)
+        input, vec1, vec2, beta, alpha = old_forms.weighted("addr", args, "vec1", "vec2")
+    return _addr(input, vec1, vec2, beta, alpha, out, False)
+
+
+@function(free=False)
+def addr_(
+    self: Any, vec1: Any, vec2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """addr_(vec1, vec2, *, beta=1, alpha=1) -> Tensor
+
+    In-place version of `addr`.
+    """
+    if deprecated:
+        args = (self, vec1, vec2, *deprecated)
+        self, vec1, vec2, beta, alpha = old_forms.weighted("addr_", args, "vec1", "vec2")
+    return _addr(self, vec1, vec2, beta, alpha, None, True)

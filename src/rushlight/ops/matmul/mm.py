@@ -1,0 +1,484 @@
+"""Products that sum over a shared axis: `mm`, `bmm`, `mv`, `dot`, and what is made of them.
+
+`matmul` and its like, composed of these and of views, stand in `matmul`; the forms that add to
+something (`addmm`, `linear`) in `contract_add`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Final
+
+from rushlight import dtypes
+from rushlight.arrays.vocabulary import matrices, narrow_matmul, reshape, swap, total, turned
+from rushlight.core.families import Bilinear, conj, is_complex
+from rushlight.core.grad_mode import state
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import apply, binary, columns_of, recording, slots
+from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.ops.apply import put, refuse_batches
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.each_member import in_front
+from rushlight.ops.numbers import has_negative_zero
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import Draw
+
+__all__ = [
+    "BMM", "DOT", "MM", "MMS", "MV", "Bmm", "Dot", "Mm", "Mv", "Vdot", "bmm_of", "c_name", "dot_of",
+    "into", "left_of", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "refuse_grad",
+    "right_of", "shared", "times",
+]  # fmt: skip
+
+_C_NAMES: Final = {
+    "Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Short": "short int",
+    "Char": "signed char", "Byte": "unsigned char", "Bool": "bool", "Half": "c10::Half",
+    "BFloat16": "c10::BFloat16", "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+_FLOAT32: Final = dtypes.float32.numpy
+_FLOAT64: Final = dtypes.float64.numpy
+_REFUSED: Final = (dtypes.bool_, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+
+
+def c_name(raw: Any) -> str:
+    """A dtype as PyTorch's errors about products spell it: the C++ type."""
+    name = dtypes.of(raw).scalar_type
+    return _C_NAMES.get(name, name)
+
+
+def refuse(raw: Any, kernel: str) -> None:
+    """PyTorch has no product of bools, nor of the wider unsigned integers."""
+    if raw.kind in "bu" and dtypes.of(raw) in _REFUSED:
+        kind = dtypes.of(raw).scalar_type
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
+
+
+def refuse_grad(function: str, **tensors: Any) -> None:
+    """PyTorch's error for an input that asks for a gradient and would get none."""
+    for name, t in tensors.items():
+        if t is not None and (t._requires_grad or t._node is not None) and recording():
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument "
+                f"'{name}'. This input cannot have requires_grad True."
+            )
+
+
+# --- the products, over any number of batch dimensions in front -----------------------------------
+def times(a: Any, b: Any) -> Any:
+    """The matrix product; low precision is summed in float32."""
+    if a.dtype.itemsize < 4:
+        return narrow_matmul(a, b)
+    return matrices(a, b)
+
+
+def mat_vec(a: Any, x: Any) -> Any:
+    """A matrix times a vector."""
+    if x.ndim == 1:
+        return times(a, x)
+    y = times(a, reshape(x, (*x.shape, 1)))
+    return reshape(y, y.shape[:-1])
+
+
+def vec_vec(a: Any, b: Any) -> Any:
+    """The sum of the products of two vectors' elements."""
+    if a.ndim == 1 and b.ndim == 1:
+        return times(a, b)
+    return total(a * b, (-1,), False)
+
+
+def outer_of(a: Any, b: Any) -> Any:
+    """The matrix of products of two vectors' elements."""
+    return reshape(a, (*a.shape, 1)) * reshape(b, (*b.shape[:-1], 1, b.shape[-1]))
+
+
+def scaled(g: Any, x: Any) -> Any:
+    """One number (an axis less than the vector `x`) times a vector."""
+    return reshape(g, (*g.shape, 1)) * x
+
+
+def left_of(g: Any, b: Any, columns: int) -> Any:
+    """The gradient of the left factor of a product; see Note [Products of turned matrices]."""
+    return swap(times(b, swap(g, -1, -2)), -1, -2) if columns & 1 else times(g, turned(b))
+
+
+def right_of(g: Any, a: Any, columns: int) -> Any:
+    """The gradient of the right factor, likewise."""
+    return swap(times(swap(g, -1, -2), a), -1, -2) if columns & 2 else times(swap(a, -1, -2), g)
+
+
+@op
+class Mm(Bilinear):
+    """Matrix times matrix. `columns` has bit 0 set if the first lies in memory column by column,
+    bit 1 if the second does.
+
+    Note [Products of turned matrices]
+        The gradient of a factor lies as the factor does, as in PyTorch: that of `w.t()` column by
+        column, so that what arrives at `w` lies in rows and need not be turned for `w.grad`.
+    """
+
+    name = "mm"
+    inputs = ("self", "mat2")
+    saves = ("self", "mat2")
+    reads: ClassVar = {0: ("mat2",), 1: ("self",)}
+    align = in_front
+
+    def __init__(self, columns: int = 0) -> None:
+        super().__init__()
+        self.columns = columns  # no parameter: the result does not depend on it
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return matrices(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        left, right = node._next_edges
+        if is_complex(g):
+            a, b = conj(a), conj(b)
+        return (
+            left_of(g, b, self.columns) if left is not None else None,
+            right_of(g, a, self.columns) if right is not None else None,
+        )
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        a, b = xs
+        if a.shape[-1] != b.shape[-2]:
+            return RuntimeError(
+                "mat1 and mat2 shapes cannot be multiplied "
+                f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
+            )
+        return error
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Mm(), draw.real(2, 3), draw.real(3, 4)
+        yield Mm(), draw.real(1, 3), draw.real(3, 1)
+        yield Mm(), draw.real(2, 0), draw.real(0, 2)
+        yield Mm(), draw.real(0, 2), draw.real(2, 3)
+        yield Mm(), draw.complex(2, 2), draw.complex(2, 3)
+
+
+@op
+class Bmm(Mm):
+    """Matrix times matrix, for each of a batch."""
+
+    name = "bmm"
+    align = in_front
+    lies = "rows"
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        a, b = xs
+        if (a.shape[-3], a.shape[-1]) != b.shape[-3:-1]:
+            return RuntimeError(
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{a.shape[-3]}, {a.shape[-1]}] but got: [{b.shape[-3]}, {b.shape[-2]}]."
+            )
+        return error
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Bmm(), draw.real(2, 2, 3), draw.real(2, 3, 4)
+        yield Bmm(), draw.real(1, 2, 1), draw.real(1, 1, 2)
+        yield Bmm(), draw.real(0, 2, 3), draw.real(0, 3, 2)
+        yield Bmm(), draw.complex(2, 1, 2), draw.complex(2, 2, 2)
+
+
+@op
+class Mv(Bilinear):
+    """Matrix times vector."""
+
+    name = "mv"
+    inputs = ("self", "vec")
+    saves = ("self", "vec")
+    reads: ClassVar = {0: ("vec",), 1: ("self",)}
+    align = in_front
+
+    def forward(self, a: Any, x: Any) -> Any:
+        return mat_vec(a, x)
+
+    def left(self, g: Any, x: Any, shape: Any) -> Any:
+        return outer_of(g, x)
+
+    def right(self, g: Any, a: Any, shape: Any) -> Any:
+        return mat_vec(swap(a, -1, -2), g)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Mv(), draw.real(2, 3), draw.real(3)
+        yield Mv(), draw.real(2, 0), draw.real(0)
+        yield Mv(), draw.real(0, 2), draw.real(2)
+        yield Mv(), draw.complex(2, 2), draw.complex(2)
+
+
+@op
+class Dot(Bilinear):
+    """Vector times vector."""
+
+    name = "dot"
+    inputs = ("self", "tensor")
+    saves = ("self", "tensor")
+    reads: ClassVar = {0: ("tensor",), 1: ("self",)}
+    align = in_front
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return vec_vec(a, b)
+
+    def left(self, g: Any, b: Any, shape: Any) -> Any:
+        return scaled(g, b)
+
+    def right(self, g: Any, a: Any, shape: Any) -> Any:
+        return scaled(g, a)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Dot(), draw.real(3), draw.real(3)
+        yield Dot(), draw.real(0), draw.real(0)
+        yield Dot(), draw.complex(3), draw.complex(3)
+
+
+@op
+class Vdot(Bilinear):
+    """The conjugate of a vector times a vector. Not linear in the first: own rules."""
+
+    name = "vdot"
+    align = in_front
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return vec_vec(conj(a), b)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        return (
+            scaled(conj(g), b) if node._needs_grad(0) else None,
+            scaled(g, a) if node._needs_grad(1) else None,
+        )
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Vdot(), draw.real(3), draw.real(3)
+        yield Vdot(), draw.complex(3), draw.complex(3)
+
+
+MM, BMM, MV, DOT, VDOT = Mm(), Bmm(), Mv(), Dot(), Vdot()
+MMS: Final = (MM, Mm(1), Mm(2), Mm(3))  # by `columns`
+
+
+# --- checked, on tensors --------------------------------------------------------------------------
+def mm_of(a: Any, b: Any) -> Any:
+    xa, xb = a._array, b._array
+    raw = xa.dtype
+    if (
+        raw is xb.dtype
+        and (raw is _FLOAT32 or raw is _FLOAT64)
+        and state.active == 0
+        and type(xa) is type(xb)
+    ):
+        return binary(MMS[columns_of(a, b)], a, b)  # the quick way: one dtype, nothing to promote
+    if raw is not xb.dtype and raw != xb.dtype:
+        raise RuntimeError(
+            "expected m1 and m2 to have the same dtype, but got: "
+            f"{c_name(raw)} != {c_name(xb.dtype)}"
+        )
+    if raw.kind != "f":
+        refuse(raw, "addmm_impl_cpu_")
+    return apply(MMS[columns_of(a, b)], a, b)
+
+
+def bmm_of(a: Any, b: Any) -> Any:
+    raw, other = a._array.dtype, b._array.dtype
+    if a._array.shape[0] != b._array.shape[0]:  # NumPy would broadcast a batch of 1
+        raise BMM.explain(ValueError(), (a._array, b._array))
+    if raw != other:
+        have, got = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
+        raise RuntimeError(f"expected scalar type {have} but found {got}")
+    refuse(raw, "bmm")
+    return apply(BMM, a, b)
+
+
+def mv_of(a: Any, x: Any) -> Any:
+    n, k = a._array.shape
+    if x._array.shape[0] != k:
+        raise RuntimeError(
+            f"size mismatch, got input ({n}), mat ({n}x{k}), vec ({x._array.shape[0]})"
+        )
+    raw, other = a._array.dtype, x._array.dtype
+    if raw != other:
+        mat, vec = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {vec}, {mat}, and {vec}"
+        )
+    refuse(raw, "addmv_impl_cpu")
+    return apply(MV, a, x)
+
+
+def dot_of(what: Any, a: Any, b: Any) -> Any:
+    xa, xb = a._array, b._array
+    if xa.ndim != 1 or xb.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {xa.ndim}D and {xb.ndim}D tensors")
+    if xa.dtype != xb.dtype:
+        have, got = dtypes.of(xa.dtype).scalar_type, dtypes.of(xb.dtype).scalar_type
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {have} and {got}"
+        )
+    if xa.shape != xb.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{xa.size}] and src [{xb.size}] to have "
+            f"the same number of elements, but got {xa.size} and {xb.size} elements respectively"
+        )
+    refuse(xa.dtype, "dot")
+    return apply(what, a, b)
+
+
+def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -> Any:
+    """`compute()`, put into `out` if that is given: resized to fit, of the very same dtype."""
+    if out is None:
+        return compute()
+    expect_tensor(out, name, "out", len(xs) + 1)
+    asks = any(
+        isinstance(x, TensorBase) and (x._requires_grad or x._node is not None) for x in (*xs, out)
+    )
+    if asks and recording():
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    refuse_out(name, (*xs, out))
+    if slots.batches != 0:
+        refuse_batches(name, (*xs, out))
+    y = compute()._array
+    if y.dtype != out._array.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {c_name(y.dtype)}, "
+            f"but got {c_name(out._array.dtype)} instead"
+        )
+    return put(out, y)
+
+
+def shared(cls: Any, *values: Any) -> Any:
+    """The op of a class with these parameters: made once, for ops hold no state."""
+    if 0.0 in values and has_negative_zero(values):
+        return cls(*values)
+    return _made(cls, *values)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _made(cls: Any, *values: Any) -> Any:
+    return cls(*values)
+
+
+@function()
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """mm(input, mat2, *, out=None) -> Tensor
+
+    The product of two matrices.
+
+    >>> import rushlight as torch
+    >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
+    expect_tensor(input, "mm")
+    expect_tensor(mat2, "mm", "mat2", 2)
+    for name, x in (("self", input), ("mat2", mat2)):
+        if x._array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    return into("mm", (input, mat2), out, lambda: mm_of(input, mat2))
+
+
+@function()
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """bmm(input, mat2, *, out=None) -> Tensor
+
+    The products of two batches of matrices.
+
+    >>> import rushlight as torch
+    >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
+    tensor([[[3.]],
+    <BLANKLINE>
+            [[3.]]])
+    """
+    expect_tensor(input, "bmm")
+    expect_tensor(mat2, "bmm", "mat2", 2)
+    for name, x in (("batch1", input), ("batch2", mat2)):
+        if x._array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    return into("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
+
+
+@function()
+def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+    """mv(input, vec, *, out=None) -> Tensor
+
+    A matrix times a vector.
+
+    >>> import rushlight as torch
+    >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
+    expect_tensor(input, "mv")
+    expect_tensor(vec, "mv", "vec", 2)
+    if input._array.ndim != 2 or vec._array.ndim != 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
+        )
+    return into("mv", (input, vec), out, lambda: mv_of(input, vec))
+
+
+@function()
+def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
+    """dot(input, tensor, *, out=None) -> Tensor
+
+    The sum of the products of two vectors' elements.
+
+    >>> import rushlight as torch
+    >>> torch.dot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
+    tensor(7.)
+    """
+    expect_tensor(input, "dot")
+    expect_tensor(tensor, "dot", "tensor", 2)
+    return into("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
+
+
+@function()
+def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
+    """vdot(input, other, *, out=None) -> Tensor
+
+    `dot` with the complex conjugate of the first vector.
+
+    >>> import rushlight as torch
+    >>> torch.vdot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
+    tensor(7.)
+    """
+    expect_tensor(input, "vdot")
+    expect_tensor(other, "vdot", "other", 2)
+    return into("vdot", (input, other), out, lambda: dot_of(VDOT, input, other))
+
+
+@function()
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+    """outer(input, vec2, *, out=None) -> Tensor
+
+    The matrix of the products of two vectors' elements.
+
+    >>> import rushlight as torch
+    >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    expect_tensor(input, "outer")
+    expect_tensor(vec2, "outer", "vec2", 2)
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x._array.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x._array.ndim}-D")
+    return into("outer", (input, vec2), out, lambda: input.reshape(input._array.size, 1) * vec2)
+
+
+@function()
+def ger(input: Any, vec2: Any, *, out: Any = None) -> Any:
+    """ger(input, vec2, *, out=None) -> Tensor
+
+    Another name of `outer`.
+
+    >>> import rushlight as torch
+    >>> torch.ger(torch.tensor([1., 2.]), torch.tensor([3.]))
+    tensor([[3.],
+            [6.]])
+    """
+    return outer(input, vec2, out=out)

@@ -1,0 +1,1 @@
+"""Layers and losses: activations, softmax, normalization, embedding, linear, dropout."""

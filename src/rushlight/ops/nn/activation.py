@@ -1,0 +1,74 @@
+"""What the files of activation functions share: their bases, and how they are applied.
+
+For the other `activation_*` files.
+
+Where a derivative is a choice between cases, the rule chooses with `where` and does not multiply by
+0 or 1: an infinite gradient is then let through or stopped, as in PyTorch, and never becomes NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rushlight import dtypes
+from rushlight.core.families import Elementwise
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import unary
+from rushlight.ops.apply import run_inplace
+from rushlight.ops.arguments import expect_tensor
+
+__all__ = ["Activation", "Piecewise", "act", "fitted"]
+
+
+class Activation(Elementwise):
+    """An activation; `kernel` is what PyTorch calls it when it refuses a dtype ("" takes all)."""
+
+    kernel: ClassVar[str] = ""
+
+    def check(self, common: Any) -> None:
+        if self.kernel and not common.is_floating_point:
+            if common.is_complex and self.complex_too:
+                return
+            kind = common.scalar_type
+            raise NotImplementedError(f"\"{self.kernel}\" not implemented for '{kind}'")
+
+
+class Piecewise(Activation):
+    """An activation whose derivative is a choice: `through(g, *saved)` is what it makes of a
+    gradient, and of a tangent alike."""
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        rule: Any = self
+        return (rule.through(g, *saved),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        saved = [xs[s] if s >= 0 else y for s in self.plan.sources]
+        return rule.through(ts[0], *saved)
+
+
+def act(title: str, what: Any, input: Any, inplace: bool = False) -> Any:
+    """Apply an activation, into the input itself if `inplace`."""
+    expect_tensor(input, title)
+    return run_inplace(what, (input,)) if inplace else unary(what, input)
+
+
+def fitted(input: Any, *bounds: Any) -> Any:
+    """Bounds as the input's dtype holds them: whole numbers for integers."""
+    if not isinstance(input, TensorBase):
+        return bounds
+    kind = input._array.dtype.kind
+    if kind == "f":
+        for b in bounds:
+            if type(b) is complex:
+                raise unfit(input)
+    elif kind != "c" and any(type(b) is complex for b in bounds):
+        raise unfit(input)
+    return [int(b) for b in bounds] if kind in "iu" else bounds
+
+
+def unfit(input: TensorBase) -> RuntimeError:
+    """PyTorch's error for a complex number where the input is real."""
+    name = {"float32": "float", "float64": "double"}.get(dtypes.of(input._array.dtype).name, "")
+    name = name or dtypes.of(input._array.dtype).scalar_type
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")

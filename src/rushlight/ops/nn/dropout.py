@@ -1,0 +1,280 @@
+"""Dropout: of elements, of whole channels, and for networks of SELUs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+from rushlight import random as generators
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.device import CPU
+from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
+from rushlight.core.grad_mode import state
+from rushlight.core.graph import wrap
+from rushlight.core.transforms.stack import innermost
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.random.batching import around, drawn_anew
+from rushlight.ops.registry import function
+
+__all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+_ALPHA: Final = 1.7580993408473766  # where SELU levels off below 0
+
+
+def _dropped(
+    input: Any, p: float, inplace: bool, features: bool = False, alpha: bool = False
+) -> Any:
+    """input times a mask of 0 and 1/(1-p), drawn for each element, or for whole `features`.
+
+    With `alpha` what is dropped becomes -1.758 instead of 0, and the result is scaled and shifted
+    so that mean and variance stay.
+    """
+    x = input._array
+    if p == 0 or x.size == 0:
+        return input
+    if p == 1:
+        noise = wrap(v.constant(x, 0, x.dtype))
+        return input.mul_(noise) if inplace else input * noise
+    noise = _noise(x, p, features, generators.keep_mask if alpha else generators.dropout_mask)
+    if not alpha:
+        return input.mul_(noise) if inplace else input * noise
+    a = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = noise.add(-1).mul_(_ALPHA * a).add_(_ALPHA * a * p)
+    noise = noise.mul_(a)
+    return input.mul_(noise).add_(shift) if inplace else input * noise + shift
+
+
+def _noise(x: Any, p: float, features: bool, mask: Callable[[Any, float], Any]) -> Any:
+    """A mask for the array `x`, in its layout; inside transforms row by row, as in PyTorch."""
+    if features and x.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    shape = (*x.shape[:2], *(1,) * (x.ndim - 2)) if features else x.shape
+    if state.level != 0 and innermost() is not None:
+        return _inside(shape, x.dtype, device_of(x), p, mask)
+    host = to_host(x)
+    return wrap(from_host(mask(v.empty(host, shape, host.dtype) if features else host, p), x))
+
+
+def _inside(
+    shape: tuple[int, ...], dtype: Any, place: Any, p: float, mask: Callable[[Any, float], Any]
+) -> Any:
+    if (level := around()) is not None:
+        return drawn_anew(
+            level, shape, False, lambda shape, _: _inside(shape, dtype, place, p, mask)
+        )
+    return wrap(move(mask(make_array(shape, dtype, CPU), p), place))
+
+
+def _check_p(p: float, error: type[Exception]) -> None:
+    if not 0 <= p <= 1:
+        shown = p if error is ValueError else f"{p:g}"  # as Python writes it, and as C++ does
+        raise error(f"dropout probability has to be between 0 and 1, but got {shown}")
+
+
+@function(**_F)
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    In training, set each element to 0 with probability `p` and scale the others by 1/(1-p).
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout(torch.tensor([1., 2.]), p=0.5, training=False)
+    tensor([1., 2.])
+    """
+    _check_p(p, ValueError)
+    expect_tensor(input, "dropout")
+    return _dropped(input, p, inplace) if training else input
+
+
+@function(**_F)
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor
+
+    Dropout for networks of SELUs: in training, elements become -1.758 with probability `p`, and the
+    result is scaled and shifted so that mean 0 and variance 1 stay.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.alpha_dropout(torch.tensor([1., 2.]), p=0.5, training=False)
+    tensor([1., 2.])
+    """
+    _check_p(p, ValueError)
+    expect_tensor(input, "alpha_dropout")
+    return _dropped(input, p, inplace, alpha=True) if training else input
+
+
+@function(**_F)
+def feature_alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
+    """feature_alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor
+
+    `alpha_dropout` of whole channels.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2), p=1., training=True)
+    tensor([[0., 0.]])
+    """
+    _check_p(p, ValueError)
+    expect_tensor(input, "feature_alpha_dropout")
+    return _dropped(input, p, inplace, True, True) if training else input
+
+
+def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, inplace: bool) -> Any:
+    _check_p(p, ValueError)
+    rank = input._array.ndim
+    note = (
+        f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial "
+        f"dimension{'s' if n > 1 else ''}, a channel dimension, and an optional batch dimension "
+        f"(i.e. {n + 1}D or {n + 2}D inputs)."
+    )
+    if rank not in (n + 1, n + 2):
+        if n == 1:
+            raise RuntimeError(
+                f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. {note}"
+            )
+        warnings.warn(
+            f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in "
+            "an error in a future release. To retain the behavior and silence this warning, please "
+            f"use dropout instead. {note}",
+            stacklevel=3,
+        )
+    lone = rank == n + 1 and n != 2
+    x = input
+    if lone:
+        x = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    y = _dropped(x, p, inplace, True) if training else x
+    if lone:
+        return y.squeeze_(0) if inplace else y.squeeze(0)
+    return y
+
+
+@function(**_F)
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    Dropout of whole channels of signals.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 2), p=1.)
+    tensor([[[0., 0.],
+             [0., 0.]]])
+    """
+    return _feature_dropout("dropout1d", 1, input, p, training, inplace)
+
+
+@function(**_F)
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    Dropout of whole channels of images.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout2d(torch.ones(1, 1, 1, 2), p=1.)
+    tensor([[[[0., 0.]]]])
+    """
+    return _feature_dropout("dropout2d", 2, input, p, training, inplace)
+
+
+@function(**_F)
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """dropout3d(input, p=0.5, training=True, inplace=False) -> Tensor
+
+    Dropout of whole channels of volumes.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 1, 2), p=1.)
+    tensor([[[[[0., 0.]]]]])
+    """
+    return _feature_dropout("dropout3d", 3, input, p, training, inplace)
+
+
+# --- by the names at the top of the package -------------------------------------------------------
+def _free(name: str, input: Any, p: float, train: bool, inplace: bool, *kind: bool) -> Any:
+    _check_p(p, RuntimeError)
+    expect_tensor(input, name)
+    return _dropped(input, p, inplace, *kind) if train else input
+
+
+@function(name="dropout", method=False)
+def _free_dropout(input: Any, p: float, train: bool) -> Any:
+    """dropout(input, p, train) -> Tensor
+
+    `nn.functional.dropout`.
+
+    >>> import rushlight as torch
+    >>> torch.dropout(torch.tensor([1., 2.]), 0., True)
+    tensor([1., 2.])
+    """
+    return _free("dropout", input, p, train, False)
+
+
+@function(method=False)
+def dropout_(input: Any, p: float, train: bool) -> Any:
+    """dropout_(input, p, train) -> Tensor
+
+    In-place version of `dropout`.
+    """
+    return _free("dropout_", input, p, train, True)
+
+
+@function(method=False)
+def feature_dropout(input: Any, p: float, train: bool) -> Any:
+    """feature_dropout(input, p, train) -> Tensor
+
+    Dropout of whole channels: of all that shares the first two indices.
+
+    >>> import rushlight as torch
+    >>> torch.feature_dropout(torch.ones(1, 2), 1., True)
+    tensor([[0., 0.]])
+    """
+    return _free("feature_dropout", input, p, train, False, True)
+
+
+@function(method=False)
+def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+    """feature_dropout_(input, p, train) -> Tensor
+
+    In-place version of `feature_dropout`.
+    """
+    return _free("feature_dropout_", input, p, train, True, True)
+
+
+@function(name="alpha_dropout", method=False)
+def _free_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """alpha_dropout(input, p, train) -> Tensor
+
+    `nn.functional.alpha_dropout`.
+    """
+    return _free("alpha_dropout", input, p, train, False, False, True)
+
+
+@function(method=False)
+def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """alpha_dropout_(input, p, train) -> Tensor
+
+    In-place version of `alpha_dropout`.
+    """
+    return _free("alpha_dropout_", input, p, train, True, False, True)
+
+
+@function(name="feature_alpha_dropout", method=False)
+def _free_feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """feature_alpha_dropout(input, p, train) -> Tensor
+
+    `nn.functional.feature_alpha_dropout`.
+    """
+    return _free("feature_alpha_dropout", input, p, train, False, True, True)
+
+
+@function(method=False)
+def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """feature_alpha_dropout_(input, p, train) -> Tensor
+
+    In-place version of `feature_alpha_dropout`.
+    """
+    return _free("feature_alpha_dropout_", input, p, train, True, True, True)

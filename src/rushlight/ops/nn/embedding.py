@@ -1,0 +1,209 @@
+"""Embedding and one-hot vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.vocabulary import (
+    SLOT,
+    bits,
+    cast,
+    iota,
+    largest,
+    maximum,
+    pick,
+    place,
+    reshape,
+    unpick,
+    where,
+)  # fmt: skip
+from rushlight.core.graph import Node, Op, wrap
+from rushlight.core.record import apply
+from rushlight.core.views.inplace import beside
+from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.ops.each_member import each_member
+from rushlight.ops.matmul.mm import shared
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import Draw
+
+__all__ = ["Embedding", "outside"]
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+# --- embedding ------------------------------------------------------------------------------------
+@op
+class Embedding(Op):
+    """Rows of a table by index. The row `padding_idx` gets no gradient (-1: there is none): that is
+    no derivative, so samples have none."""
+
+    name = "embedding"
+    inputs = ("weight", "indices")
+    saves = ("indices",)
+    params = ("padding_idx", "scale_grad_by_freq")
+    complex_too = True
+    lies = "rows"
+
+    def __init__(self, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> None:
+        super().__init__()
+        self.padding_idx = padding_idx
+        self.scale_grad_by_freq = scale_grad_by_freq
+
+    def forward(self, w: Any, i: Any) -> Any:
+        return pick(w, (SLOT,), i)
+
+    def vjp(self, node: Node, g: Any, i: Any) -> Any:
+        shapes = node._input_shapes
+        assert shapes is not None
+        shape = shapes[0]
+        column = reshape(i, (*i.shape, 1))
+        if self.padding_idx >= 0:
+            g = where(column == self.padding_idx, 0, g)
+        if self.scale_grad_by_freq:
+            flat = reshape(i, (-1,))
+            counts = unpick(flat * 0 + 1, shape[:1], (SLOT,), flat)
+            g = g / pick(counts, (SLOT,), column)
+        return unpick(g, shape, (SLOT,), i), None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return pick(ts[0], (SLOT,), xs[1])
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Embedding(), draw.real(4, 3), draw.ints(0, 4, 2, 2)
+        yield Embedding(-1, False), draw.real(4, 3), draw.ints(0, 4, 5)
+        yield Embedding(), draw.real(4, 3), draw.ints(0, 4, 0)
+
+
+def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
+    i, w = indices._array, weight._array
+    if i.dtype.kind != "i" or i.dtype.itemsize < 4:
+        kind = dtypes.of(i.dtype).scalar_type
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{kind}Tensor instead (while checking arguments for "
+            "embedding)"
+        )
+    if w.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if outside(i, w.shape[0]):
+        raise IndexError("index out of range in self")
+    return apply(shared(Embedding, padding_idx, by_freq), weight, indices)
+
+
+def outside(i: Any, n: int) -> bool:
+    """Whether some index is not in [0, n): read as unsigned, negative ones are the largest."""
+    i = bottom(i)
+    if i.size == 0:
+        return False
+    unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
+    return bool(largest(bits(i, unsigned), None, False) >= n)
+
+
+@function(**_F)
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    """embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
+    scale_grad_by_freq=False, sparse=False) -> Tensor
+
+    The rows of `weight` that `input` names. With `max_norm` rows that are longer are first
+    shortened, in place.
+
+    >>> import rushlight as torch
+    >>> table = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])
+    >>> torch.nn.functional.embedding(torch.tensor([2, 0]), table)
+    tensor([[4., 5.],
+            [0., 1.]])
+    """
+    expect_tensor(input, "embedding")
+    expect_tensor(weight, "embedding", "weight", 2)
+    if sparse:
+        raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
+    if weight._array.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    rows = weight._array.shape[0]
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        assert -rows <= padding_idx < rows, "Padding_idx must be within num_embeddings"
+        padding_idx %= rows
+    if max_norm is not None:
+        _shorten(weight, input, max_norm, norm_type)
+    return _embed(weight, input, padding_idx, scale_grad_by_freq)
+
+
+def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
+    """Scale the named rows of a table to a norm of at most `max_norm`, in place."""
+    if is_batched(weight) or is_batched(indices):
+        for one, places in each_member((weight, beside(weight, (indices,))[0]))[1]:
+            _shorten(one, places, max_norm, p)
+        weight._storage.written()
+        return
+    if outside(indices._array, weight._array.shape[0]):
+        raise IndexError("index out of range in self")
+    i = v.unique(reshape(indices._array, (-1,)))[0]
+    rows = pick(weight._array, (SLOT,), i)
+    table: Any = wrap(rows)
+    size = table.norm(p, 1, keepdim=True)._array
+    scaled = rows * (max_norm / (maximum(size, max_norm) + where(size > max_norm, 1e-7, 0.0)))
+    kept = where(size > max_norm, scaled, rows)
+    v.overwrite(weight._array, place(weight._array, cast(kept, rows.dtype), (SLOT,), i))
+    weight._storage.written()
+
+
+@function(name="embedding", method=False)
+def _free_embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:  # fmt: skip
+    """embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False) -> Tensor
+
+    `nn.functional.embedding`, with the table first.
+
+    >>> import rushlight as torch
+    >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1]))
+    tensor([[2., 3.]])
+    """
+    return _embed(weight, indices, padding_idx, scale_grad_by_freq)
+
+
+@function(**_F)
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """one_hot(tensor, num_classes=-1) -> LongTensor
+
+    Each class index as a vector that is 1 there and 0 elsewhere.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    expect_tensor(tensor, "one_hot", "tensor")
+    i = tensor._array
+    if i.dtype != dtypes.int64.numpy:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes <= 0 and is_batched(tensor):
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive "
+            "num_classes argument."
+        )
+    known = bottom(i)
+    if known.size == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return wrap(v.full(i, (*i.shape, num_classes), 0, i.dtype))
+    if outside(i, 1 << 63):
+        raise RuntimeError("Class values must be non-negative.")
+    top = int(largest(known, None, False))
+    if num_classes == -1:
+        num_classes = top + 1
+    elif num_classes <= top:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    column = reshape(i, (*i.shape, 1))
+    return wrap(v.contiguous(cast(column == iota(i, num_classes, i.dtype), i.dtype)))

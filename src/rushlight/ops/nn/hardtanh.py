@@ -1,0 +1,277 @@
+"""Activations of straight pieces with bounds or gaps: `hardtanh`, `hardsigmoid`, the shrinks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays.vocabulary import maximum, minimum, where
+from rushlight.core.graph import TensorBase
+from rushlight.ops.matmul.mm import shared
+from rushlight.ops.nn.activation import Piecewise, act, fitted
+from rushlight.ops.numbers import Number
+from rushlight.ops.registry import function, op
+
+__all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+# --- held between bounds --------------------------------------------------------------------------
+@op
+class Hardtanh(Piecewise):
+    """Clamp to [min_val, max_val]; the gradient is 0 at the ends too."""
+
+    name = "hardtanh"
+    saves = ("self",)
+    params = ("min_val", "max_val")
+
+    def __init__(self, min_val: Any = -1.0, max_val: Any = 1.0) -> None:
+        super().__init__()
+        self.min_val = min_val
+        self.max_val = max_val
+
+    def check(self, common: Any) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+        if common.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
+        if common.numpy.kind == "u" and (self.min_val < 0 or self.max_val < 0):
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+
+    def forward(self, x: Any) -> Any:
+        return minimum(maximum(x, self.min_val), self.max_val)
+
+    def through(self, g: Any, x: Any) -> Any:
+        return where((x <= self.min_val) | (x >= self.max_val), 0, g)
+
+
+@function(**_F)
+def hardtanh(
+    input: Any, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False
+) -> Any:
+    """hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False) -> Tensor
+
+    x held between two values.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    low, high = fitted(input, min_val, max_val)
+    if isinstance(input, TensorBase) and input._array.dtype.kind == "u" and (low < 0 or high < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return act("hardtanh", shared(Hardtanh, low, high), input, inplace)
+
+
+@function(**_F)
+def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
+    """hardtanh_(input, min_val=-1.0, max_val=1.0) -> Tensor
+
+    In-place version of `hardtanh`.
+    """
+    return hardtanh(input, min_val, max_val, True)
+
+
+@function(**_F)
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """relu6(input, inplace=False) -> Tensor
+
+    min(max(0, x), 6), element by element.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.relu6(torch.tensor([-1., 2., 9.]))
+    tensor([0., 2., 6.])
+    """
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+@op
+class Hardsigmoid(Piecewise):
+    """x / 6 + 1/2, between 0 and 1."""
+
+    name = "hardsigmoid"
+    kernel = "hardsigmoid_cpu"
+    saves = ("self",)
+
+    def forward(self, x: Any) -> Any:
+        return minimum(maximum(x + 3, 0), 6) / 6
+
+    def through(self, g: Any, x: Any) -> Any:
+        return where((x > -3) & (x < 3), g / 6, 0)
+
+
+@function(**_F)
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+    """hardsigmoid(input, inplace=False) -> Tensor
+
+    x / 6 + 1/2, held between 0 and 1.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
+    return act("hardsigmoid", shared(Hardsigmoid), input, inplace)
+
+
+@op
+class Hardswish(Piecewise):
+    """x * hardsigmoid(x)."""
+
+    name = "hardswish"
+    kernel = "hardswish_cpu"
+    saves = ("self",)
+
+    def forward(self, x: Any) -> Any:
+        return x * minimum(maximum(x + 3, 0), 6) / 6
+
+    def through(self, g: Any, x: Any) -> Any:
+        return where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))
+
+
+@function(**_F)
+def hardswish(input: Any, inplace: bool = False) -> Any:
+    """hardswish(input, inplace=False) -> Tensor
+
+    x * hardsigmoid(x).
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.hardswish(torch.tensor([0., 1.5, 4.]))
+    tensor([0.0000, 1.1250, 4.0000])
+    """
+    return act("hardswish", shared(Hardswish), input, inplace)
+
+
+@op
+class Threshold(Piecewise):
+    """x above the threshold, `value` elsewhere."""
+
+    name = "threshold"
+    saves = ("self",)
+    params = ("threshold", "value")
+
+    def __init__(self, threshold: Any = 0.0, value: Any = 0.0) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+
+    def check(self, common: Any) -> None:
+        if common is dtypes.bool_ or common.is_complex:
+            kind = common.scalar_type
+            raise NotImplementedError(f"\"threshold_cpu\" not implemented for '{kind}'")
+
+    def forward(self, x: Any) -> Any:
+        return where(x <= self.threshold, self.value, x)
+
+    def through(self, g: Any, x: Any) -> Any:
+        return where(x <= self.threshold, 0, g)
+
+
+@function(method=False, namespace="nn.functional")
+def threshold(input: Any, threshold: Number, value: Number, inplace: bool = False) -> Any:
+    """threshold(input, threshold, value, inplace=False) -> Tensor
+
+    x above the threshold, `value` elsewhere.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
+    tensor([-9.,  2.])
+    """
+    return act("threshold", shared(Threshold, *fitted(input, threshold, value)), input, inplace)
+
+
+@function(method=False, namespace="nn.functional")
+def threshold_(input: Any, threshold: Number, value: Number) -> Any:
+    """threshold_(input, threshold, value) -> Tensor
+
+    In-place version of `threshold`.
+    """
+    return act("threshold_", shared(Threshold, *fitted(input, threshold, value)), input, True)
+
+
+# --- towards 0 ------------------------------------------------------------------------------------
+class Shrink(Piecewise):
+    """An activation that is 0 within `lambd` of 0, and of slope 1 elsewhere."""
+
+    saves = ("self",)
+    params = ("lambd",)
+
+    def __init__(self, lambd: Any = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def through(self, g: Any, x: Any) -> Any:
+        return where((x >= -self.lambd) & (x <= self.lambd), 0, g)
+
+
+@op
+class Softshrink(Shrink):
+    """x moved towards 0 by `lambd`, 0 if it would pass it."""
+
+    name = "softshrink"
+    kernel = "softshrink_check"
+
+    def forward(self, x: Any) -> Any:
+        inside = where(x < -self.lambd, x + self.lambd, x * 0)
+        return where(x > self.lambd, x - self.lambd, inside)
+
+
+@function(**_F)
+def softshrink(input: Any, lambd: Number = 0.5) -> Any:
+    """softshrink(input, lambd=0.5) -> Tensor
+
+    x moved towards 0 by `lambd`, 0 if it would pass it.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.softshrink(torch.tensor([-1., 0.2, 2.]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
+    if type(lambd) is complex:
+        fitted(input, lambd)
+    if lambd < 0:
+        kind = dtypes.of(input._array.dtype)
+        top = dtypes.finfo(kind).max
+        raise RuntimeError(
+            f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
+            f"{lambd:g}"
+        )
+    return act("softshrink", shared(Softshrink, *fitted(input, lambd)), input)
+
+
+@op
+class Hardshrink(Shrink):
+    """x, but 0 within `lambd` of 0."""
+
+    name = "hardshrink"
+    kernel = "hardshrink_cpu"
+
+    def forward(self, x: Any) -> Any:
+        return where((x >= -self.lambd) & (x <= self.lambd), 0, x)
+
+
+@function(namespace="nn.functional")
+def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
+    """hardshrink(input, lambd=0.5) -> Tensor
+
+    x, but 0 within `lambd` of 0.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
+    tensor([-1.,  0.,  2.])
+    """
+    return act("hardshrink", shared(Hardshrink, *fitted(input, lambd)), input)
+
+
+@function(**_F)
+def tanhshrink(input: Any) -> Any:
+    """tanhshrink(input) -> Tensor
+
+    x - tanh(x).
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.tanhshrink(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.2384])
+    """
+    return input - input.tanh()

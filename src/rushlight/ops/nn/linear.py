@@ -1,0 +1,155 @@
+"""`linear` and `bilinear`: the products that layers are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from rushlight import dtypes
+from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reshape, swap, total
+from rushlight.core.families import conj
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply, columns_of
+from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
+from rushlight.ops.matmul.matmul import product
+from rushlight.ops.matmul.mm import times
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import Draw
+
+__all__ = ["Trilinear", "bilinear", "linear"]
+
+
+@function(method=False, free=False, namespace="nn.functional", bare=True)
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """linear(input, weight, bias=None) -> Tensor
+
+    input @ weight.T + bias.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
+    tensor([[3., 4.]])
+    """
+    expect_tensor(input, "linear")
+    expect_tensor(weight, "linear", "weight", 2)
+    m, n = input._array.ndim, weight._array.ndim
+    if m == 0 or n == 0:
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {m}D and {n}D"
+        )
+    turned = weight.t()
+    if bias is None:
+        return product(input, turned)
+    expect_tensor(bias, "linear", "bias", 3)
+    if n == 2:
+        if m == 2:
+            x, w, b = input._array, weight._array, bias._array
+            if (
+                x.dtype is w.dtype
+                and x.dtype is b.dtype
+                and x.dtype.kind == "f"
+                and x.shape[1] == w.shape[1]
+                and b.shape == w.shape[:1]
+            ):
+                # the usual case: nothing to check
+                return apply(ADDMMS[columns_of(input, turned)], bias, input, turned)
+            return addmm_of(bias, input, turned, 1, 1, None, False)
+        if bias._array.ndim < 2 and input._array.flags.c_contiguous:
+            *lead, k = input._array.shape
+            rows = 1
+            for size in lead:
+                rows *= size
+            y = addmm_of(bias, input.reshape(rows, k), turned, 1, 1, None, False)
+            return y.view(*lead, weight._array.shape[0])
+    return product(input, turned) + bias
+
+
+@op
+class Trilinear(Op):
+    """out[n, o] = Σ_ij x1[n, i] weight[o, i, j] x2[n, j]."""
+
+    name = "trilinear"
+    inputs = ("i1", "i2", "i3")
+    saves = ("i1", "i2", "i3")
+    reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}
+    complex_too = True
+
+    def forward(self, a: Any, w: Any, b: Any) -> Any:
+        dtype = raw_dtype(a)
+        if low_precision(dtype):
+            a, w, b = (cast(x, dtypes.float32.numpy) for x in (a, w, b))
+        y = total(times(batch_of_one(a), w) * batch_of_one(b), (-1,), False)  # [o, n]
+        return contiguous(swap(cast(y, dtype), -1, -2))
+
+    def vjp(self, node: Node, g: Any, a: Any, w: Any, b: Any) -> Any:
+        h = swap(g, -1, -2)
+        h = reshape(h, (*h.shape, 1))  # [o, n, 1]
+        ga = gw = gb = None
+        if node._needs_grad(0):
+            back = times(batch_of_one(conj(b)), swap(conj(w), -1, -2))  # [o, n, i]
+            ga = total(h * back, (-3,), False)
+        if node._needs_grad(1):
+            gw = times(swap(h * batch_of_one(conj(a)), -1, -2), batch_of_one(conj(b)))
+        if node._needs_grad(2):
+            gb = total(h * times(batch_of_one(conj(a)), conj(w)), (-3,), False)
+        return ga, gw, gb
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        out: Any = None
+        for i, t in enumerate(ts):
+            if t is not None:
+                parts = list(xs)
+                parts[i] = t
+                term = self.forward(parts[0], parts[1], parts[2])
+                out = term if out is None else out + term
+        return out
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Trilinear(), draw.real(2, 3), draw.real(5, 3, 4), draw.real(2, 4)
+        yield Trilinear(), draw.real(0, 3), draw.real(2, 3, 2), draw.real(0, 2)
+
+
+TRILINEAR = Trilinear()
+
+
+@function(method=False, namespace="nn.functional")
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """bilinear(input1, input2, weight, bias=None) -> Tensor
+
+    For each output o: input1 · weight[o] · input2 + bias[o].
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(1, 2, 3))
+    tensor([[6.]])
+    """
+    a, b, w = input1._array.shape, input2._array.shape, weight._array.shape
+    if len(a) != len(b):
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
+    for d, (m, n) in enumerate(zip(a[:-1], b[:-1])):
+        if m != n:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {d}: got {m} and {n}"
+            )
+    if len(w) < 3:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-{len(w)}, {len(w) - 1}], "
+            "but got 2)"
+        )
+    for name, have, want in (("input1", a[-1], w[1]), ("input2", b[-1], w[2])):
+        if have != want:
+            raise RuntimeError(
+                f"bilinear(): {name} size does not match weight size: got {have} but expected "
+                f"{want}"
+            )
+    if bias is not None and bias._array.shape[0] != w[0]:
+        raise RuntimeError(
+            "bilinear(): bias size does not match weight size: got "
+            f"{bias._array.shape[0]} but expected {w[0]}"
+        )
+    rows = 1
+    for size in a[:-1]:
+        rows *= size
+    y = apply(TRILINEAR, input1.reshape(rows, a[-1]), weight, input2.reshape(rows, b[-1]))
+    y = y.reshape(*a[:-1], w[0])
+    return y if bias is None else y + bias

@@ -1,0 +1,177 @@
+"""Losses of two classes: binary cross entropy, of probabilities and of logits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
+from rushlight.arrays.vocabulary import log, log1p, maximum, special
+from rushlight.core.families import is_complex
+from rushlight.core.record import apply
+from rushlight.ops.apply import result_dtype
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.matmul.mm import refuse_grad, shared
+from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, way
+from rushlight.ops.pointwise.family import not_implemented
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.view.expand import broadcast_shape
+from rushlight.size import Size
+
+__all__ = ["BinaryCrossEntropy", "BinaryCrossEntropyWithLogits"]
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+def _weighed(y: Any, w: Any) -> Any:
+    return y if w is None else y * w
+
+
+def _beside(weight: Any, input: Any) -> Any:
+    """A weight in the shape of the input."""
+    if weight is None or weight._array.shape == input._array.shape:
+        return weight
+    return weight.expand(broadcast_shape((weight._array.shape, input._array.shape)))
+
+
+@op
+class BinaryCrossEntropy(TwoSided):
+    """-(target * log(x) + (1 - target) * log(1 - x)), no logarithm below -100."""
+
+    name = "binary_cross_entropy"
+    inputs = ("self", "target", "weight")
+    saves = ("self", "target", "weight")
+    lies = "input"
+
+    def each(self, x: Any, t: Any, w: Any) -> Any:
+        yes, no = maximum(log(x), -100), maximum(log1p(-x), -100)
+        return _weighed((t - 1) * no - t * yes, w)
+
+    def partial(self, i: int, x: Any, t: Any, w: Any) -> Any:
+        if i == 0:
+            return _weighed((x - t) / maximum(x * (1 - x), 1e-12), w)
+        if i == 1:
+            return _weighed(maximum(log1p(-x), -100) - maximum(log(x), -100), w)
+        return self.each(x, t, None)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        for reduction in (NONE, MEAN, SUM):
+            p = draw.probability
+            yield BinaryCrossEntropy(reduction, 2), p(2, 3), p(2, 3), None
+            yield BinaryCrossEntropy(reduction, 2), p(2, 3), p(2, 3), draw.positive(2, 3)
+
+
+@function(**_F)
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None,
+    reduction='mean') -> Tensor
+
+    -(target * log(input) + (1 - target) * log(1 - input)), averaged; no logarithm counts below
+    -100.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.]))
+    tensor(0.6931)
+    """
+    expect_tensor(input, "binary_cross_entropy")
+    expect_tensor(target, "binary_cross_entropy", "target", 2)
+    how = way(reduction, size_average, reduce)
+    x, t = input._array, target._array
+    if x.shape != t.shape:
+        raise ValueError(
+            f"Using a target size ({Size(t.shape)}) that is different to the input size "
+            f"({Size(x.shape)}) is deprecated. Please ensure they have the same size."
+        )
+    if x.dtype != t.dtype:
+        have, want = dtypes.of(t.dtype).scalar_type, dtypes.of(x.dtype).scalar_type
+        raise RuntimeError(f"Found dtype {have} but expected {want}")
+    kind = dtypes.of(x.dtype)
+    if not kind.is_floating_point:
+        raise NotImplementedError(
+            f"\"binary_cross_entropy\" not implemented for '{kind.scalar_type}'"
+        )
+    known = bottom(x)
+    if has_values(known) and not bool(((known >= 0) & (known <= 1)).all()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    refuse_grad("binary_cross_entropy", weight=weight)
+    return apply(shared(BinaryCrossEntropy, how, x.ndim), input, target, _beside(weight, input))
+
+
+@op
+class BinaryCrossEntropyWithLogits(TwoSided):
+    """Binary cross entropy of sigmoid(x), from x; `pos_weight` multiplies the share of target 1."""
+
+    name = "binary_cross_entropy_with_logits"
+    inputs = ("self", "target", "weight", "pos_weight")
+    saves = ("self", "target", "weight", "pos_weight")
+    leads = (1,)
+
+    def each(self, x: Any, t: Any, w: Any, p: Any) -> Any:
+        yes = special(x, "log_expit")
+        if p is not None:
+            yes = yes * ((p - 1) * t + 1)
+        return _weighed((1 - t) * x - yes, w)
+
+    def partial(self, i: int, x: Any, t: Any, w: Any, p: Any) -> Any:
+        if i == 0:
+            s = special(x, "expit")
+            return _weighed(s - t if p is None else (p * t + 1 - t) * s - p * t, w)
+        if i == 1:
+            return _weighed(-x if p is None else -x - (p - 1) * special(x, "log_expit"), w)
+        if i == 2:
+            return self.each(x, t, None, p)
+        return _weighed(-t * special(x, "log_expit"), w)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        cls = BinaryCrossEntropyWithLogits
+        for reduction in (NONE, MEAN, SUM):
+            x, t = draw.real(2, 3), draw.probability(2, 3)
+            yield cls(reduction, 2), x, t, None, None
+            yield cls(reduction, 2), x, t, draw.positive(2, 3), draw.positive(2, 3)
+
+
+@function(**_F)
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: Any = None,
+) -> Any:  # fmt: skip
+    """binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None,
+    reduction='mean', pos_weight=None) -> Tensor
+
+    `binary_cross_entropy` of sigmoid(input), computed from the input itself.
+
+    >>> import rushlight as torch
+    >>> F = torch.nn.functional
+    >>> F.binary_cross_entropy_with_logits(torch.tensor([0., 1000.]), torch.tensor([1., 1.]))
+    tensor(0.3466)
+    """
+    expect_tensor(input, "binary_cross_entropy_with_logits")
+    expect_tensor(target, "binary_cross_entropy_with_logits", "target", 2)
+    how = way(reduction, size_average, reduce)
+    x, t = input._array, target._array
+    if x.shape != t.shape:
+        raise ValueError(
+            f"Target size ({Size(t.shape)}) must be the same as input size ({Size(x.shape)})"
+        )
+    if is_complex(input):
+        raise not_implemented("log_sigmoid_cpu", dtypes.of(x.dtype))
+    for each in (input, target):
+        kind = dtypes.of(each._array.dtype)
+        if not kind.is_floating_point:
+            raise RuntimeError(
+                f"result type Float can't be cast to the desired output type {kind.scalar_type}"
+            )
+    if x.dtype != t.dtype:
+        common = result_dtype((input, target))
+        input, target = input.to(common), target.to(common)
+    refuse_grad("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    what = shared(BinaryCrossEntropyWithLogits, how, x.ndim)
+    return apply(what, input, target, _beside(weight, input), _beside(pos_weight, input))

@@ -1,0 +1,280 @@
+"""Losses of numbers: of their differences, and the likelihood of numbers under a distribution."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom, numbers
+from rushlight.arrays.host import has_values
+from rushlight.arrays.vocabulary import absolute, sign, where
+from rushlight.core.families import is_complex
+from rushlight.core.record import apply
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.matmul.mm import shared
+from rushlight.ops.nn.loss import MEAN, NONE, WAYS, DifferenceLoss, pair, pairs, reduced, way
+from rushlight.ops.pointwise.family import not_implemented
+from rushlight.ops.registry import function, functions, op
+from rushlight.ops.sample_inputs import Draw
+from rushlight.size import Size
+
+__all__ = ["HuberLoss", "MseLoss", "SmoothL1Loss", "mse_loss"]
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+# --- differences ----------------------------------------------------------------------------------
+def check_pair(function: str, input: Any, target: Any) -> None:
+    """Refuse what is no tensor; warn of a target that would be broadcast."""
+    expect_tensor(input, function)
+    expect_tensor(target, function, "target", 2)
+    if input._array.shape != target._array.shape:
+        warnings.warn(
+            f"Using a target size ({Size(target._array.shape)}) that is different to the input "
+            f"size ({Size(input._array.shape)}). This will likely lead to incorrect results due to "
+            "broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def weighed(y: Any, weight: Any, shape: Any, how: int) -> Any:
+    """Losses times weights; the mean is by the weights too."""
+    if weight._array.shape != shape:
+        raise ValueError("Weights and input must have the same size.")
+    y = y * weight
+    if how == NONE:
+        return y
+    return y.sum() / weight.sum() if how == MEAN else y.sum()
+
+
+@op
+class MseLoss(DifferenceLoss):
+    name = "mse_loss"
+
+    def each(self, d: Any) -> Any:
+        return d * d
+
+    def slope(self, d: Any) -> Any:
+        return 2 * d
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield from pairs(MseLoss, draw)
+
+
+@function(**_F)
+def mse_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Any = None,
+) -> Any:  # fmt: skip
+    """mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)
+    -> Tensor
+
+    (input - target)², averaged.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.mse_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(2.)
+    """
+    check_pair("mse_loss", input, target)
+    how = way(reduction, size_average, reduce)
+    a, b = pair(input, target, "mse_cpu")
+    if weight is not None:
+        return weighed(
+            apply(shared(MseLoss, NONE, a._array.ndim), a, b), weight, input._array.shape, how
+        )
+    return apply(shared(MseLoss, how, a._array.ndim), a, b)
+
+
+@function(**_F)
+def l1_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Any = None,
+) -> Any:  # fmt: skip
+    """l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)
+    -> Tensor
+
+    |input - target|, averaged.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(1.)
+    """
+    check_pair("l1_loss", input, target)
+    how = way(reduction, size_average, reduce)
+    y = (input - target).abs()
+    if weight is not None:
+        return weighed(y, weight, input._array.shape, how)
+    return reduced(y, how)
+
+
+@op
+class SmoothL1Loss(DifferenceLoss):
+    """d² / (2 beta) within beta of 0, |d| - beta / 2 outside."""
+
+    name = "smooth_l1_loss"
+    params = ("reduction", "rank", "beta")
+
+    def __init__(self, reduction: int, rank: int, beta: float) -> None:
+        super().__init__(reduction, rank)
+        self.beta = beta
+
+    def each(self, d: Any) -> Any:
+        size = absolute(d)
+        return where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
+
+    def slope(self, d: Any) -> Any:
+        return where(absolute(d) < self.beta, d / self.beta, sign(d))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield from pairs(SmoothL1Loss, draw, 0.7)
+
+
+@function(**_F)
+def smooth_l1_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", beta: float = 1.0,
+) -> Any:  # fmt: skip
+    """smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)
+    -> Tensor
+
+    |input - target|, but quadratic within `beta` of 0, averaged.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
+    tensor(1.)
+    """
+    check_pair("smooth_l1_loss", input, target)
+    how = way(reduction, size_average, reduce)
+    a, b = pair(input, target, "smooth_l1_cpu")
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return reduced((a - b).abs(), how)
+    return apply(shared(SmoothL1Loss, how, a._array.ndim, beta), a, b)
+
+
+@op
+class HuberLoss(DifferenceLoss):
+    """d² / 2 within delta of 0, delta * (|d| - delta / 2) outside."""
+
+    name = "huber_loss"
+    params = ("reduction", "rank", "delta")
+    lies = "input"
+
+    def __init__(self, reduction: int, rank: int, delta: float) -> None:
+        super().__init__(reduction, rank)
+        self.delta = delta
+
+    def each(self, d: Any) -> Any:
+        size = absolute(d)
+        return where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
+
+    def slope(self, d: Any) -> Any:
+        return where(absolute(d) < self.delta, d, self.delta * sign(d))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield from pairs(HuberLoss, draw, 0.7)
+
+
+@function(**_F)
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Any:
+    """huber_loss(input, target, reduction='mean', delta=1.0, weight=None) -> Tensor
+
+    (input - target)² / 2 within `delta` of 0, linear outside, averaged.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.huber_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
+    tensor(1.)
+    """
+    check_pair("huber_loss", input, target)
+    how = way(reduction, None, None)
+    a, b = pair(input, target, "huber_cpu")
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    rank = a._array.ndim
+    if weight is not None:
+        return weighed(
+            apply(shared(HuberLoss, NONE, rank, delta), a, b),
+            weight,
+            input._array.shape,
+            how,
+        )
+    return apply(shared(HuberLoss, how, rank, delta), a, b)
+
+
+# --- likelihoods, made of other functions ---------------------------------------------------------
+@function(**_F)
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False,
+    size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08,
+    reduce=None, reduction='mean') -> Tensor
+
+    The negative log-likelihood of counts under a Poisson distribution; `input` is its log rate.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
+    tensor(1.)
+    """
+    expect_tensor(input, "poisson_nll_loss")
+    expect_tensor(target, "poisson_nll_loss", "target", 2)
+    how = way(reduction, size_average, reduce)
+    y = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        y = y + stirling.masked_fill(target <= 1, 0)
+    return reduced(y, how)
+
+
+@function(**_F)
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean') -> Tensor
+
+    The negative log-likelihood of targets under normal distributions of mean `input` and variance
+    `var`, which counts as at least `eps`.
+
+    >>> import rushlight as torch
+    >>> one = torch.ones(1)
+    >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
+    tensor(0.5000)
+    """
+    expect_tensor(input, "gaussian_nll_loss")
+    expect_tensor(target, "gaussian_nll_loss", "target", 2)
+    x = input._array
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = functions["full_like"](input, var)
+    elif is_complex(var):
+        raise not_implemented("lt_cpu", dtypes.of(var._array.dtype))
+    elif has_values(bottom(var._array)) and bool((bottom(var._array) < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    shape = var._array.shape
+    if shape != x.shape:
+        if shape == x.shape[:-1]:
+            var = var.unsqueeze(-1)
+        elif shape[:-1] != x.shape[:-1] or shape[-1:] != (1,):
+            raise ValueError("var is of incorrect size")
+    if reduction not in WAYS:
+        raise ValueError(f"{reduction} is not valid")
+    var = var.clone()
+    raw = numbers(var._array)
+    v.overwrite(raw, v.maximum(raw, eps))  # the gradient passes as if unchanged
+    y = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        y = y + 0.5 * math.log(2 * math.pi)
+    return reduced(y, WAYS[reduction])

@@ -1,0 +1,264 @@
+"""Activations that cut or bend at 0: `relu`, and with slopes below it, given, learned or drawn."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rushlight import dtypes
+from rushlight import random as generators
+from rushlight.arrays.host import from_host, to_host
+from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
+from rushlight.core.graph import Node, wrap
+from rushlight.core.record import slots
+from rushlight.ops.apply import run_inplace
+from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.ops.matmul.mm import shared
+from rushlight.ops.nn.activation import Activation, Piecewise, act, fitted
+from rushlight.ops.numbers import Number
+from rushlight.ops.registry import function, functions, op
+
+__all__ = ["LeakyRelu", "PreluKernel", "Relu", "RreluEval", "RreluWithNoise"]
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+@op
+class Relu(Piecewise):
+    name = "relu"
+    saves = ("result",)
+
+    def check(self, common: Any) -> None:
+        if common is dtypes.bool_:
+            raise RuntimeError("Boolean inputs not supported for relu")
+        if common.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
+
+    def forward(self, x: Any) -> Any:
+        return maximum(x, 0)
+
+    def through(self, g: Any, y: Any) -> Any:
+        return where(y <= 0, 0, g)
+
+
+RELU = Relu()
+
+
+@function(bare=True)
+def relu(input: Any) -> Any:
+    """relu(input) -> Tensor
+
+    max(0, x), element by element.
+
+    >>> import rushlight as torch
+    >>> torch.relu(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+    return act("relu", RELU, input)
+
+
+@function(namespace="nn.functional")
+def relu_(input: Any) -> Any:
+    """relu_(input) -> Tensor
+
+    In-place version of `relu`.
+    """
+    return act("relu_", RELU, input, True)
+
+
+@function(name="relu", bare=True, **_F)
+def _relu(input: Any, inplace: bool = False) -> Any:
+    """relu(input, inplace=False) -> Tensor
+
+    max(0, x), element by element.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.relu(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+    return functions["relu_"](input) if inplace else act("relu", RELU, input)
+
+
+# --- a slope below 0 ------------------------------------------------------------------------------
+@op
+class LeakyRelu(Piecewise):
+    name = "leaky_relu"
+    kernel = "leaky_relu_cpu"
+    saves = ("self",)
+    params = ("negative_slope",)
+
+    def __init__(self, negative_slope: Any = 0.01) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def forward(self, x: Any) -> Any:
+        return where(x > 0, x, x * self.negative_slope)
+
+    def through(self, g: Any, x: Any) -> Any:
+        return where(x > 0, g, g * self.negative_slope)
+
+
+@function(**_F)
+def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False) -> Any:
+    """leaky_relu(input, negative_slope=0.01, inplace=False) -> Tensor
+
+    x above 0, negative_slope * x below.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
+    return act("leaky_relu", shared(LeakyRelu, *fitted(input, negative_slope)), input, inplace)
+
+
+@function(**_F)
+def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
+    """leaky_relu_(input, negative_slope=0.01) -> Tensor
+
+    In-place version of `leaky_relu`.
+    """
+    return act("leaky_relu_", shared(LeakyRelu, *fitted(input, negative_slope)), input, True)
+
+
+@op
+class PreluKernel(Activation):
+    """x above 0, weight * x below; the weight is learned."""
+
+    name = "prelu_kernel"
+    kernel = "prelu_cpu"
+    inputs = ("self", "weight")
+    saves = ("self", "weight")
+    reads: ClassVar = {0: ("self", "weight"), 1: ("self",)}
+
+    def forward(self, x: Any, w: Any) -> Any:
+        return where(x > 0, x, w * x)
+
+    def vjp(self, node: Node, g: Any, x: Any, w: Any) -> Any:
+        return (
+            where(x > 0, g, w * g) if node._needs_grad(0) else None,
+            where(x > 0, 0, x * g) if node._needs_grad(1) else None,
+        )
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        (t, u), (x, w) = ts, xs
+        if u is None:
+            return where(x > 0, t, w * t)
+        if t is None:
+            return where(x > 0, 0, u * x)
+        return where(x > 0, t, w * t + u * x)
+
+
+@function(namespace="nn.functional")
+def prelu(input: Any, weight: Any) -> Any:
+    """prelu(input, weight) -> Tensor
+
+    x above 0, weight * x below; one weight, or one a channel (dimension 1).
+
+    >>> import rushlight as torch
+    >>> torch.prelu(torch.tensor([-1., 2.]), torch.tensor(0.5))
+    tensor([-0.5000,  2.0000])
+    """
+    expect_tensor(input, "prelu")
+    expect_tensor(weight, "prelu", "weight", 2)
+    x, w = input._array, weight._array
+    if x.dtype != w.dtype:
+        have, got = dtypes.of(x.dtype).scalar_type, dtypes.of(w.dtype).scalar_type
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {have} and {got}")
+    if w.size != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if channels != w.size:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{w.size} and channel size = {channels}."
+            )
+    if w.ndim > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}"
+        )
+    shape = [1] * x.ndim
+    if x.ndim > 1:
+        shape[1] = w.size
+    return slots.elementwise(shared(PreluKernel), (input, weight.reshape(shape)))
+
+
+@op
+class RreluWithNoise(Activation):
+    """x times `noise`, which was drawn: a random slope below 0, 1 above."""
+
+    name = "rrelu_with_noise"
+    kernel = "rrelu_with_noise_out_cpu"
+    inputs = ("self", "noise")
+    saves = ("self", "noise")
+    reads: ClassVar = {0: ("noise",), 1: ("self",)}
+
+    def forward(self, x: Any, noise: Any) -> Any:
+        return x * noise
+
+    def partials(self, x: Any, noise: Any) -> Any:
+        return noise, x
+
+
+@op
+class RreluEval(LeakyRelu):
+    """`rrelu` outside training: the slope below 0 is the mean of those it draws."""
+
+    name = "rrelu_eval"
+    node = "RreluWithNoiseBackward0"
+
+
+@function(method=False, free=False, namespace="nn.functional")
+def rrelu(
+    input: Any,
+    lower: Number = 1 / 8,
+    upper: Number = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Any:
+    """rrelu(input, lower=1/8, upper=1/3, training=False, inplace=False) -> Tensor
+
+    x above 0, a * x below, where a is drawn between `lower` and `upper` for each element; outside
+    training a is the middle.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), 0.25, 0.75)
+    tensor([-0.5000,  2.0000])
+    """
+    expect_tensor(input, "rrelu")
+    lower, upper = fitted(input, lower, upper)
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return act("rrelu", shared(RreluEval, (lower + upper) / 2), input, inplace)
+    if is_batched(input):
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
+    host = to_host(input._array)
+    below = host <= 0
+    drawn = full(host, (int(below.sum()),), 0, dtypes.float64.numpy)
+    generators.uniform_(drawn, lower, upper)
+    noise = full(host, host.shape, 1, host.dtype)
+    noise = wrap(from_host(place(noise, cast(drawn, host.dtype), (SLOT,), below), input._array))
+    what = RreluWithNoise()
+    return run_inplace(what, (input, noise)) if inplace else slots.elementwise(what, (input, noise))
+
+
+@function(name="rrelu", method=False)
+def _rrelu(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
+    """rrelu(input, lower=1/8, upper=1/3, training=False) -> Tensor
+
+    `nn.functional.rrelu`.
+
+    >>> import rushlight as torch
+    >>> torch.rrelu(torch.tensor([-1., 2.]), 0.25, 0.75)
+    tensor([-0.5000,  2.0000])
+    """
+    return rrelu(input, lower, upper, training)
+
+
+@function(method=False, namespace="nn.functional")
+def rrelu_(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
+    """rrelu_(input, lower=1/8, upper=1/3, training=False) -> Tensor
+
+    In-place version of `rrelu`.
+    """
+    return rrelu(input, lower, upper, training, True)

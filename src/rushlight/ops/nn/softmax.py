@@ -1,0 +1,379 @@
+"""Functions over one dimension that are one node each: softmax and its kin, `glu`, likeness.
+
+Who needs them in a formula writes the formula; these exist for their stable arithmetic and because
+PyTorch's graphs show them as one node.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import numbers
+from rushlight.arrays.vocabulary import (
+    cast,
+    concat,
+    exp,
+    largest,
+    log,
+    low_precision,
+    maximum,
+    special,
+    total,
+    window,
+)  # fmt: skip
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply
+from rushlight.ops.apply import result_dtype
+from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.each_member import in_front
+from rushlight.ops.matmul.mm import into, shared
+from rushlight.ops.numbers import Operand
+from rushlight.ops.reduction.family import narrow, wide
+from rushlight.ops.registry import function, functions, op
+from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.view.expand import broadcast_shape
+
+__all__ = ["Glu", "LogSoftmax", "Softmax", "along", "log_softmax", "softmax"]
+
+_FLOAT32: Final = dtypes.float32.numpy
+
+
+class Along(Op):
+    """An op along one dimension; a 0-d input has none, and `dims` is then empty."""
+
+    params = ("dim",)
+
+    def __init__(self, dim: int | None) -> None:
+        super().__init__()
+        self.dim = dim
+        self.dims: tuple[int, ...] = () if dim is None else (dim,)
+
+    def forward(self, x: Any) -> Any:
+        rule: Any = self
+        if x.size == 0:
+            return x * 1
+        if low_precision(x.dtype):
+            return cast(rule.compute(cast(x, _FLOAT32)), x.dtype)
+        return rule.compute(x)
+
+
+@op
+class Softmax(Along):
+    """exp(x), divided by its sum along a dimension."""
+
+    name = "softmax"
+    saves = ("result",)
+    align = in_front
+    lies = "rows"
+
+    def compute(self, x: Any) -> Any:
+        e = exp(x - largest(x, self.dims, True))
+        return e / total(e, self.dims, True)
+
+    def vjp(self, node: Node, g: Any, y: Any) -> Any:
+        return (self.through(g, y),)
+
+    def through(self, g: Any, y: Any) -> Any:
+        """The Jacobian, which is its own transpose."""
+        w = wide(y)
+        h = wide(g) * w
+        return narrow(h - w * total(h, self.dims, True), y)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return self.through(ts[0], y)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Softmax(-1), draw.real(2, 3)
+        yield Softmax(-2), draw.real(2, 3)
+        yield Softmax(-1), draw.real(2, 0)
+        yield Softmax(None), draw.real()
+
+
+@op
+class LogSoftmax(Along):
+    """x less the logarithm of the sum of exp(x) along a dimension."""
+
+    name = "log_softmax"
+    saves = ("result",)
+    align = in_front
+    lies = "rows"
+
+    def compute(self, x: Any) -> Any:
+        z = x - largest(x, self.dims, True)
+        return z - log(total(exp(z), self.dims, True))
+
+    def vjp(self, node: Node, g: Any, y: Any) -> Any:
+        w = wide(g)
+        return (narrow(w - exp(wide(y)) * total(w, self.dims, True), g),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        t = wide(ts[0])
+        return narrow(t - total(exp(wide(y)) * t, self.dims, True), y)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield LogSoftmax(-1), draw.real(2, 3)
+        yield LogSoftmax(-2), draw.real(2, 3)
+        yield LogSoftmax(-1), draw.real(2, 0)
+        yield LogSoftmax(None), draw.real()
+
+
+def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
+    """Apply softmax or log_softmax, after a cast if `dtype` is given."""
+    expect_tensor(input, title)
+    rank = input._array.ndim
+    at = one_dim(dim, rank)
+    if dtype is not None:
+        input = input.to(dtype)
+    kind = dtypes.of(input._array.dtype)
+    if not kind.is_floating_point:
+        last = "_lastdim" if at == -1 else ""
+        raise NotImplementedError(
+            f"\"{title}{last}_kernel_impl\" not implemented for '{kind.scalar_type}'"
+        )
+    return apply(shared(cls, at if rank else None), input)
+
+
+@function()
+def softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
+    """softmax(input, dim, dtype=None, *, out=None) -> Tensor
+
+    exp(input), divided by its sum along `dim`.
+
+    >>> import rushlight as torch
+    >>> torch.softmax(torch.tensor([0., 0., 0., 0.]), dim=0)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+    return into("softmax", (input,), out, lambda: along(Softmax, "softmax", input, dim, dtype))
+
+
+@function()
+def log_softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
+    """log_softmax(input, dim, dtype=None, *, out=None) -> Tensor
+
+    log(softmax(input)), without rounding small probabilities to 0.
+
+    >>> import rushlight as torch
+    >>> torch.log_softmax(torch.tensor([0., 0.]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return into(
+        "log_softmax", (input,), out, lambda: along(LogSoftmax, "log_softmax", input, dim, dtype)
+    )
+
+
+def _implicit(title: str, input: Any, dim: Any, level: int) -> Any:
+    """The dimension that older code left out: PyTorch still guesses, and warns."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {title} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
+        stacklevel=level,
+    )
+    return 0 if input._array.ndim in (0, 1, 3) else 1
+
+
+_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+
+
+@function(name="softmax", **_F)
+def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """softmax(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
+
+    exp(input), divided by its sum along `dim`.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.softmax(torch.tensor([0., 0.]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return along(Softmax, "softmax", input, _implicit("softmax", input, dim, _stacklevel), dtype)
+
+
+@function(name="log_softmax", **_F)
+def _log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """log_softmax(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
+
+    log(softmax(input)), without rounding small probabilities to 0.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.log_softmax(torch.tensor([0., 0.]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    dim = _implicit("log_softmax", input, dim, _stacklevel)
+    return along(LogSoftmax, "log_softmax", input, dim, dtype)
+
+
+@function(**_F)
+def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """softmin(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
+
+    softmax(-input).
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.softmin(torch.tensor([0., 0.]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return along(Softmax, "softmax", -input, _implicit("softmin", input, dim, _stacklevel), dtype)
+
+
+@function(**_F)
+def gumbel_softmax(
+    logits: Any, tau: Operand = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1) -> Tensor
+
+    A differentiable draw from the categories with these logits: softmax of the logits plus Gumbel
+    noise. With `hard` the result is one-hot, and the gradient is that of the soft draw.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.tensor([1., 2.]), hard=True).sum()
+    tensor(1.)
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    kind = dtypes.contiguous_format
+    noise = functions["empty_like"](logits, memory_format=kind).exponential_()
+    soft = along(Softmax, "softmax", (logits - noise.log()) / tau, dim, None)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    one_hot = soft.detach() * 0
+    return one_hot.scatter_(dim, index, 1.0) - soft.detach() + soft
+
+
+# --- glu ------------------------------------------------------------------------------------------
+@op
+class Glu(Op):
+    """The first half along a dimension times the sigmoid of the second."""
+
+    name = "glu"
+    saves = ("self",)
+    params = ("dim",)
+    align = in_front
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def halves(self, x: Any) -> tuple[Any, Any]:
+        n = x.shape[self.dim] // 2
+        rest = (slice(None),) * (-1 - self.dim)
+        return window(x, (..., slice(0, n), *rest)), window(x, (..., slice(n, 2 * n), *rest))
+
+    def forward(self, x: Any) -> Any:
+        a, b = self.halves(x)
+        return a * special(b, "expit")
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:
+        a, b = self.halves(x)
+        s = special(b, "expit")
+        return (concat([g * s, g * a * s * (1 - s)], self.dim),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        a, b = self.halves(xs[0])
+        ta, tb = self.halves(ts[0])
+        s = special(b, "expit")
+        return ta * s + tb * a * s * (1 - s)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Glu(-1), draw.real(2, 4)
+        yield Glu(-2), draw.real(2, 4)
+        yield Glu(-1), draw.real(2, 0)
+
+
+@function(**_F)
+def glu(input: Any, dim: int = -1) -> Any:
+    """glu(input, dim=-1) -> Tensor
+
+    The first half of `input` along `dim` times the sigmoid of the second half.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.glu(torch.tensor([1., 2., 0., 0.]))
+    tensor([0.5000, 1.0000])
+    """
+    expect_tensor(input, "glu")
+    x = input._array
+    if x.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    at = one_dim(dim, x.ndim)
+    if x.shape[at] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {at % x.ndim} is size {x.shape[at]}"
+        )
+    kind = dtypes.of(x.dtype)
+    if not kind.is_floating_point:
+        raise NotImplementedError(f"\"glu_cpu\" not implemented for '{kind.scalar_type}'")
+    return apply(shared(Glu, at), input)
+
+
+# --- likeness -------------------------------------------------------------------------------------
+@function(**_F)
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """normalize(input, p=2.0, dim=1, eps=1e-12, out=None) -> Tensor
+
+    input divided by its norm along `dim`, or by `eps` where that is larger.
+
+    >>> import rushlight as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    kind = dtypes.of(input._array.dtype)
+    if not (kind.is_floating_point or kind.is_complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. "
+            f"Got {kind.scalar_type}"
+        )
+    scale = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return into("normalize", (input,), out, lambda: input / scale)
+
+
+@function(method=False, namespace="nn.functional")
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """cosine_similarity(x1, x2, dim=1, eps=1e-8) -> Tensor
+
+    The cosine of the angle between two vectors along `dim`.
+
+    >>> import rushlight as torch
+    >>> torch.cosine_similarity(torch.tensor([[3., 4.]]), torch.tensor([[4., 3.]]))
+    tensor([0.9600])
+    """
+    common = result_dtype((x1, x2))
+    if not common.is_floating_point:
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {common.scalar_type}"
+        )
+    x1, x2 = (x if x._array.dtype == common.numpy else x.to(common) for x in (x1, x2))
+    if x1._array.shape != x2._array.shape:
+        shape = broadcast_shape((x1._array.shape, x2._array.shape))
+        x1, x2 = x1.expand(shape), x2.expand(shape)
+    return (x1 / _length(x1, dim, eps) * (x2 / _length(x2, dim, eps))).sum(dim)
+
+
+def _length(x: Any, dim: int, eps: float) -> Any:
+    """The norm, at least `eps`. The gradient is the norm's own even where `eps` was put."""
+    n = x.norm(2, dim, keepdim=True).clone()
+    raw = numbers(n._array)
+    v.overwrite(raw, maximum(raw, eps))
+    return n
+
+
+@function(method=False, namespace="nn.functional")
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Any:
+    """pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False) -> Tensor
+
+    The p-norm of x1 - x2 + eps over the last dimension.
+
+    >>> import rushlight as torch
+    >>> torch.pairwise_distance(torch.tensor([[3., 4.]]), torch.zeros(1, 2))
+    tensor([5.0000])
+    """
+    return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)

@@ -1,0 +1,1 @@
+"""Element by element: arithmetic, comparison, logic, rounding, powers, special functions."""

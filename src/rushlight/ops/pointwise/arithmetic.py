@@ -1,0 +1,306 @@
+"""Addition, subtraction, multiplication, division, negation.
+
+The rules of the five hottest ops stand in `core.arithmetic`, which is compiled;
+`docs/adding-an-op.md` says why.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
+from rushlight.core.families import Elementwise
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.operators import table as operators
+from rushlight.core.record import binary, unary
+from rushlight.ops import old_forms
+from rushlight.ops.apply import operand, result_dtype
+from rushlight.ops.numbers import Number
+from rushlight.ops.operands import (
+    attach_operator,
+    check_integers,
+    check_operands,
+    check_tensors,
+    integral,
+    invalid,
+    number_from,
+    zeros,
+)
+from rushlight.ops.registry import function, functions, op, public, word_for
+
+__all__ = ["DivFloor"]
+
+for _cls in (Add, Div, Mul, Neg, Sub):
+    op(_cls)
+
+ADD, SUB, MUL, DIV, NEG = Add(), Sub(), Mul(), Div(), Neg()
+operators.add, operators.sub, operators.mul = ADD, SUB, MUL
+operators.div, operators.neg = DIV, NEG
+
+
+# --- addition and subtraction ---------------------------------------------------------------------
+def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
+    """`alpha` as a number that fits the operands' dtype."""
+    alpha = number_from(alpha, function, "alpha")
+    common = result_dtype((operand(input), operand(other)))
+    if isinstance(alpha, bool) and common is not dtypes.bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and not (common.is_floating_point or common.is_complex):
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    if common is dtypes.bool_:
+        return bool(alpha)
+    if isinstance(alpha, int) and common.numpy.kind == "u":
+        alpha %= 1 << common.itemsize * 8  # negative numbers wrap round
+    return alpha
+
+
+@public(inplace=True)
+def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
+    """add(input, other, *, alpha=1, out=None) -> Tensor
+
+    Add `other`, scaled by `alpha`, to `input`.
+
+    >>> import rushlight as torch
+    >>> torch.add(torch.tensor([1., 2.]), 10, alpha=2)
+    tensor([21., 22.])
+    """
+    if deprecated:
+        args = (input, other, *deprecated)
+        input, other, alpha = old_forms.scaled("add", args, "alpha", "other")
+    check_operands("add", input, other)
+    if type(alpha) is int and alpha == 1:
+        return ADD, (input, other)
+    return Add(check_alpha("add", alpha, input, other)), (input, other)
+
+
+@word_for("add")
+def _add(a: Any, b: Any) -> Any:
+    return binary(ADD, a, b)
+
+
+@public(inplace=True, aliases=("subtract",))
+def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
+    """sub(input, other, *, alpha=1, out=None) -> Tensor
+
+    Subtract `other`, scaled by `alpha`, from `input`.
+
+    >>> import rushlight as torch
+    >>> torch.sub(torch.tensor([1., 2.]), 10, alpha=2)
+    tensor([-19., -18.])
+    """
+    if deprecated:
+        args = (input, other, *deprecated)
+        input, other, alpha = old_forms.scaled("sub", args, "alpha", "other")
+    check_operands("sub", input, other)
+    input, other = operand(input), operand(other)
+    refuse_bools((input, other))
+    if type(alpha) is int and alpha == 1:
+        return SUB, (input, other)
+    return Sub(check_alpha("sub", alpha, input, other)), (input, other)
+
+
+@word_for("subtract")
+def _subtract(a: Any, b: Any) -> Any:
+    return binary(SUB, a, b)
+
+
+@op
+class Rsub(Elementwise):
+    """other - alpha * input."""
+
+    name, inputs, params = "rsub", ("self", "other"), ("alpha",)
+    complex_too = True
+    scalar = "({1} - {0})"
+
+    def __init__(self, alpha: Any = 1) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def check_operands(self, xs: tuple[Any, ...]) -> None:
+        refuse_bools(xs)
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return b - a if self.alpha == 1 else b - a * self.alpha
+
+    def partials(self) -> Any:
+        return -self.alpha, 1
+
+
+class RsubNumber(Rsub):
+    """other - alpha * input, for a number."""
+
+    node = "RsubBackward1"
+
+
+operators.rsub = RsubNumber()
+
+
+@public(method=False, out=False)
+def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
+    """rsub(input, other, *, alpha=1) -> Tensor
+
+    `other` minus `input` scaled by `alpha`: subtraction the other way round.
+
+    >>> import rushlight as torch
+    >>> torch.rsub(torch.tensor([1., 2.]), 10)
+    tensor([9., 8.])
+    """
+    if not isinstance(input, TensorBase):
+        raise invalid(
+            "rsub", (input, other), "(Tensor input, Tensor other, *, Number alpha = 1)",
+            "(Tensor input, Number other, Number alpha = 1)",
+        )  # fmt: skip
+    check_operands("rsub", input, other)
+    input, other = operand(input), operand(other)
+    refuse_bools((input, other))
+    alpha = check_alpha("rsub", alpha, input, other)
+    return (Rsub if isinstance(other, TensorBase) else RsubNumber)(alpha), (input, other)
+
+
+# --- multiplication and division ------------------------------------------------------------------
+@public(inplace=True, aliases=("multiply",))
+def mul(input: Any, other: Any) -> Any:
+    """mul(input, other, *, out=None) -> Tensor
+
+    Multiply element by element.
+
+    >>> import rushlight as torch
+    >>> torch.mul(torch.tensor([1., 2.]), 3)
+    tensor([3., 6.])
+    """
+    check_operands("mul", input, other)
+    return MUL, (input, other)
+
+
+@word_for("multiply")
+def _multiply(a: Any, b: Any) -> Any:
+    return binary(MUL, a, b)
+
+
+class DivRounded(Elementwise):
+    """input / other, rounded to an integer; flat, so its derivatives are zero."""
+
+    inputs, unrounded = ("self", "other"), (1,)
+    node, params = "DivBackward2", ("rounding_mode",)
+    rounding_mode: ClassVar[str] = ""
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        z = zeros(g)
+        return z, z
+
+    def partials(self) -> Any:
+        return 0, 0
+
+
+@op
+class DivTrunc(DivRounded):
+    """input / other, rounded towards zero."""
+
+    name = "div_trunc"
+    rounding_mode = "trunc"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        if integral(a if hasattr(a, "dtype") else b):
+            # C's division: from the floor, up by one where that rounded away from zero
+            q = a // b
+            return v.where(v.logical_and(q < 0, q * b != a), q + 1, q)
+        return v.trunc(a / b)
+
+
+@op
+class DivFloor(DivRounded):
+    """input / other, rounded down."""
+
+    name = "div_floor"
+    rounding_mode = "floor"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.floor_divide(a, b)
+
+
+DIV_TRUNC, DIV_FLOOR = DivTrunc(), DivFloor()
+
+
+@public(inplace=True, aliases=("divide",))
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """div(input, other, *, rounding_mode=None, out=None) -> Tensor
+
+    Divide element by element; `rounding_mode` 'trunc' rounds towards zero and 'floor' down.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([5, -5])
+    >>> torch.div(x, 2), torch.div(x, 2, rounding_mode="floor")
+    (tensor([ 2.5000, -2.5000]), tensor([ 2, -3]))
+    """
+    check_operands("div", input, other)
+    if rounding_mode is None:
+        return DIV, (input, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    check_integers(f"div_{rounding_mode}_cpu", input, other)
+    return (DIV_TRUNC if rounding_mode == "trunc" else DIV_FLOOR), (input, other)
+
+
+@word_for("divide")
+def _divide(a: Any, b: Any) -> Any:
+    return binary(DIV, a, b)
+
+
+@public(inplace=True)
+def true_divide(input: Any, other: Any) -> Any:
+    """true_divide(input, other, *, out=None) -> Tensor
+
+    Divide element by element; integers give floats.
+
+    >>> import rushlight as torch
+    >>> torch.true_divide(torch.tensor([1, 2]), 2)
+    tensor([0.5000, 1.0000])
+    """
+    check_operands("true_divide", input, other)
+    return DIV, (input, other)
+
+
+# --- negation -------------------------------------------------------------------------------------
+@public(inplace=True, aliases=("negative",))
+def neg(input: Any) -> Any:
+    """neg(input, *, out=None) -> Tensor
+
+    The negative of each element.
+
+    >>> import rushlight as torch
+    >>> torch.neg(torch.tensor([1., -2.]))
+    tensor([-1.,  2.])
+    """
+    check_tensors("neg", input=input)
+    return NEG, (input,)
+
+
+@word_for("negative")
+def _negative(x: Any) -> Any:
+    return unary(NEG, x)
+
+
+# --- Python's operators ---------------------------------------------------------------------------
+attach_operator("add", None, functions["add_"])
+attach_operator("sub", None, functions["sub_"])
+attach_operator("mul", None, functions["mul_"])
+attach_operator("truediv", None, functions["div_"])
+attach_operator("div", functions["div"], functions["div_"], swapped=False)
+
+
+@function(name="__rdiv__", free=False)
+def _rdiv(input: Any, other: Any) -> Any:
+    """`__rtruediv__` by its old name. (Asked for that by name, a compiled class would first try
+    the other operand's division.)"""
+    return functions["reciprocal"](input) * other

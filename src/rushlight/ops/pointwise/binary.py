@@ -1,0 +1,534 @@
+"""Functions of two tensors: remainders, the larger and the smaller, signs and exponents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise, conj, is_complex
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import binary
+from rushlight.ops.apply import number_beside, operand
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import (
+    attach_operator,
+    check_integers,
+    check_operands,
+    check_tensors,
+    invalid,
+    is_number,
+    zeros,
+)
+from rushlight.ops.pointwise.arithmetic import DivFloor
+from rushlight.ops.pointwise.family import (
+    LN2,
+    Numbered,
+    Pointwise,
+    Unfinished,
+    answer_with,
+    check_second,
+    expose_pair,
+    with_numbers,
+)
+from rushlight.ops.registry import functions, op, public, word_for
+from rushlight.ops.sample_inputs import Draw
+
+
+# --- remainders -----------------------------------------------------------------------------------
+@op
+class Fmod(Elementwise):
+    """What is left of input after division by other, with input's sign."""
+
+    name, node, inputs, saves = "fmod", "FmodBackward1", ("self", "other"), ("self", "other")
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {1: ("self", "other")}
+    domain = "positive"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.fmod(a, b)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        return g, (-g * self.times(a, b) if node._needs_grad(1) else None)
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return 1, -self.times(a, b)
+
+    def times(self, a: Any, b: Any) -> Any:
+        """How often other goes into input."""
+        return v.trunc(a / b)
+
+
+@op
+class Remainder(Fmod):
+    """What is left of input after division by other, with other's sign."""
+
+    name, node = "remainder", "RemainderBackward1"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.remainder(a, b)
+
+    def times(self, a: Any, b: Any) -> Any:
+        return v.floor_divide(a, b)
+
+
+@op
+class FmodNumber(Numbered):
+    """What is left of input after division by a number, with input's sign."""
+
+    name, node, params = "fmod_number", "FmodBackward0", ("other",)
+
+    def __init__(self, other: Any) -> None:
+        super().__init__()
+        self.other = other
+        self.count(other)
+
+    def forward(self, x: Any) -> Any:
+        return v.fmod(self.lifted(x), self.other)
+
+    def partials(self) -> Any:
+        return (1,)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield FmodNumber(0.7), draw.real(2, 3)
+        yield FmodNumber(0.7), draw.real()
+
+
+@op
+class RemainderNumber(FmodNumber):
+    """What is left of input after division by a number, with the number's sign."""
+
+    name, node = "remainder_number", "RemainderBackward0"
+
+    def forward(self, x: Any) -> Any:
+        return v.remainder(self.lifted(x), self.other)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield RemainderNumber(0.7), draw.real(2, 3)
+        yield RemainderNumber(-0.7), draw.real()
+
+
+class RemainderOfNumber(Unfinished):
+    """What is left of a number after division by a tensor."""
+
+    name, inputs = "remainder", ("self", "other")
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.remainder(a, b)
+
+
+class FloorDivide(Unfinished):
+    """input / other, rounded down."""
+
+    name, inputs, unrounded = "floor_divide", ("self", "other"), (1,)
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.floor_divide(a, b)
+
+
+FMOD, REMAINDER, FLOOR_DIVIDE = Fmod(), Remainder(), FloorDivide()
+REMAINDER_OF_NUMBER = RemainderOfNumber()
+DIV_FLOOR = DivFloor()
+
+
+@word_for("fmod")
+def _fmod(a: Any, b: Any) -> Any:
+    check_integers("fmod_cpu", a, b)
+    return binary(FMOD, operand(a), operand(b))
+
+
+@word_for("remainder")
+def _remainder(a: Any, b: Any) -> Any:
+    check_integers("remainder_cpu", a, b)
+    return binary(REMAINDER, operand(a), operand(b))
+
+
+@word_for("floor_divide")
+def _floor_divide(a: Any, b: Any) -> Any:
+    check_integers("div_floor_cpu", a, b)
+    return binary(DIV_FLOOR, operand(a), operand(b))
+
+
+@public(inplace=True)
+def fmod(input: Any, other: Any) -> Any:
+    """fmod(input, other, *, out=None) -> Tensor
+
+    What is left after division, with the sign of `input`.
+
+    >>> import rushlight as torch
+    >>> torch.fmod(torch.tensor([5., -5.]), 3)
+    tensor([ 2., -2.])
+    """
+    check_second("fmod", input, other)
+    check_integers("fmod_cpu", input, other)
+    if isinstance(other, TensorBase):
+        return FMOD, (input, other)
+    return with_numbers(FmodNumber, number_beside(input, operand(other))), (input,)
+
+
+@public(inplace=True)
+def remainder(input: Any, other: Any) -> Any:
+    """remainder(input, other, *, out=None) -> Tensor
+
+    What is left after division, with the sign of `other`: Python's `%`.
+
+    >>> import rushlight as torch
+    >>> torch.remainder(torch.tensor([5., -5.]), 3)
+    tensor([2., 1.])
+    """
+    numbers = sum(not isinstance(x, TensorBase) for x in (input, other))
+    if numbers > 1 or (numbers and not is_number(other) and not is_number(input)):
+        raise invalid(
+            "remainder", (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
+            "(Number self, Tensor other)", "(Tensor input, Number other, *, Tensor out = None)",
+        )  # fmt: skip
+    check_integers("remainder_cpu", input, other)
+    if isinstance(input, TensorBase):
+        check_second("remainder", input, other)
+        if isinstance(other, TensorBase):
+            return REMAINDER, (input, other)
+        return with_numbers(RemainderNumber, number_beside(input, operand(other))), (input,)
+    return REMAINDER_OF_NUMBER, (input, other)
+
+
+@public(inplace=True)
+def floor_divide(input: Any, other: Any) -> Any:
+    """floor_divide(input, other, *, out=None) -> Tensor
+
+    Divide and round down: Python's `//`.
+
+    >>> import rushlight as torch
+    >>> torch.floor_divide(torch.tensor([5, -5]), 2)
+    tensor([ 2, -3])
+    """
+    check_operands("floor_divide", input, other)
+    check_integers("div_floor_cpu", input, other)
+    return FLOOR_DIVIDE, (input, other)
+
+
+attach_operator("mod", functions["remainder"], functions["remainder_"])
+attach_operator("floordiv", functions["floor_divide"], functions["floor_divide_"])
+
+
+# --- two tensors ----------------------------------------------------------------------------------
+@op
+class Hypot(Pointwise):
+    """√(input² + other²)."""
+
+    name, inputs, saves = "hypot", ("self", "other"), ("self", "other", "result")
+    refuses = "bic"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.hypot(a, b)
+
+    def partials(self, a: Any, b: Any, y: Any) -> Any:
+        return a / y, b / y
+
+
+@op
+class LogAddExp(Pointwise):
+    """log(exp(input) + exp(other)), without overflow."""
+
+    name, inputs, saves = "logaddexp", ("self", "other"), ("self", "other")
+    refuses, complex_too = "bi", True
+
+    def forward(self, a: Any, b: Any) -> Any:
+        if is_complex(a):
+            swap = v.real(a) < v.real(b)
+            return v.where(swap, b, a) + v.log1p(v.exp(v.where(swap, a - b, b - a)))
+        return v.logaddexp(a, b)
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return 1 / (1 + v.exp(b - a)), 1 / (1 + v.exp(a - b))
+
+
+@op
+class LogAddExp2(Pointwise):
+    """log2(2**input + 2**other), without overflow."""
+
+    name, inputs, saves = "logaddexp2", ("self", "other"), ("self", "other")
+    refuses = "bic"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.logaddexp2(a, b)
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return 1 / (1 + v.exp2(b - a)), 1 / (1 + v.exp2(a - b))
+
+
+class Extreme(Elementwise):
+    """The larger or smaller of two; who is equal shares the gradient."""
+
+    inputs = saves = ("self", "other")
+
+    def check(self, common: Any) -> None:
+        if common.is_complex:
+            raise RuntimeError(f"{self.name} not implemented for complex tensors.")
+
+    def loses(self, a: Any, b: Any) -> Any:
+        """Where `a` is surely not the answer."""
+        raise NotImplementedError
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        half = v.where(a == b, g / 2, g)
+        return (
+            v.where(self.loses(a, b), 0, half) if node._needs_grad(0) else None,
+            v.where(self.loses(b, a), 0, half) if node._needs_grad(1) else None,
+        )
+
+    def partials(self, a: Any, b: Any) -> Any:
+        half = 1 - 0.5 * v.where(a == b, a * 0 + 1, a * 0)
+        return v.where(self.loses(a, b), 0, half), v.where(self.loses(b, a), 0, half)
+
+
+@op
+class Maximum(Extreme):
+    """The larger of two elements; NaN wins."""
+
+    name, scalar = "maximum", "fmax({0}, {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.maximum(a, b)
+
+    def loses(self, a: Any, b: Any) -> Any:
+        return a < b
+
+
+@op
+class Minimum(Extreme):
+    """The smaller of two elements; NaN wins."""
+
+    name, scalar = "minimum", "fmin({0}, {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.minimum(a, b)
+
+    def loses(self, a: Any, b: Any) -> Any:
+        return a > b
+
+
+class Choice(Elementwise):
+    """The larger or smaller of two; NaN loses, and the first takes the gradient of equals."""
+
+    inputs = saves = ("self", "other")
+
+    def check(self, common: Any) -> None:
+        if common.is_complex:
+            raise RuntimeError(f"{self.name} not implemented for complex tensors.")
+
+    def first(self, a: Any, b: Any) -> Any:
+        """Where the answer is `a`."""
+        raise NotImplementedError
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        mine = self.first(a, b)
+        return v.where(mine, g, 0), v.where(mine, 0, g)
+
+    def partials(self, a: Any, b: Any) -> Any:
+        mine = self.first(a, b)
+        return v.cast(mine, raw_dtype(a)), v.cast(v.logical_not(mine), raw_dtype(a))
+
+
+@op
+class Fmax(Choice):
+    """The larger of two elements; NaN loses."""
+
+    name = "fmax"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.fmax(a, b)
+
+    def first(self, a: Any, b: Any) -> Any:
+        return v.logical_or(a >= b, v.isnan(b))
+
+
+@op
+class Fmin(Choice):
+    """The smaller of two elements; NaN loses."""
+
+    name = "fmin"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.fmin(a, b)
+
+    def first(self, a: Any, b: Any) -> Any:
+        return v.logical_or(a <= b, v.isnan(b))
+
+
+class Heaviside(Unfinished):
+    """0 below zero, 1 above it, and `values` at zero."""
+
+    name, inputs = "heaviside", ("self", "values")
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.where(a == 0, b, v.cast(a > 0, raw_dtype(b)))
+
+
+@op
+class NextAfter(Pointwise):
+    """The next number that can be represented, from input towards other."""
+
+    name, inputs, saves = "nextafter", ("self", "other"), ("self", "other")
+    refuses, low = "bic", True
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.nextafter(a, b)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        return v.where(a == b, 0, g), zeros(g)
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return v.cast(a != b, raw_dtype(a)), b * 0
+
+
+@op
+class Ldexp(Elementwise):
+    """input · 2**other."""
+
+    name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("result",)}
+    promotion, complex_too = "float", True
+    leads = (0,)  # 2 ** other lies in rows
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return a * self.factor(b)
+
+    def vjp(self, node: Node, g: Any, b: Any, y: Any) -> Any:
+        return (
+            g * conj(self.factor(b)) if node._needs_grad(0) else None,
+            g * conj(y * LN2) if node._needs_grad(1) else None,
+        )
+
+    def partials(self, b: Any, y: Any) -> Any:
+        return self.factor(b), y * LN2
+
+    def factor(self, b: Any) -> Any:
+        return v.exp(b * LN2) if is_complex(b) else v.exp2(b)
+
+
+class OfIntegers(Pointwise):
+    """A function of two integers."""
+
+    inputs, refuses, differentiable = ("self", "other"), "bfc", False
+
+    @classmethod
+    def samples(cls, draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield cls(), draw.ints(-9, 10, 2, 3), draw.ints(1, 10, 2, 3)
+        yield cls(), draw.ints(-9, 10, 2, 1), draw.ints(1, 10, 3)
+        yield cls(), draw.ints(-9, 10), draw.ints(1, 10)
+
+
+@op
+class Gcd(OfIntegers):
+    """The greatest common divisor."""
+
+    name = "gcd"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.gcd(a, b)
+
+
+@op
+class Lcm(OfIntegers):
+    """The least common multiple."""
+
+    name = "lcm"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.lcm(a, b)
+
+
+for _cls, _args, _shown, _inplace in (
+    (Hypot, "torch.tensor([3.]), torch.tensor([4.])", "tensor([5.])", True),
+    (LogAddExp, "torch.tensor([0.]), torch.tensor([0.])", "tensor([0.6931])", False),
+    (LogAddExp2, "torch.tensor([0.]), torch.tensor([0.])", "tensor([1.])", False),
+    (Maximum, "torch.tensor([1., 4.]), torch.tensor([3., 2.])", "tensor([3., 4.])", False),
+    (Minimum, "torch.tensor([1., 4.]), torch.tensor([3., 2.])", "tensor([1., 2.])", False),
+    (Fmax, "torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", "tensor([3., 2.])", False),
+    (Fmin, "torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", "tensor([1., 2.])", False),
+    (NextAfter, "torch.tensor([1.]), torch.tensor([2.])", "tensor([1.0000])", True),
+    (Gcd, "torch.tensor([12, 15]), torch.tensor([8, 10])", "tensor([4, 5])", True),
+    (Lcm, "torch.tensor([4, 5]), torch.tensor([6, 10])", "tensor([12, 10])", True),
+):  # fmt: skip
+    answer_with(_cls.name, expose_pair(_cls, _args, _shown, inplace=_inplace))
+LDEXP, HEAVISIDE = Ldexp(), Heaviside()
+answer_with("heaviside", HEAVISIDE)
+answer_with("ldexp", LDEXP)
+
+
+@public(inplace=True)
+def heaviside(input: Any, values: Any) -> Any:
+    """heaviside(input, values, *, out=None) -> Tensor
+
+    0 below zero, 1 above it, and `values` at zero.
+
+    >>> import rushlight as torch
+    >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    check_tensors("heaviside", input=input, values=values)
+    if is_complex(input) or is_complex(values):
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if raw_dtype(input) != raw_dtype(values):
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return HEAVISIDE, (input, values)
+
+
+@public(inplace=True)
+def ldexp(input: Any, other: Any) -> Any:
+    """ldexp(input, other, *, out=None) -> Tensor
+
+    `input` times 2 to the power of `other`.
+
+    >>> import rushlight as torch
+    >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
+    tensor([2., 4., 8.])
+    """
+    check_tensors("ldexp", input=input, other=other)
+    return LDEXP, (input, other)
+
+
+@op
+class CopySign(Pointwise):
+    """The size of input with the sign of other."""
+
+    name, node, inputs = "copysign", "CopysignBackward0", ("self", "other")
+    saves, promotion, refuses = ("self", "result"), "float", "c"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.copysign(a, b)
+
+    def vjp(self, node: Node, g: Any, a: Any, y: Any) -> Any:
+        return g * self.turned(a, y), zeros(g)
+
+    def partials(self, a: Any, y: Any) -> Any:
+        return self.turned(a, y), y * 0
+
+    def turned(self, a: Any, y: Any) -> Any:
+        """1 where the sign stayed, -1 where it changed, 0 at zero."""
+        return v.where(a == 0, 0, y / a)
+
+
+class CopySignNumber(CopySign):
+    """The size of input with the sign of a number."""
+
+    node = "CopysignBackward1"
+
+
+COPYSIGN, COPYSIGN_NUMBER = CopySign(), CopySignNumber()
+answer_with("copysign", COPYSIGN)
+
+
+@public(inplace=True)
+def copysign(input: Any, other: Any) -> Any:
+    """copysign(input, other, *, out=None) -> Tensor
+
+    The size of `input` with the sign of `other`.
+
+    >>> import rushlight as torch
+    >>> torch.copysign(torch.tensor([1., -2.]), torch.tensor([-1., 1.]))
+    tensor([-1.,  2.])
+    """
+    check_second("copysign", input, other)
+    return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER), (input, other)

@@ -1,0 +1,305 @@
+"""Other dtypes and other devices: `to`, `float`, `type`, `cpu`, `cuda`; and the words that make
+arrays, when a rule runs on tensors."""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from typing import Any, Final, NoReturn
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.device import CPU, device
+from rushlight.arrays.host import cupy, device_of
+from rushlight.arrays.layouts import suggests_channels
+from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_alias
+from rushlight.core.record import apply
+from rushlight.dtypes import type_name
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.creation.tensor import dtype_of, order_for
+from rushlight.ops.registry import function, op, word_for
+
+__all__ = ["ToCopy", "convert", "to"]
+
+
+@op
+class ToCopy(Op):
+    """The same values as another dtype, on another device, or simply once more.
+
+    `order` lists the axes from the widest stride to the narrowest; None keeps the order there is.
+    """
+
+    name = "_to_copy"
+    node = "ToCopyBackward0"
+    params = ("dtype", "place", "order", "source")
+
+    def __init__(
+        self, dtype: Any = None, place: Any = None, order: Any = None, source: Any = None
+    ) -> None:
+        super().__init__()
+        self.dtype = dtype  # a raw dtype
+        self.place = place
+        self.order = order
+        self.source = source  # where the gradient goes back to
+
+    def forward(self, x: Any) -> Any:
+        y = x if self.place is None else v.moved(x, self.place)
+        if self.dtype is not None:
+            y = v.cast(y, self.dtype)
+        if self.order is not None:
+            return v.laid_out(y, None if self.order == () else self.order)
+        return v.copy(y) if y is x else y
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        return (g if self.source is None else v.moved(g, self.source),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return self.forward(ts[0])
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield ToCopy(), draw.real(2, 3)
+        yield ToCopy(None, None, (1, 0)), draw.real(2, 3)
+        yield ToCopy(dtypes.complex128.numpy), draw.real(2)
+        yield ToCopy(), draw.real()
+        yield ToCopy(), draw.real(0, 2)
+        yield ToCopy(), draw.complex(3)
+
+
+def convert(
+    x: Any, dtype: Any = None, place: Any = None, copy: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """`x` in another dtype and place: itself, if it is so already and no copy is asked for."""
+    raw = x._array
+    here = device_of(raw)
+    if place is not None and (place.type != here.type or place.index not in (None, here.index)):
+        source: Any = here
+    else:
+        place = source = None
+    want = None if dtype is None or dtype.numpy == raw.dtype else dtype.numpy
+    order: Any = None
+    if memory_format is not None and memory_format is not dtypes.preserve_format:
+        order = order_for(memory_format, raw.shape) or ()
+        if not copy and place is None and want is None and bool(order) is suggests_channels(raw):
+            return x  # PyTorch asks for no more than the order of the strides
+    elif place is None and want is None and not copy:
+        return x
+    if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
+        )
+    return apply(ToCopy(want, place, order, source), x)
+
+
+_TO: Final = """
+ * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, \
+bool copy = False, *, torch.memory_format memory_format = None)
+ * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, \
+torch.memory_format memory_format = None)
+ * (Tensor tensor, bool non_blocking = False, bool copy = False, *, \
+torch.memory_format memory_format = None)
+"""
+_TO_NAMES: Final = ("device", "dtype", "tensor", "non_blocking", "copy", "memory_format")
+
+
+def _refuse_to(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
+    got = ", ".join(map(type_name, args))
+    more = "".join(f"{k}={type_name(x)}, " for k, x in named.items())
+    raise TypeError(
+        f"to() received an invalid combination of arguments - got "
+        f"({', '.join(filter(None, (got, more)))}), but expected one of:{_TO}"
+    )
+
+
+@function(free=False)
+def to(input: Any, *args: Any, **named: Any) -> Any:
+    """to(device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=...) -> Tensor
+
+    The tensor in another dtype or on another device, or like another tensor: itself where nothing
+    changes.
+
+    >>> import rushlight as torch
+    >>> torch.ones(2).to(torch.int64)
+    tensor([1, 1])
+    """
+    for key in named:
+        if key not in _TO_NAMES:
+            _refuse_to(args, named)
+    slots = dict(named)
+    names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
+    if args:
+        if isinstance(args[0], TensorBase):
+            names = ("tensor", "non_blocking", "copy")
+        elif isinstance(args[0], dtypes.dtype) or args[0] in (float, int, bool, complex):
+            names = ("dtype", "non_blocking", "copy")
+    if len(args) > len(names):
+        _refuse_to(args, named)
+    for key, value in zip(names, args, strict=False):
+        if key in slots:
+            _refuse_to(args, named)
+        slots[key] = value
+    other = slots.get("tensor")
+    where, dtype = slots.get("device"), slots.get("dtype")
+    if other is not None:
+        dtype, where = dtypes.of(other._array.dtype), device_of(other._array)
+    if dtype is not None and not isinstance(dtype, dtypes.dtype):
+        if dtype not in (float, int, bool, complex):
+            _refuse_to(args, named)
+        dtype = dtype_of(dtype, "to")
+    if where is not None and not isinstance(where, device):
+        if not isinstance(where, (str, int)) or isinstance(where, bool):
+            _refuse_to(args, named)
+        where = device(where)
+    kind = slots.get("memory_format", dtypes.preserve_format)
+    return convert(input, dtype, where, bool(slots.get("copy", False)), kind)
+
+
+# --- one method a dtype ---------------------------------------------------------------------------
+def _method(name: str, dtype: dtypes.dtype) -> None:
+    def cast_to(input: Any, memory_format: Any = dtypes.preserve_format) -> Any:
+        return convert(input, dtype, None, False, memory_format)
+
+    cast_to.__name__ = cast_to.__qualname__ = name
+    cast_to.__doc__ = (
+        f"{name}(memory_format=torch.preserve_format) -> Tensor: the same as `to({dtype})`."
+    )
+    function(name=name, free=False)(cast_to)
+
+
+for _name, _dtype in (
+    ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
+    ("bfloat16", dtypes.bfloat16), ("int", dtypes.int32), ("long", dtypes.int64),
+    ("short", dtypes.int16), ("char", dtypes.int8), ("byte", dtypes.uint8),
+    ("bool", dtypes.bool_), ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128),
+    ("chalf", dtypes.complex32),
+):  # fmt: skip
+    _method(_name, _dtype)
+
+
+@function(free=False)
+def type_as(input: Any, other: Any) -> Any:
+    """type_as(other) -> Tensor
+
+    The tensor in the dtype, and on the device, of another.
+
+    >>> import rushlight as torch
+    >>> torch.ones(2, dtype=torch.int64).type_as(torch.ones(1))
+    tensor([1., 1.])
+    """
+    expect_tensor(other, "type_as", "other", 1)
+    return convert(input, dtypes.of(other._array.dtype), device_of(other._array))
+
+
+_BY_TITLE: Final = {d.scalar_type + "Tensor": d for d in dtypes.all_dtypes}
+
+
+@function(free=False)
+def type(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """type(dtype=None, non_blocking=False) -> str or Tensor
+
+    The name of the tensor's type, or the tensor as another: a dtype, a name or a class.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2)
+    >>> x.type(), x.type(torch.int64), x.type("torch.DoubleTensor").dtype
+    ('torch.FloatTensor', tensor([1, 1]), torch.float64)
+    """
+    if dtype is None:
+        where = "" if device_of(input._array) is CPU else "cuda."
+        return f"torch.{where}{dtypes.of(input._array.dtype).scalar_type}Tensor"
+    if isinstance(dtype, dtypes.dtype):
+        return convert(input, dtype)
+    found = getattr(dtype, "dtype", None)
+    if isinstance(found, dtypes.dtype):
+        return convert(input, found)
+    if isinstance(dtype, str):
+        head, _, title = dtype.rpartition(".")
+        if head in ("torch", "torch.cuda") and title in _BY_TITLE:
+            return convert(input, _BY_TITLE[title], CPU if head == "torch" else device("cuda"))
+        if dtype == "torch.Tensor":
+            return convert(input, dtypes.default)
+        raise ValueError(f"invalid type: '{dtype}'")
+    if not isinstance(dtype, builtins.type):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    if issubclass(dtype, TensorBase):
+        return convert(input, dtypes.default)
+    raise ValueError(f"invalid type: '{dtype.__name__}'")
+
+
+@function(free=False)
+def cpu(input: Any, memory_format: Any = dtypes.preserve_format) -> Any:
+    """cpu() -> Tensor
+
+    The tensor in the CPU's memory: itself if it is there.
+
+    >>> import rushlight as torch
+    >>> x = torch.ones(2)
+    >>> x.cpu() is x
+    True
+    """
+    return convert(input, None, CPU, False, memory_format)
+
+
+@function(free=False)
+def cuda(
+    input: Any, device: Any = None, non_blocking: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """cuda(device=None) -> Tensor: the tensor on a GPU. Needs CuPy."""
+    cupy()
+    return convert(input, None, _gpu(device), False, memory_format)
+
+
+def _gpu(where: Any) -> Any:
+    if where is None:
+        return device("cuda", 0)
+    found = where if isinstance(where, device) else device(where)
+    if found.type != "cuda":
+        raise RuntimeError(f"Invalid device, must be cuda device, but got {found}")
+    return found
+
+
+# --- words on tensors -----------------------------------------------------------------------------
+@word_for("cast")
+def _cast(x: Any, dtype: Any) -> Any:
+    return x if x._array.dtype == dtype else apply(ToCopy(dtype), x)
+
+
+@word_for("moved")
+def _moved(x: Any, where: Any) -> Any:
+    return convert(x, None, where)
+
+
+@word_for("full")
+def _full(like: Any, shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
+    return wrap(v.full(_raw(like), shape, _raw(value), dtype))
+
+
+@word_for("empty")
+def _empty(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return wrap(v.empty(_raw(like), shape, dtype))
+
+
+@word_for("empty_as")
+def _empty_as(like: Any, dtype: Any) -> Any:
+    return wrap(v.empty_as(_raw(like), dtype))
+
+
+@word_for("iota")
+def _iota(like: Any, n: int, dtype: Any) -> Any:
+    return wrap(v.iota(_raw(like), n, dtype))
+
+
+@word_for("constant")
+def _constant(like: Any, value: Any, dtype: Any) -> Any:
+    return wrap(v.constant(_raw(like), _raw(value), dtype))
+
+
+@word_for("bits")
+def _bits(x: Any, dtype: Any) -> Any:
+    return wrap_alias(v.bits(_raw(x), dtype), x)
+
+
+def _raw(x: Any) -> Any:
+    return x._array if isinstance(x, TensorBase) else x

@@ -1,0 +1,575 @@
+"""Bounds and mixtures: `clamp`, `lerp`, `addcmul`, `addcdiv`, `nan_to_num`; also `frexp`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from rushlight import dtypes, return_types
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise, conj, is_complex
+from rushlight.core.graph import Node, Op, TensorBase
+from rushlight.core.record import apply
+from rushlight.ops import old_forms
+from rushlight.ops.apply import operand, put, result_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.creation.fill import number_for
+from rushlight.ops.numbers import Number, Operand, plain
+from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
+from rushlight.ops.pointwise.family import (
+    Numbered,
+    check_same_dtype,
+    check_second,
+    not_implemented,
+    with_numbers,
+)
+from rushlight.ops.registry import function, op, public
+from rushlight.ops.sample_inputs import Draw
+
+
+# --- clamping -------------------------------------------------------------------------------------
+class Clamping(Numbered):
+    """What all clamps share: they refuse complex numbers, and explain numbers that do not fit."""
+
+    def check(self, common: Any) -> None:
+        if common.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types")
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        if isinstance(error, OverflowError):
+            name = f"{dtypes.of(xs[0].dtype).name}_t"
+            return RuntimeError(f"value cannot be converted to type {name} without overflow")
+        return super().explain(error, xs)
+
+
+@op
+class ClampNumbers(Clamping):
+    """At least the number `min`, at most the number `max`; either may be None."""
+
+    name, node, saves = "clamp_numbers", "ClampBackward1", ("self",)
+    params: ClassVar[tuple[str, ...]] = ("min", "max")
+
+    def __init__(self, min: Any, max: Any) -> None:
+        super().__init__()
+        self.min = min
+        self.max = max
+        self.count(min, max)
+
+    def forward(self, x: Any) -> Any:
+        x = self.lifted(x)
+        if self.min is not None:
+            x = v.maximum(x, self.min)
+        return x if self.max is None else v.minimum(x, self.max)
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:
+        return (v.where(self.inside(x), g, 0),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return v.where(self.inside(xs[0]), ts[0], 0)
+
+    def inside(self, x: Any) -> Any:
+        """Where the element stayed as it was; the bounds themselves count."""
+        if self.min is None:
+            return x <= self.max
+        if self.max is None:
+            return x >= self.min
+        return v.logical_and(x >= self.min, x <= self.max)
+
+    def partials(self, x: Any) -> Any:
+        return (v.cast(self.inside(x), raw_dtype(x)),)
+
+    @classmethod
+    def samples(cls, draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield cls(-0.5, 0.5), draw.real(2, 3)
+        yield cls(-0.5, None), draw.real()
+        yield cls(None, 0.5), draw.real(0, 2)
+
+
+class ClampMinNumber(ClampNumbers):
+    """At least a number."""
+
+    node, params = "ClampMinBackward0", ("min",)
+
+
+class ClampMaxNumber(ClampNumbers):
+    """At most a number."""
+
+    node, params = "ClampMaxBackward0", ("max",)
+
+
+@op
+class Clamp(Clamping):
+    """At least `min`, at most `max`, element by element."""
+
+    name, inputs, saves = "clamp", ("self", "min", "max"), ("self", "min", "max")
+
+    def forward(self, x: Any, low: Any, high: Any) -> Any:
+        return v.minimum(v.maximum(x, low), high)
+
+    def vjp(self, node: Node, g: Any, x: Any, low: Any, high: Any) -> Any:
+        return [v.where(mask, g, 0) for mask in self.masks(x, low, high)]
+
+    def masks(self, x: Any, low: Any, high: Any) -> Any:
+        """Where the answer is the element, the lower bound, the upper bound."""
+        return (
+            v.logical_and(x >= low, x <= high),
+            v.logical_and(low < high, x < low),
+            v.logical_or(x > high, high < low),
+        )
+
+    def partials(self, x: Any, low: Any, high: Any) -> Any:
+        return [v.cast(mask, raw_dtype(x)) for mask in self.masks(x, low, high)]
+
+
+@op
+class ClampMin(Clamping):
+    """At least `min`, element by element."""
+
+    name, node, inputs, saves = "clamp_min", "ClampMinBackward1", ("self", "min"), ("self", "min")
+
+    def forward(self, x: Any, low: Any) -> Any:
+        return v.maximum(x, low)
+
+    def vjp(self, node: Node, g: Any, x: Any, low: Any) -> Any:
+        return v.where(x >= low, g, 0), v.where(x < low, g, 0)
+
+    def partials(self, x: Any, low: Any) -> Any:
+        return v.cast(x >= low, raw_dtype(x)), v.cast(x < low, raw_dtype(x))
+
+
+@op
+class ClampMax(Clamping):
+    """At most `max`, element by element."""
+
+    name, node, inputs, saves = "clamp_max", "ClampMaxBackward1", ("self", "max"), ("self", "max")
+
+    def forward(self, x: Any, high: Any) -> Any:
+        return v.minimum(x, high)
+
+    def vjp(self, node: Node, g: Any, x: Any, high: Any) -> Any:
+        return v.where(x <= high, g, 0), v.where(x > high, g, 0)
+
+    def partials(self, x: Any, high: Any) -> Any:
+        return v.cast(x <= high, raw_dtype(x)), v.cast(x > high, raw_dtype(x))
+
+
+class ClampMinOnly(ClampMin):
+    """`clamp` with one tensor, the lower."""
+
+    node = "ClampBackward0"
+
+
+class ClampMaxOnly(ClampMax):
+    """`clamp` with one tensor, the upper."""
+
+    node = "ClampBackward0"
+
+
+CLAMP, CLAMP_MIN, CLAMP_MAX = Clamp(), ClampMin(), ClampMax()
+CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = ClampMinOnly(), ClampMaxOnly()
+_BOUND: Final = (TensorBase, int, float, complex)
+
+
+def _modest(bound: Any) -> bool:
+    """Whether a bound fits every dtype, or is none."""
+    return bound is None or isinstance(bound, complex) or 0 <= bound <= 127
+
+
+@public(inplace=True, aliases=("clip",))
+def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
+    """clamp(input, min=None, max=None, *, out=None) -> Tensor
+
+    Each element, but at least `min` and at most `max`: numbers or tensors.
+
+    >>> import rushlight as torch
+    >>> torch.clamp(torch.tensor([-1., 0.3, 2.]), 0, 1)
+    tensor([0.0000, 0.3000, 1.0000])
+    """
+    if not isinstance(input, TensorBase):
+        check_tensors("clamp", input=input)
+    given = [b for b in (min, max) if b is not None]
+    if not given:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    tensors = [isinstance(b, TensorBase) for b in given]
+    if any(tensors) and not all(tensors):  # beside a number, a 0-d tensor is one too
+        min, max = plain(min), plain(max)
+        given = [b for b in (min, max) if b is not None]
+        tensors = [isinstance(b, TensorBase) for b in given]
+    if all(tensors):
+        if max is None:
+            return CLAMP_MIN_ONLY, (input, min)
+        return (CLAMP_MAX_ONLY, (input, max)) if min is None else (CLAMP, (input, min, max))
+    if any(tensors) or not all(is_number(b) for b in given):
+        raise invalid(
+            "clamp", (input, *given), "(Tensor input, Tensor min = None, Tensor max = None, *, "
+            "Tensor out = None)", "(Tensor input, Number min = None, Number max = None, *, "
+            "Tensor out = None)",
+        )  # fmt: skip
+    low = None if min is None else operand(min)
+    high = None if max is None else operand(max)
+    if (isinstance(low, complex) or isinstance(high, complex)) and not is_complex(input):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if not _modest(low) or not _modest(high):
+        common = result_dtype(tuple(x for x in (input, low, high) if x is not None)).numpy
+        low, high = (b if b is None else number_for(b, common) for b in (low, high))
+    return with_numbers(ClampNumbers, low, high), (input,)
+
+
+@public(inplace=True)
+def clamp_min(input: Any, min: Operand) -> Any:
+    """clamp_min(input, min, *, out=None) -> Tensor
+
+    Each element, but at least `min`.
+
+    >>> import rushlight as torch
+    >>> torch.clamp_min(torch.tensor([-1., 2.]), 0)
+    tensor([0., 2.])
+    """
+    check_second("clamp_min", input, min)
+    if isinstance(min, TensorBase):
+        return CLAMP_MIN, (input, min)
+    if isinstance(min, complex):
+        raise NotImplementedError("clamp is not supported for complex types")
+    return with_numbers(ClampMinNumber, operand(min), None), (input,)
+
+
+@public(inplace=True)
+def clamp_max(input: Any, max: Operand) -> Any:
+    """clamp_max(input, max, *, out=None) -> Tensor
+
+    Each element, but at most `max`.
+
+    >>> import rushlight as torch
+    >>> torch.clamp_max(torch.tensor([-1., 2.]), 0)
+    tensor([-1.,  0.])
+    """
+    check_second("clamp_max", input, max)
+    if isinstance(max, TensorBase):
+        return CLAMP_MAX, (input, max)
+    if isinstance(max, complex):
+        raise NotImplementedError("clamp is not supported for complex types")
+    return with_numbers(ClampMaxNumber, None, operand(max)), (input,)
+
+
+# --- three tensors --------------------------------------------------------------------------------
+@op
+class Lerp(Elementwise):
+    """input + weight · (end - input)."""
+
+    name, node, complex_too = "lerp", "LerpBackward1", True
+    inputs, saves = ("self", "end", "weight"), ("self", "end", "weight")
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {
+        0: ("weight",),
+        1: ("weight",),
+        2: ("self", "end"),
+    }
+
+    def forward(self, a: Any, b: Any, w: Any) -> Any:
+        # from the nearer end, so that weights 0 and 1 give the ends exactly
+        near = v.absolute(w) < 0.5
+        return v.where(near, a + w * (b - a), b - (b - a) * (1 - w))
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any, w: Any) -> Any:
+        return (
+            g * conj(1 - w) if node._needs_grad(0) else None,
+            g * conj(w) if node._needs_grad(1) else None,
+            g * conj(b - a) if node._needs_grad(2) else None,
+        )
+
+    def partials(self, a: Any, b: Any, w: Any) -> Any:
+        return 1 - w, w, b - a
+
+
+@op
+class LerpNumber(Numbered):
+    """input + weight · (end - input), for a number."""
+
+    name, node, inputs, params = "lerp_number", "LerpBackward0", ("self", "end"), ("weight",)
+
+    def __init__(self, weight: Any) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, a: Any, b: Any) -> Any:
+        w = self.weight
+        return a + w * (b - a) if abs(w) < 0.5 else b - (b - a) * (1 - w)
+
+    def partials(self) -> Any:
+        return 1 - self.weight, self.weight
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield LerpNumber(0.3), draw.real(2, 3), draw.real(3)
+        yield LerpNumber(0.8), draw.real(), draw.real()
+        yield LerpNumber(0.8), draw.complex(2, 2), draw.complex(2, 2)
+
+
+LERP = Lerp()
+
+
+@public(inplace=True)
+def lerp(input: Any, end: Any, weight: Operand) -> Any:
+    """lerp(input, end, weight, *, out=None) -> Tensor
+
+    On the way from `input` to `end`, at `weight`: a number or a tensor.
+
+    >>> import rushlight as torch
+    >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
+    tensors = isinstance(input, TensorBase) and isinstance(end, TensorBase)
+    if not tensors or not (isinstance(weight, TensorBase) or is_number(weight)):
+        raise invalid(
+            "lerp", (input, end, weight),
+            "(Tensor input, Tensor end, Tensor weight, *, Tensor out = None)",
+            "(Tensor input, Tensor end, Number weight, *, Tensor out = None)",
+        )  # fmt: skip
+    check_same_dtype({"self": input, "end": end})
+    if isinstance(weight, TensorBase) and raw_dtype(weight) != raw_dtype(input):
+        weight = plain(weight)
+    if isinstance(weight, TensorBase):
+        check_same_dtype({"self": input, "weight": weight})
+    if integral(input):
+        raise not_implemented("lerp_kernel_scalar", dtypes.of(raw_dtype(input)))
+    if isinstance(weight, TensorBase):
+        return LERP, (input, end, weight)
+    if isinstance(weight, complex) and not is_complex(input):
+        weight = number_for(weight, raw_dtype(input))
+    return with_numbers(LerpNumber, operand(weight)), (input, end)
+
+
+class Fused(Elementwise):
+    """input + value · something of two more tensors."""
+
+    inputs, saves = ("self", "tensor1", "tensor2"), ("tensor1", "tensor2")
+    params = ("value",)
+    complex_too = True
+
+    def __init__(self, value: Any = 1) -> None:
+        super().__init__()
+        self.value = value
+
+
+@op
+class AddCMul(Fused):
+    """input + value · tensor1 · tensor2."""
+
+    name, node = "addcmul", "AddcmulBackward0"
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {1: ("tensor2",), 2: ("tensor1",)}
+
+    def forward(self, x: Any, a: Any, b: Any) -> Any:
+        return x + (a * b if self.value == 1 else self.value * (a * b))
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        return (
+            g,
+            g * conj(b * self.value) if node._needs_grad(1) else None,
+            g * conj(a * self.value) if node._needs_grad(2) else None,
+        )
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return 1, b * self.value, a * self.value
+
+
+@op
+class AddCDiv(Fused):
+    """input + value · tensor1 / tensor2."""
+
+    name, node = "addcdiv", "AddcdivBackward0"
+    reads: ClassVar[dict[int, tuple[str, ...]]] = {1: ("tensor2",), 2: ("tensor1", "tensor2")}
+
+    def check(self, common: Any) -> None:
+        if not (common.is_floating_point or common.is_complex):
+            raise RuntimeError(
+                "Integer division with addcdiv is no longer supported, and in a future  release "
+                "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+                "behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+                "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+                "tensor2) for float inputs. The future addcdiv behavior is just the latter "
+                "implementation: (input + value * tensor1 / tensor2), for all dtypes."
+            )
+
+    def forward(self, x: Any, a: Any, b: Any) -> Any:
+        return x + (a / b if self.value == 1 else self.value * (a / b))
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        return (
+            g,
+            g * conj(self.value / b) if node._needs_grad(1) else None,
+            -g * conj(self.value * a / (b * b)) if node._needs_grad(2) else None,
+        )
+
+    def partials(self, a: Any, b: Any) -> Any:
+        return 1, self.value / b, -self.value * a / (b * b)
+
+
+ADDCMUL, ADDCDIV = AddCMul(), AddCDiv()
+
+
+def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
+    value = number_from(value, name, "value")
+    common = result_dtype(xs)
+    if isinstance(value, complex) and not common.is_complex:
+        value = number_for(value, common.numpy)
+    return int(value.real) if common.numpy.kind in "iub" else value
+
+
+@public(inplace=True)
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
+    """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
+
+    input + value · tensor1 · tensor2.
+
+    >>> import rushlight as torch
+    >>> torch.addcmul(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([3.]), value=0.5)
+    tensor([4.])
+    """
+    if deprecated:
+        args = (input, tensor1, tensor2, *deprecated)
+        input, tensor1, tensor2, value = old_forms.scaled(
+            "addcmul", args, "value", "tensor1", "tensor2"
+        )
+    check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
+    xs = (input, tensor1, tensor2)
+    value = _value("addcmul", value, xs)
+    return (ADDCMUL if value == 1 else AddCMul(value)), xs
+
+
+@public(inplace=True)
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
+    """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
+
+    input + value · tensor1 / tensor2.
+
+    >>> import rushlight as torch
+    >>> torch.addcdiv(torch.tensor([1.]), torch.tensor([6.]), torch.tensor([3.]), value=0.5)
+    tensor([2.])
+    """
+    if deprecated:
+        args = (input, tensor1, tensor2, *deprecated)
+        input, tensor1, tensor2, value = old_forms.scaled(
+            "addcdiv", args, "value", "tensor1", "tensor2"
+        )
+    check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
+    xs = (input, tensor1, tensor2)
+    value = _value("addcdiv", value, xs)
+    return (ADDCDIV if value == 1 else AddCDiv(value)), xs
+
+
+# --- numbers that are none ------------------------------------------------------------------------
+@op
+class NanToNum(Elementwise):
+    """Finite numbers in the place of NaN and the infinities."""
+
+    name, saves, params = "nan_to_num", ("self",), ("nan", "posinf", "neginf")
+
+    def __init__(self, nan: float, posinf: float, neginf: float) -> None:
+        super().__init__()
+        self.nan = nan
+        self.posinf = posinf
+        self.neginf = neginf
+
+    def forward(self, x: Any) -> Any:
+        if integral(x):
+            return v.copy(x)
+        if is_complex(x):
+            return v.complex_of(self.forward(v.real(x)), self.forward(v.imag(x)))
+        x = v.where(x == math.inf, self.posinf, x)
+        x = v.where(x == -math.inf, self.neginf, x)
+        return v.where(v.isnan(x), self.nan, x)
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:
+        return (self.through(g, x),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return self.through(ts[0], xs[0])
+
+    def through(self, g: Any, x: Any) -> Any:
+        """`g` where nothing was replaced, real and imaginary parts each for itself."""
+        if is_complex(x):
+            re, im = v.real(x), v.imag(x)
+            return v.complex_of(self.through(v.real(g), re), self.through(v.imag(g), im))
+        return g * v.cast(v.isfinite(x), raw_dtype(x))
+
+    def partials(self, x: Any) -> Any:
+        return (v.cast(v.isfinite(x), raw_dtype(x)),)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield NanToNum(0.0, 1.0, -1.0), draw.real(2, 3)
+        yield NanToNum(0.0, 1.0, -1.0), draw.real()
+        yield NanToNum(0.0, 1.0, -1.0), draw.complex(2, 2)
+
+
+@public(inplace=True)
+def nan_to_num(
+    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Any:
+    """nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None) -> Tensor
+
+    Replace NaN by `nan`, and the infinities by `posinf` and `neginf` (None: the dtype's limits).
+
+    >>> import rushlight as torch
+    >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, 1.]), posinf=9.)
+    tensor([0., 9., 1.])
+    """
+    check_tensors("nan_to_num", input=input)
+    most = least = 0.0
+    if not integral(input):
+        limits = dtypes.finfo(dtypes.of(raw_dtype(input)))
+        most, least = limits.max, limits.min
+    return NanToNum(
+        0.0 if nan is None else float(nan),
+        most if posinf is None else float(posinf),
+        least if neginf is None else float(neginf),
+    ), (input,)
+
+
+# --- mantissa and exponent ------------------------------------------------------------------------
+@op
+class Frexp(Op):
+    """Mantissa and exponent: x = mantissa · 2**exponent."""
+
+    name = "frexp"
+    outputs, saves = ("mantissa", "exponent"), ("exponent",)
+
+    def forward(self, x: Any) -> Any:
+        return v.frexp(x)
+
+    def vjp(self, node: Node, g: Any, exponent: Any) -> Any:
+        return (self.scaled(g[0], exponent),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return self.scaled(ts[0], y[1]), zeros(y[1])
+
+    def scaled(self, t: Any, exponent: Any) -> Any:
+        return t / v.exp2(v.cast(exponent, raw_dtype(t)))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Frexp(), draw.real(2, 3)
+        yield Frexp(), draw.real()
+
+
+FREXP = Frexp()
+
+
+@function()
+def frexp(input: Any, *, out: Any = None) -> Any:
+    """frexp(input, *, out=None) -> (Tensor mantissa, Tensor exponent)
+
+    Take numbers apart: input = mantissa · 2**exponent, with a mantissa from 0.5 to 1.
+
+    >>> import rushlight as torch
+    >>> mantissa, exponent = torch.frexp(torch.tensor([4., -3.]))
+    >>> mantissa, exponent
+    (tensor([ 0.5000, -0.7500]), tensor([3, 2], dtype=torch.int32))
+    """
+    check_tensors("frexp", input=input)
+    if not dtypes.of(raw_dtype(input)).is_floating_point:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    pair = return_types.frexp(apply(FREXP, input))
+    if out is not None:
+        return return_types.frexp([put(o, y._array) for o, y in zip(out, pair)])
+    return pair

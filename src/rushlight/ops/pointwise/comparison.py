@@ -1,0 +1,457 @@
+"""Comparisons of two tensors, and choosing by a condition (`where`).
+
+Op files may import this.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import numbers
+from rushlight.arrays.layouts import arranged
+from rushlight.core.families import Elementwise, is_complex
+from rushlight.core.graph import Node, Op, TensorBase, wrap
+from rushlight.core.record import apply, binary, normal, slots
+from rushlight.errors import broadcast_mismatch
+from rushlight.ops.apply import number_in, operand, put, result_dtype, run_inplace, run_out
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.creation.fill import number_for
+from rushlight.ops.each_member import lined_up
+from rushlight.ops.operands import (
+    attach_operator,
+    check_tensors,
+    integral,
+    invalid,
+    is_number,
+    number_from,
+    zeros,
+)
+from rushlight.ops.pointwise.family import answer_with, check_second, expose_pair, not_implemented
+from rushlight.ops.registry import function, functions, methods, op, word_for
+from rushlight.ops.sample_inputs import Draw
+
+__all__ = ["Where", "isclose", "where"]
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+class Compare(Elementwise):
+    """A comparison in the operands' common dtype."""
+
+    inputs, promotion, differentiable = ("self", "other"), "bool", False
+    ordered: ClassVar[bool] = True  # not for complex numbers
+
+    def check(self, common: Any) -> None:
+        if self.ordered and common.is_complex:
+            raise not_implemented(f"{self.name}_cpu", common)
+
+
+@op
+class Eq(Compare):
+    """Whether elements are equal."""
+
+    name, scalar, ordered = "eq", "({0} == {1})", False
+    complex_too = True
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.equal(a, b)
+
+
+@op
+class Ne(Compare):
+    """Whether elements differ."""
+
+    name, scalar, ordered = "ne", "({0} != {1})", False
+    complex_too = True
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.not_equal(a, b)
+
+
+@op
+class Lt(Compare):
+    """Whether elements of input are less."""
+
+    name, scalar = "lt", "({0} < {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.less(a, b)
+
+
+@op
+class Le(Compare):
+    """Whether elements of input are less or equal."""
+
+    name, scalar = "le", "({0} <= {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.less_equal(a, b)
+
+
+@op
+class Gt(Compare):
+    """Whether elements of input are greater."""
+
+    name, scalar = "gt", "({0} > {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.greater(a, b)
+
+
+@op
+class Ge(Compare):
+    """Whether elements of input are greater or equal."""
+
+    name, scalar = "ge", "({0} >= {1})"
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return v.greater_equal(a, b)
+
+
+def _written(cls: Any, number: int) -> Any:
+    """The comparison in place: a float tensor that was overwritten passes on zero gradients."""
+
+    class Written(cls):  # type: ignore[misc]  # the base is a parameter
+        node, differentiable = f"{cls.__name__}Backward{number}", True
+
+        def vjp(self, node: Node, g: Any) -> Any:
+            return zeros(g), zeros(g)
+
+        def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+            return zeros(xs[0])
+
+    return Written()
+
+
+def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
+    """The methods in place of a comparison."""
+    plain = functions[cls.name + "_"]
+    ops = _written(cls, 0), _written(cls, 1)  # PyTorch's nodes, for a number and for a tensor
+
+    @functools.wraps(plain)
+    def write(input: Any, other: Any) -> Any:
+        tensor = isinstance(other, TensorBase)
+        if not tensor:
+            check_second(cls.name + "_", input, other)
+        return run_inplace(ops[tensor], (input, other))
+
+    for name in names:
+        functions[name + "_"] = methods[name + "_"] = write
+
+
+def _expose_compare(cls: Any, word: str, aliases: tuple[str, ...], shown: str) -> None:
+    """The function, the operator and the word of a comparison."""
+    args = "torch.tensor([1, 2, 3]), 2"
+    made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
+    _expose_written(cls, (cls.name, *aliases))
+    answer_with(word, made)
+
+    # not torch.eq itself: a compared array or foreign object is Python's to answer for
+    def both(a: Any, b: Any) -> Any:
+        return binary(made, a, b)
+
+    attach_operator(cls.name, both, None, swapped=False)
+
+
+_expose_compare(Eq, "equal", (), "tensor([False,  True, False])")
+_expose_compare(Ne, "not_equal", ("not_equal",), "tensor([ True, False,  True])")
+_expose_compare(Lt, "less", ("less",), "tensor([ True, False, False])")
+_expose_compare(Le, "less_equal", ("less_equal",), "tensor([ True,  True, False])")
+_expose_compare(Gt, "greater", ("greater",), "tensor([False, False,  True])")
+_expose_compare(Ge, "greater_equal", ("greater_equal",), "tensor([False,  True,  True])")
+
+
+@function()
+def isclose(
+    input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
+    """isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> Tensor
+
+    Whether elements are close: |input - other| <= atol + rtol · |other|.
+
+    >>> import rushlight as torch
+    >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1. + 1e-7, 2.1]))
+    tensor([ True, False])
+    """
+    check_tensors("isclose", input=input, other=other)
+    a, b = both = input._array, other._array
+    if a.dtype != b.dtype:
+        mine, theirs = dtypes.of(a.dtype).scalar_type, dtypes.of(b.dtype).scalar_type
+        raise RuntimeError(f"{mine} did not match {theirs}")
+    rtol, atol = number_from(rtol, "isclose", "rtol"), number_from(atol, "isclose", "atol")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+    try:
+        close = v.equal(a, b)
+    except ValueError:
+        raise RuntimeError(broadcast_mismatch(a.shape, b.shape)) from None
+    if equal_nan and not integral(a):
+        close = v.logical_or(close, v.logical_and(v.isnan(a), v.isnan(b)))
+    if rtol == 0 and atol == 0:
+        return wrap(arranged(normal(close), both))
+    if integral(b):
+        b = v.cast(b, dtypes.default.numpy)
+        a = v.cast(a, dtypes.default.numpy)
+    apart = v.absolute(a - b)
+    allowed = atol + v.absolute(rtol * b)
+    close = v.logical_or(close, v.logical_and(v.isfinite(apart), apart <= allowed))
+    return wrap(arranged(normal(close), both))
+
+
+@function()
+def allclose(
+    input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool
+
+    Whether all elements are close, as `isclose` has it.
+
+    >>> import rushlight as torch
+    >>> torch.allclose(torch.tensor([1., 2.]), torch.tensor([1., 2. + 1e-7]))
+    True
+    """
+    check_tensors("allclose", input=input, other=other)
+    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+        raise RuntimeError(
+            "vmap over torch.allclose isn't supported yet. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
+            "Compare with `torch.isclose(a, b).all()`: its answer is a tensor, one a member."
+        )
+    return bool(v.everything(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
+
+
+@function()
+def equal(input: Any, other: Any) -> bool:
+    """equal(input, other) -> bool
+
+    Whether two tensors have the same shape and the same elements.
+
+    >>> import rushlight as torch
+    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+    True
+    """
+    check_tensors("equal", input=input, other=other)
+    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+        raise RuntimeError(
+            "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
+            "Compare with `(a == b).all()`: its answer is a tensor, one a member."
+        )
+    if input._array.shape != other._array.shape:
+        return False
+    return bool(v.everything(binary(_EQ, input, other)._array, None, False))
+
+
+_EQ: Final = Eq()
+
+
+@function(method=False)
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """isin(elements, test_elements, *, assume_unique=False, invert=False) -> Tensor
+
+    Whether each of `elements` is among `test_elements`.
+
+    >>> import rushlight as torch
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
+    tensor([False,  True,  True])
+    """
+    tensors = [isinstance(x, TensorBase) for x in (elements, test_elements)]
+    fine = all(isinstance(x, TensorBase) or is_number(x) for x in (elements, test_elements))
+    if not any(tensors) or not fine:
+        raise invalid(
+            "isin", (elements, test_elements),
+            "(Tensor elements, Tensor test_elements, *, bool assume_unique = False, "
+            "bool invert = False, Tensor out = None)",
+            "(Number element, Tensor test_elements, *, bool assume_unique = False, "
+            "bool invert = False, Tensor out = None)",
+            "(Tensor elements, Number test_element, *, bool assume_unique = False, "
+            "bool invert = False, Tensor out = None)",
+        )  # fmt: skip
+    a, b = operand(elements), operand(test_elements)
+    for x in (a, b):
+        if isinstance(x, TensorBase) and (is_complex(x) or x._array.dtype.kind == "b"):
+            kind = dtypes.of(x._array.dtype).scalar_type
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
+        if isinstance(x, (complex, bool)):
+            kind = "Bool" if isinstance(x, bool) else "ComplexDouble"
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
+    both = result_dtype((a, b))
+    a, b = (x if isinstance(x, TensorBase) else number_in(x, both) for x in (a, b))
+    common = both.numpy
+    raws = [numbers(t._array) if isinstance(t, TensorBase) else None for t in (a, b)]
+    x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)
+    many = v.constant(raws[0], b, common) if raws[1] is None else v.cast(raws[1], common)
+    found = _among(x, v.reshape(many, (-1,)))
+    result = normal(v.logical_not(found) if invert else found)
+    return wrap(result) if out is None else put(out, result)
+
+
+def _among(x: Any, many: Any) -> Any:
+    """Whether elements of a raw array are in a flat one: look each up in the sorted values."""
+    if many.shape[0] == 0:
+        return v.full(x, tuple(x.shape), False, dtypes.bool_.numpy)
+    if v.low_precision(x.dtype):  # NumPy finds nothing in bfloat16 that is beside a NaN
+        x, many = v.cast(x, dtypes.float32.numpy), v.cast(many, dtypes.float32.numpy)
+    ordered = v.gather(many, 0, v.sort(many, 0, False, False))
+    at = v.minimum(v.searchsorted(ordered, v.reshape(x, (-1,)), False), many.shape[0] - 1)
+    return v.reshape(v.equal(v.gather(ordered, 0, at), v.reshape(x, (-1,))), tuple(x.shape))
+
+
+# --- choosing -------------------------------------------------------------------------------------
+@op
+class Where(Op):
+    """Elements of one tensor where a condition holds, of another where not.
+
+    `dtype` is the result's raw dtype (None: the arrays'). The condition comes last, so that the
+    edges of the node begin as PyTorch's do.
+    """
+
+    name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
+    params = ("dtype",)
+    align = lined_up
+    lies = "operands"
+    leads = (2, 0, 1)
+
+    def __init__(self, dtype: Any = None) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, a: Any, b: Any, condition: Any) -> Any:
+        if self.dtype is not None:
+            a, b = self.fitted(a, condition), self.fitted(b, condition)
+        return v.where(condition, a, b)
+
+    def fitted(self, x: Any, like: Any) -> Any:
+        """A number or array in the result's dtype."""
+        if isinstance(x, (bool, int, float, complex)):
+            return v.constant(like, x, self.dtype)
+        return v.cast(x, self.dtype)
+
+    def vjp(self, node: Node, g: Any, condition: Any) -> Any:
+        return (
+            v.where(condition, g, 0) if node._needs_grad(0) else None,
+            v.where(condition, 0, g) if node._needs_grad(1) else None,
+            None,
+        )
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        a = 0 if ts[0] is None else ts[0]
+        b = 0 if ts[1] is None else ts[1]
+        t = v.where(xs[2], a, b)
+        return t if t.shape == y.shape else v.broadcast(t, tuple(y.shape))
+
+    def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
+        shapes = [x.shape for x in (xs[2], xs[0], xs[1]) if hasattr(x, "shape")]
+        if isinstance(error, ValueError):
+            for i, first in enumerate(shapes):
+                for second in shapes[i + 1 :]:
+                    text = broadcast_mismatch(first, second)
+                    if "must match" in text:
+                        return RuntimeError(text)
+        return error
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Where(), draw.real(2, 3), draw.real(2, 3), draw.mask(2, 3)
+        yield Where(), draw.real(), draw.real(), draw.mask()
+        yield Where(), draw.real(3), draw.real(2, 1), draw.mask(2, 3)
+        yield Where(), draw.real(0, 2), draw.real(0, 2), draw.mask(0, 2)
+        yield Where(), draw.complex(2, 2), draw.complex(2, 2), draw.mask(2, 2)
+
+
+WHERE = Where()
+_BOOL: Final = dtypes.bool_.numpy
+
+
+@word_for("where")
+def choose(condition: Any, a: Any, b: Any) -> Any:
+    """The op, for operands whose dtypes may differ; either may be a number."""
+    condition = operand(condition)
+    made = WHERE
+    mixed = not isinstance(a, TensorBase) or not isinstance(b, TensorBase)
+    if mixed or a._array.dtype is not b._array.dtype:
+        a, b = operand(a), operand(b)
+        common = result_dtype((a, b)).numpy
+        made = Where(common)
+        if not isinstance(a, TensorBase):
+            a = number_for(a, common, False)
+        if not isinstance(b, TensorBase):
+            b = number_for(b, common, False)
+    return apply(made, a, b, condition)
+
+
+def where(*args: Any, out: Any = None, **named: Any) -> Any:
+    """where(condition, input, other, *, out=None) -> Tensor
+
+    Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
+    With the condition alone: where it holds, as `nonzero(condition, as_tuple=True)`.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([1., -2., 3.])
+    >>> torch.where(x > 0, x, 0.)
+    tensor([1., 0., 3.])
+    """
+    if len(args) == 3 and out is None and not named:
+        c, a, b = args
+        plain = isinstance(a, TensorBase) and isinstance(b, (TensorBase, int, float))
+        if plain and isinstance(c, TensorBase) and c._array.dtype is _BOOL:
+            return choose(c, a, b)
+    names = ("condition", "input", "other")
+    given = dict(zip(names, args))
+    given.update({("input" if name == "self" else name): x for name, x in named.items()})
+    xs = tuple(given[name] for name in names if name in given)
+    condition = given.get("condition")
+    fine = isinstance(condition, TensorBase) and len(args) + len(named) == len(xs) in (1, 3)
+    if not fine or not all(isinstance(x, TensorBase) or is_number(x) for x in xs):
+        raise invalid(
+            "where", xs, "(Tensor condition)",
+            "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
+            "(Tensor condition, Number self, Tensor other)",
+            "(Tensor condition, Tensor input, Number other)",
+            "(Tensor condition, Number self, Number other)",
+        )  # fmt: skip
+    assert isinstance(condition, TensorBase)
+    if len(xs) == 1:
+        return (
+            tuple(wrap(i) for i in v.nonzero(condition._array))
+            if condition._array.ndim
+            else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
+        )
+    kind = dtypes.of(condition._array.dtype)
+    if kind is dtypes.uint8:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead.",
+            stacklevel=2,
+        )
+        condition = wrap(v.not_equal(condition._array, 0))
+    elif kind is not dtypes.bool_:
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{kind.scalar_type}"
+        )
+    if out is not None:
+        a, b = operand(xs[1]), operand(xs[2])
+        return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
+    return choose(condition, xs[1], xs[2])
+
+
+functions["where"] = where
+
+
+def _where_method(self: Any, condition: Any, other: Any) -> Any:
+    """where(condition, other) -> Tensor
+
+    The tensor's elements where `condition` holds, `other`'s elsewhere.
+    """
+    return where(condition, self, other)
+
+
+methods["where"] = _where_method

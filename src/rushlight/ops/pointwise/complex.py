@@ -1,0 +1,304 @@
+"""Complex numbers: conjugates, parts as views, angles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import unary
+from rushlight.core.views.views import look_at
+from rushlight.ops.apply import put, run_inplace
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import check_tensors, zeros
+from rushlight.ops.pointwise.family import (
+    PI,
+    answer_with,
+    expose,
+)
+from rushlight.ops.registry import function, functions, methods, op, word_for
+from rushlight.ops.sample_inputs import Draw
+
+
+@op
+class Conj(Elementwise):
+    """The complex conjugate."""
+
+    name = "conj"
+
+    def forward(self, x: Any) -> Any:
+        return v.conjugate(x)
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        return (conj(g),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return conj(ts[0])
+
+    def partials(self) -> Any:
+        return (1,)
+
+    @classmethod
+    def samples(cls, draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield cls(), draw.complex(2, 2)
+        yield cls(), draw.complex()
+        yield cls(), draw.real(2, 3)
+
+
+@op
+class ConjPhysical(Conj):
+    """The complex conjugate, computed at once."""
+
+    name = "conj_physical"
+
+
+CONJ, CONJ_PHYSICAL = Conj(), ConjPhysical()
+answer_with("conjugate", CONJ)
+
+
+@function(name="conj")
+def conj_of(input: Any) -> Any:
+    """conj(input) -> Tensor
+
+    The complex conjugate; a real tensor itself.
+
+    >>> import rushlight as torch
+    >>> torch.conj(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    check_tensors("conj", input=input)
+    return unary(CONJ, input) if is_complex(input) else input
+
+
+@function()
+def conj_physical(input: Any, *, out: Any = None) -> Any:
+    """conj_physical(input, *, out=None) -> Tensor
+
+    The complex conjugate, in memory of its own; a real tensor itself.
+
+    >>> import rushlight as torch
+    >>> torch.conj_physical(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    check_tensors("conj_physical", input=input)
+    result = unary(CONJ_PHYSICAL, input) if is_complex(input) else input
+    return result if out is None else put(out, result._array)
+
+
+@function()
+def conj_physical_(input: Any) -> Any:
+    """conj_physical_() -> Tensor
+
+    In-place version of `conj_physical`.
+    """
+    return run_inplace(CONJ_PHYSICAL, (input,)) if is_complex(input) else input
+
+
+@function(aliases=("resolve_neg",))
+def resolve_conj(input: Any) -> Any:
+    """resolve_conj(input) -> Tensor
+
+    The tensor itself: conjugation is never put off here.
+
+    >>> import rushlight as torch
+    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
+    return input
+
+
+@function(aliases=("is_neg",))
+def is_conj(input: Any) -> bool:
+    """is_conj(input) -> bool
+
+    Whether conjugation was put off: never, here.
+
+    >>> import rushlight as torch
+    >>> torch.is_conj(torch.tensor([1 + 2j]).conj())
+    False
+    """
+    return False
+
+
+@op
+class ViewAsReal(ViewOp):
+    """Complex numbers as pairs of real ones, in a last dimension of two."""
+
+    name = "view_as_real"
+
+    def forward(self, x: Any) -> Any:
+        return v.as_pairs(x)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.complex_of(v.window(g, (..., 0)), v.window(g, (..., 1)))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield ViewAsReal(), draw.complex(2, 2)
+        yield ViewAsReal(), draw.complex()
+        yield ViewAsReal(), draw.complex(0, 2)
+
+
+@op
+class ViewAsComplex(ViewOp):
+    """Pairs of real numbers, the last dimension, as complex ones."""
+
+    name = "view_as_complex"
+    complex_too = False
+
+    def forward(self, x: Any) -> Any:
+        return v.as_complex(x)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.as_pairs(g)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield ViewAsComplex(), draw.real(3, 2)
+        yield ViewAsComplex(), draw.real(2)
+
+
+VIEW_AS_REAL, VIEW_AS_COMPLEX = ViewAsReal(), ViewAsComplex()
+
+
+@function(method=False)
+@word_for("as_pairs")
+def view_as_real(input: Any) -> Any:
+    """view_as_real(input) -> Tensor
+
+    A view of complex numbers as pairs of real ones, in a last dimension of two.
+
+    >>> import rushlight as torch
+    >>> torch.view_as_real(torch.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
+    check_tensors("view_as_real", input=input)
+    if not is_complex(input):
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return look_at(VIEW_AS_REAL, input)
+
+
+@function(method=False)
+@word_for("as_complex")
+def view_as_complex(input: Any) -> Any:
+    """view_as_complex(input) -> Tensor
+
+    A view of pairs of real numbers, the last dimension, as complex ones.
+
+    >>> import rushlight as torch
+    >>> torch.view_as_complex(torch.tensor([[1., 2.]]))
+    tensor([1.+2.j])
+    """
+    check_tensors("view_as_complex", input=input)
+    raw = input._array
+    if raw.dtype.kind != "f":
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {dtypes.of(raw.dtype).scalar_type}"
+        )
+    if raw.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if raw.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if raw.strides[-1] != raw.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % (2 * raw.itemsize) for s in raw.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return look_at(VIEW_AS_COMPLEX, input)
+
+
+@function(method=False)
+@word_for("real")
+def real(input: Any) -> Any:
+    """real(input) -> Tensor
+
+    The real part, as a view; a real tensor itself.
+
+    >>> import rushlight as torch
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
+    check_tensors("real", input=input)
+    return functions["select"](view_as_real(input), -1, 0) if is_complex(input) else input
+
+
+@function(method=False)
+@word_for("imag")
+def imag(input: Any) -> Any:
+    """imag(input) -> Tensor
+
+    The imaginary part, as a view.
+
+    >>> import rushlight as torch
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
+    check_tensors("imag", input=input)
+    if not is_complex(input):
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return functions["select"](view_as_real(input), -1, 1)
+
+
+def _real_property(self: Any) -> Any:
+    return real(self)
+
+
+def _imag_property(self: Any) -> Any:
+    return imag(self)
+
+
+def _write_part(part: Any) -> Any:
+    def write(self: Any, value: Any) -> None:
+        view = part(self)
+        view.copy_(value) if isinstance(value, TensorBase) else view.fill_(value)
+
+    return write
+
+
+methods["real"] = property(_real_property, _write_part(real))  # type: ignore[assignment]
+methods["imag"] = property(_imag_property, _write_part(imag))  # type: ignore[assignment]
+
+
+@op
+class Angle(Elementwise):
+    """The angle of complex numbers; π for negative numbers."""
+
+    name, saves, promotion = "angle", ("self",), "float"
+
+    def forward(self, x: Any) -> Any:
+        if is_complex(x):
+            return v.arctan2(v.imag(x), v.real(x))
+        return v.where(v.isnan(x), x, v.cast(x < 0, raw_dtype(x)) * PI)
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:
+        if not is_complex(x):
+            return (zeros(g),)
+        re, im, over = self.parts(x)
+        return (v.complex_of(-g * im * over, g * re * over),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        if not is_complex(xs[0]):
+            return zeros(y)
+        re, im, over = self.parts(xs[0])
+        return (v.imag(ts[0]) * re - v.real(ts[0]) * im) * over
+
+    def parts(self, x: Any) -> tuple[Any, Any, Any]:
+        """Real part, imaginary part, and one over the squared size (0 at zero)."""
+        re, im = v.real(x), v.imag(x)
+        square = re * re + im * im
+        return re, im, v.where(square == 0, 0, 1 / square)
+
+    def partials(self, x: Any) -> Any:
+        return (0,)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Angle(), draw.complex(2, 2)
+        yield Angle(), draw.complex()
+        yield Angle(), draw.real(2, 3)
+
+
+expose(Angle, "torch.tensor([1j, -1 + 0j])", "tensor([1.5708, 3.1416])", inplace=False)

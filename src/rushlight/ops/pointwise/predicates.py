@@ -1,0 +1,206 @@
+"""Questions about one tensor: what its elements are (`isnan`) and what its dtype is.
+
+Op files may import this.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise
+from rushlight.core.graph import TensorBase
+from rushlight.ops.apply import operand, result_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.operands import check_tensors, integral, invalid, is_number
+from rushlight.ops.pointwise.family import answer_with, expose
+from rushlight.ops.registry import function, op
+
+__all__ = ["Test"]
+
+
+# --- of each element ------------------------------------------------------------------------------
+class Test(Elementwise):
+    """A question about each element."""
+
+    promotion, differentiable = "bool", False
+
+
+class RealTest(Test):
+    """A question about real numbers only."""
+
+    def check(self, common: Any) -> None:
+        if common.is_complex:
+            raise RuntimeError(f"{self.name} does not support complex inputs.")
+
+
+def _all_false(x: Any) -> Any:
+    return v.not_equal(x, x)
+
+
+def _all_true(x: Any) -> Any:
+    return v.equal(x, x)
+
+
+@op
+class IsNan(Test):
+    """Whether elements are NaN."""
+
+    name = "isnan"
+    complex_too = True
+
+    def forward(self, x: Any) -> Any:
+        return _all_false(x) if integral(x) else v.isnan(x)
+
+
+@op
+class IsInf(Test):
+    """Whether elements are infinite."""
+
+    name = "isinf"
+    complex_too = True
+
+    def forward(self, x: Any) -> Any:
+        return _all_false(x) if integral(x) else v.isinf(x)
+
+
+@op
+class IsFinite(Test):
+    """Whether elements are neither infinite nor NaN."""
+
+    name = "isfinite"
+    complex_too = True
+
+    def forward(self, x: Any) -> Any:
+        return _all_true(x) if integral(x) else v.isfinite(x)
+
+
+@op
+class IsPosInf(RealTest):
+    """Whether elements are plus infinity."""
+
+    name = "isposinf"
+
+    def forward(self, x: Any) -> Any:
+        return _all_false(x) if integral(x) else v.equal(x, math.inf)
+
+
+@op
+class IsNegInf(RealTest):
+    """Whether elements are minus infinity."""
+
+    name = "isneginf"
+
+    def forward(self, x: Any) -> Any:
+        return _all_false(x) if integral(x) else v.equal(x, -math.inf)
+
+
+@op
+class IsReal(Test):
+    """Whether elements have no imaginary part."""
+
+    name = "isreal"
+    complex_too = True
+
+    def forward(self, x: Any) -> Any:
+        if raw_dtype(x).kind in "cW":
+            return v.equal(v.imag(x), 0)
+        return v.cast(v.full(x, tuple(x.shape), True, dtypes.bool_.numpy), dtypes.bool_.numpy)
+
+
+_SAMPLE: Final = "torch.tensor([1., torch.inf, -torch.inf, torch.nan])"
+for _cls, _shown, _out in (
+    (IsNan, "tensor([False, False, False,  True])", False),
+    (IsInf, "tensor([False,  True,  True, False])", False),
+    (IsFinite, "tensor([ True, False, False, False])", False),
+    (IsPosInf, "tensor([False,  True, False, False])", True),
+    (IsNegInf, "tensor([False, False,  True, False])", True),
+    (IsReal, "tensor([True, True, True, True])", False),
+):  # fmt: skip
+    _made = expose(_cls, _SAMPLE, _shown, inplace=False, out=_out)
+    if _cls.name in ("isnan", "isinf", "isfinite"):
+        answer_with(_cls.name, _made)
+
+
+# --- of the whole tensor --------------------------------------------------------------------------
+@function()
+def is_nonzero(input: Any) -> bool:
+    """is_nonzero(input) -> bool
+
+    Whether a tensor of one element is not zero.
+
+    >>> import rushlight as torch
+    >>> torch.is_nonzero(torch.tensor([0.]))
+    False
+    """
+    check_tensors("is_nonzero", input=input)
+    size = input._array.size
+    if size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    if size > 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return bool(input._array)
+
+
+@function()
+def is_floating_point(input: Any) -> bool:
+    """is_floating_point(input) -> bool
+
+    Whether the tensor's dtype is one of the floats.
+
+    >>> import rushlight as torch
+    >>> torch.is_floating_point(torch.tensor([1.]))
+    True
+    """
+    check_tensors("is_floating_point", input=input)
+    return dtypes.of(input._array.dtype).is_floating_point
+
+
+@function()
+def is_complex(input: Any) -> bool:
+    """is_complex(input) -> bool
+
+    Whether the tensor's dtype is complex.
+
+    >>> import rushlight as torch
+    >>> torch.is_complex(torch.tensor([1j]))
+    True
+    """
+    check_tensors("is_complex", input=input)
+    return dtypes.of(input._array.dtype).is_complex
+
+
+@function()
+def is_signed(input: Any) -> bool:
+    """is_signed(input) -> bool
+
+    Whether the tensor's dtype has negative numbers.
+
+    >>> import rushlight as torch
+    >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+    False
+    """
+    check_tensors("is_signed", input=input)
+    return dtypes.of(input._array.dtype).is_signed
+
+
+@function(method=False, name="result_type")
+def result_type_of(tensor1: Any, tensor2: Any) -> Any:
+    """result_type(tensor1, tensor2) -> dtype
+
+    The dtype that arithmetic on two tensors or numbers gives.
+
+    >>> import rushlight as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    for x in (tensor1, tensor2):
+        if not isinstance(x, TensorBase) and not is_number(x):
+            raise invalid(
+                "result_type", (tensor1, tensor2), "(Tensor tensor, Tensor other)",
+                "(Number scalar, Tensor tensor)", "(Tensor tensor, Number other)",
+                "(Number scalar1, Number scalar2)",
+            )  # fmt: skip
+    return result_dtype((operand(tensor1), operand(tensor2)))

@@ -1,0 +1,1 @@
+"""Random tensors, as PyTorch draws them."""

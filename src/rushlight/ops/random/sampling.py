@@ -1,0 +1,622 @@
+"""Random tensors. The numbers come from `rushlight.random`, PyTorch's for the same seed.
+
+What is drawn does not depend on what was there: in the graph it is a node whose gradient is zero.
+Inside `vmap` a function hands itself to `ops.random.batching`, which calls it again, outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+from rushlight import dtypes, random
+from rushlight.arrays import vocabulary as v
+from rushlight.arrays.device import CPU, device
+from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
+from rushlight.core.graph import Node, Op, TensorBase, wrap
+from rushlight.core.record import finish, keep_record, slots
+from rushlight.core.views.inplace import check_writable, overlaps, write_raw
+from rushlight.dtypes import type_name
+from rushlight.errors import broadcast_mismatch
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.creation.like import alike
+from rushlight.ops.creation.tensor import (
+    check_plain,
+    dtype_of,
+    into,
+    number,
+    place_of,
+    shape_of,
+    size_named,
+    size_of,
+    whole,
+)
+from rushlight.ops.numbers import Operand, plain
+from rushlight.ops.random.batching import (
+    around,
+    drawn_anew,
+    drawn_from,
+    drawn_into,
+    drawn_like,
+    drawn_singly,
+    refuse_out,
+)
+from rushlight.ops.registry import function
+
+__all__ = ["bernoulli", "multinomial", "normal", "rand", "randint", "randn", "randperm"]
+
+
+def _to_tensor(raw: Any) -> Any:
+    return finish(wrap(raw))
+
+
+def _to_array(state: Any) -> Any:
+    return to_host(state._array) if isinstance(state, TensorBase) else state
+
+
+random.generator.present(_to_tensor, _to_array, device)
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+class Drawn(Op):
+    """Values that were drawn: nothing flows back but zeros."""
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        shapes, kinds = node._input_shapes, node._input_dtypes
+        assert shapes is not None and kinds is not None
+        return [
+            v.full(g, shape, 0, kinds[i]) if node._needs_grad(i) else None
+            for i, shape in enumerate(shapes)
+        ]
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return v.full(y, y.shape, 0, y.dtype)
+
+
+def _drawn(name: str, node: str, *inputs: str) -> Drawn:
+    cls = type(name, (Drawn,), {"name": name, "node": node, "inputs": inputs or ("self",)})
+    made: Drawn = cls()
+    return made
+
+
+_UNIFORM: Final = _drawn("uniform", "UniformBackward0")
+_NORMAL: Final = _drawn("normal", "NormalBackward0")
+_LOG_NORMAL: Final = _drawn("log_normal", "LogNormalBackward0")
+_EXPONENTIAL: Final = _drawn("exponential", "ExponentialBackward0")
+_CAUCHY: Final = _drawn("cauchy", "CauchyBackward0")
+_GEOMETRIC: Final = _drawn("geometric", "GeometricBackward0")
+_RANDOM: Final = (
+    _drawn("random", "RandomBackward2"),  # random_()
+    _drawn("random", "RandomBackward1"),  # random_(to)
+    _drawn("random", "RandomBackward0"),  # random_(from, to)
+)
+_BERNOULLI_BY: Final = _drawn("bernoulli", "BernoulliBackward1", "self", "p")
+_BERNOULLI_IN: Final = _drawn("bernoulli", "BernoulliBackward2")
+_BERNOULLI: Final = _drawn("bernoulli", "BernoulliBackward0")
+_NORMAL_OF: Final = {
+    (True, False): _drawn("normal", "NormalBackward1", "mean"),
+    (False, True): _drawn("normal", "NormalBackward2", "std"),
+    (True, True): _drawn("normal", "NormalBackward3", "mean", "std"),
+}
+
+
+def _generator(name: str, generator: Any) -> Any:
+    if generator is None or isinstance(generator, random.Generator):
+        return generator
+    raise TypeError(
+        f"{name}(): argument 'generator' must be torch.Generator, not {type_name(generator)}"
+    )
+
+
+def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
+    """Draw into a tensor, from the values of others: by the rules of every write in place."""
+    if slots.batches != 0 and (level := around()) is not None:
+        return drawn_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
+    check_writable(target, True)
+    raw = target._array
+    hosts = [to_host(x._array) for x in others] if others else others
+    if device_of(raw) is CPU:
+        draw(raw, *hosts)
+    else:
+        host = make_array(raw.shape, raw.dtype, CPU)
+        draw(host, *hosts)
+        v.overwrite(raw, from_host(host, raw))
+    xs = (target, *others)
+    raws = tuple(x._array for x in xs)
+    return write_raw(op, target, xs, raws, raw)
+
+
+# --- in place -------------------------------------------------------------------------------------
+@function(free=False)
+def uniform_(
+    input: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **named: Any
+) -> Any:
+    """uniform_(from=0, to=1, *, generator=None) -> Tensor
+
+    Fill with numbers drawn evenly from [from, to).
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.empty(2).uniform_()
+    tensor([0.4963, 0.7682])
+    """
+    low = _named_from("uniform_", from_, named)
+    gen = _generator("uniform_", generator)
+    return _fill(_UNIFORM, input, lambda a: random.uniform_(a, float(low), float(to), gen))
+
+
+def _named_from(name: str, given: Any, named: dict[str, Any]) -> Any:
+    """`from=`, which is a word of Python's and so comes through `**named`."""
+    value = named.pop("from", given)
+    for key in named:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+    return value
+
+
+@function(free=False)
+def normal_(input: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
+    """normal_(mean=0, std=1, *, generator=None) -> Tensor
+
+    Fill with numbers drawn from a normal distribution.
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.empty(2).normal_()
+    tensor([ 1.5410, -0.2934])
+    """
+    gen = _generator("normal_", generator)
+    return _fill(_NORMAL, input, lambda a: random.normal_(a, mean, std, gen))
+
+
+@function(free=False)
+def log_normal_(input: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
+    """log_normal_(mean=1, std=2, *, generator=None) -> Tensor: fill with exp of normal numbers."""
+    gen = _generator("log_normal_", generator)
+    return _fill(_LOG_NORMAL, input, lambda a: random.log_normal_(a, mean, std, gen))
+
+
+@function(free=False)
+def exponential_(input: Any, lambd: float = 1, *, generator: Any = None) -> Any:
+    """exponential_(lambd=1, *, generator=None) -> Tensor: fill from an exponential distribution."""
+    gen = _generator("exponential_", generator)
+    return _fill(_EXPONENTIAL, input, lambda a: random.exponential_(a, lambd, gen))
+
+
+@function(free=False)
+def cauchy_(input: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
+    """cauchy_(median=0, sigma=1, *, generator=None) -> Tensor: fill from a Cauchy distribution."""
+    gen = _generator("cauchy_", generator)
+    return _fill(_CAUCHY, input, lambda a: random.cauchy_(a, median, sigma, gen))
+
+
+@function(free=False)
+def geometric_(input: Any, p: float, *, generator: Any = None) -> Any:
+    """geometric_(p, *, generator=None) -> Tensor: fill from a geometric distribution."""
+    gen = _generator("geometric_", generator)
+    return _fill(_GEOMETRIC, input, lambda a: random.geometric_(a, p, gen))
+
+
+_RANDOM_FORMS: Final = """
+ * (*, torch.Generator generator = None)
+ * (int from, int to, *, torch.Generator generator = None)
+ * (int to, *, torch.Generator generator = None)
+"""
+
+
+@function(free=False)
+def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
+    """random_(from=0, to=None, *, generator=None) -> Tensor
+
+    Fill with integers from [from, to); without bounds, with any the dtype holds exactly.
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.empty(3, dtype=torch.int64).random_(10)
+    tensor([4, 9, 3])
+    """
+    gen = _generator("random_", generator)
+    given = dict(named)
+    names = ("to",) if len(bounds) == 1 and "to" not in named else ("from", "to")
+    given.update(zip(names, bounds, strict=False))
+    alone = len(bounds) == 1 and bounds[0] is None
+    if alone or any(x is not None and whole(x) is None for x in given.values()):
+        _refuse("random_", _RANDOM_FORMS, bounds, named)
+    low, high = (x if x is None else whole(x) for x in (given.get("from"), given.get("to")))
+    op = _RANDOM[0 if not given else 1 if "from" not in given else 2]
+    return _fill(op, input, lambda a: random.random_(a, low, high, gen))
+
+
+@function(free=False)
+def bernoulli_(input: Any, p: Operand = 0.5, *, generator: Any = None) -> Any:
+    """bernoulli_(p=0.5, *, generator=None) -> Tensor
+
+    Fill with ones, each with probability `p` (a number, or a tensor of them), and zeros.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
+    gen = _generator("bernoulli_", generator)
+    if isinstance(p, TensorBase):
+        return _fill(_BERNOULLI_BY, input, lambda a, by: random.bernoulli_(a, by, gen), p)
+    return _fill(_BERNOULLI_IN, input, lambda a: random.bernoulli_(a, float(p), gen))
+
+
+# --- new tensors ----------------------------------------------------------------------------------
+def _sampled(
+    name: str, shape: tuple[int, ...], draw: Callable[[Any], None], out: Any, dtype: Any,
+    layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
+    default: dtypes.dtype | None = None,
+) -> Any:  # fmt: skip
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        return drawn_anew(
+            level, shape, requires_grad,
+            lambda shape, asks: _sampled(
+                name, shape, draw, None, dtype, layout, device, pin_memory, asks, default
+            ),
+        )  # fmt: skip
+    check_plain(name, layout, pin_memory, requires_grad)
+    want = kind = dtype_of(dtype, name)
+    if kind is None and isinstance(out, TensorBase):
+        kind = dtypes.of(out._array.dtype)
+    place = place_of(device, name)
+    array = make_array(shape, (kind or default or dtypes.default).numpy, CPU)
+    draw(array)
+    return into(name, out, array if place is CPU else move(array, place), want, requires_grad)
+
+
+@function(method=False)
+def rand(
+    *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """rand(*size, generator=None, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
+
+    Numbers drawn evenly from [0, 1).
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.rand(3)
+    tensor([0.4963, 0.7682, 0.0885])
+    """
+    gen = _generator("rand", generator)
+    shape = size_of("rand", size, size_named("rand", named))
+    return _sampled(
+        "rand", shape, lambda a: random.uniform_(a, 0.0, 1.0, gen), out, dtype, layout, device,
+        pin_memory, requires_grad,
+    )  # fmt: skip
+
+
+@function(method=False)
+def randn(
+    *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """randn(*size, generator=None, out=None, dtype=None) -> Tensor
+
+    Numbers drawn from a normal distribution of mean 0 and variance 1.
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
+    gen = _generator("randn", generator)
+    shape = size_of("randn", size, size_named("randn", named))
+    return _sampled(
+        "randn", shape, lambda a: random.normal_(a, 0.0, 1.0, gen), out, dtype, layout, device,
+        pin_memory, requires_grad,
+    )  # fmt: skip
+
+
+_RANDINT: Final = """
+ * (int high, tuple of ints size, *, torch.Generator generator = None, Tensor out = None, \
+torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, \
+bool pin_memory = False, bool requires_grad = False)
+ * (int low, int high, tuple of ints size, *, torch.Generator generator = None, \
+Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, \
+torch.device device = None, bool pin_memory = False, bool requires_grad = False)
+"""
+
+
+def _refuse(name: str, forms: str, args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
+    got = ", ".join([*map(type_name, args), *(f"{k}={type_name(x)}" for k, x in named.items())])
+    raise TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}), "
+        f"but expected one of:{forms}"
+    )
+
+
+def _bound(name: str, argument: str, x: Any, position: int) -> int:
+    found = whole(x)
+    if found is None:
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be int, not {type_name(x)}"
+        )
+    return found
+
+
+@function(method=False)
+def randint(
+    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """randint(low=0, high, size, *, generator=None, out=None, dtype=torch.int64) -> Tensor
+
+    Integers drawn evenly from [low, high).
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.randint(10, (3,))
+    tensor([4, 9, 3])
+    """
+    gen = _generator("randint", generator)
+    given = dict(named)
+    short = len(args) + len(named) == 2
+    names = ("high", "size") if short else ("low", "high", "size")
+    for key, value in zip(names, args, strict=False):
+        if key in given:
+            _refuse("randint", _RANDINT, args, named)
+        given[key] = value
+    if set(given) - {"low", "high", "size"} or "high" not in given or "size" not in given:
+        _refuse("randint", _RANDINT, args, named)
+    at = 0 if short else 1
+    low = _bound("randint", "low", given.get("low", 0), 1)
+    high = _bound("randint", "high", given["high"], at + 1)
+    if not isinstance(given["size"], (tuple, list)):
+        raise TypeError(
+            f"randint(): argument 'size' (position {at + 2}) must be tuple of ints, "
+            f"not {type_name(given['size'])}"
+        )
+    shape = shape_of("randint", given["size"], at + 2)
+    return _sampled(
+        "randint", shape, lambda a: random.random_(a, low, high, gen), out, dtype, layout, device,
+        pin_memory, requires_grad, dtypes.int64,
+    )  # fmt: skip
+
+
+@function(method=False)
+def randperm(
+    n: Any, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """randperm(n, *, generator=None, out=None, dtype=torch.int64, device=None) -> Tensor
+
+    The integers from 0 to n - 1 in random order.
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.randperm(4)
+    tensor([0, 1, 3, 2])
+    """
+    gen = _generator("randperm", generator)
+    count = _bound("randperm", "n", n, 1)
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        return drawn_singly(
+            level, requires_grad,
+            lambda asks: randperm(
+                count, generator=gen, dtype=dtype, layout=layout, device=device,
+                requires_grad=asks, pin_memory=pin_memory,
+            ),
+        )  # fmt: skip
+    check_plain("randperm", layout, pin_memory, requires_grad)
+    want = kind = dtype_of(dtype, "randperm")
+    if kind is None:
+        kind = dtypes.of(out._array.dtype) if isinstance(out, TensorBase) else dtypes.int64
+    array = random.randperm(count, kind.numpy, gen)
+    place = place_of(device, "randperm")
+    return into("randperm", out, move(array, place), want, requires_grad)
+
+
+def _like(
+    name: str, input: Any, draw: Callable[[Any], None], dtype: Any, layout: Any, device: Any,
+    pin_memory: bool, requires_grad: bool, memory_format: Any,
+) -> Any:  # fmt: skip
+    expect_tensor(input, name)
+    if slots.batches != 0 and (level := around()) is not None:
+        return drawn_like(
+            level, input, requires_grad,
+            lambda like, asks: _like(
+                name, like, draw, dtype, layout, device, pin_memory, asks, memory_format
+            ),
+        )  # fmt: skip
+    if overlaps(input._array):  # an expanded tensor: its axes in the order of a dense one
+        input = wrap(from_host(random.dense_like(to_host(input._array)), input._array))
+    t = alike(name, input, dtype, layout, device, pin_memory, requires_grad, memory_format)
+    raw = t._array
+    if device_of(raw) is CPU:
+        draw(raw)
+    else:
+        host = make_array(raw.shape, raw.dtype, CPU)
+        draw(host)
+        v.overwrite(raw, from_host(host, raw))
+    return t
+
+
+@function(method=False)
+def rand_like(
+    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """rand_like(input, *, dtype=None, memory_format=...) -> Tensor
+
+    Numbers drawn evenly from [0, 1), in the shape and dtype of `input`.
+    """
+    gen = _generator("rand_like", generator)
+    return _like(
+        "rand_like", input, lambda a: random.uniform_(a, 0.0, 1.0, gen), dtype, layout, device,
+        pin_memory, requires_grad, memory_format,
+    )  # fmt: skip
+
+
+@function(method=False)
+def randn_like(
+    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """randn_like(input, *, dtype=None, memory_format=...) -> Tensor
+
+    Normal numbers in the shape and dtype of `input`.
+    """
+    gen = _generator("randn_like", generator)
+    return _like(
+        "randn_like", input, lambda a: random.normal_(a, 0.0, 1.0, gen), dtype, layout, device,
+        pin_memory, requires_grad, memory_format,
+    )  # fmt: skip
+
+
+@function(method=False)
+def randint_like(
+    input: Any, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = dtypes.preserve_format,
+) -> Any:  # fmt: skip
+    """randint_like(input, low=0, high, *, dtype=None, device=None, memory_format=...) -> Tensor
+
+    Integers drawn evenly from [low, high), in the shape and dtype of `input`.
+    """
+    gen = _generator("randint_like", generator)
+    if high is None:
+        low, high = 0, low
+    first = _bound("randint_like", "low", 0 if low is None else low, 2)
+    last = _bound("randint_like", "high", high, 3)
+    return _like(
+        "randint_like", input, lambda a: random.random_(a, first, last, gen), dtype, layout, device,
+        pin_memory, requires_grad, memory_format,
+    )  # fmt: skip
+
+
+# --- from the values of other tensors -------------------------------------------------------------
+_NORMAL_FORMS: Final = """
+ * (Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)
+ * (Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)
+ * (float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)
+ * (float mean, float std, tuple of ints size, *, torch.Generator generator = None, \
+Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, \
+torch.device device = None, bool pin_memory = False, bool requires_grad = False)
+"""
+
+
+@function(method=False)
+def normal(
+    mean: Operand, std: Operand = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """normal(mean, std=1.0, size=None, *, generator=None, out=None) -> Tensor
+
+    Normal numbers, each with its own mean and deviation where those are tensors.
+
+    >>> import rushlight as torch
+    >>> generator = torch.manual_seed(0)
+    >>> torch.normal(torch.tensor([0., 10.]), 1.0)
+    tensor([1.5410, 9.7066])
+    """
+    gen = _generator("normal", generator)
+    if size is not None:  # the form of two numbers, which 0-d tensors may be too
+        mean, std = plain(mean), plain(std)
+        if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
+            _refuse("normal", _NORMAL_FORMS, (mean, std, size), {})
+    by = (isinstance(mean, TensorBase), isinstance(std, TensorBase))
+    if not any(by):
+        if size is None:
+            _refuse("normal", _NORMAL_FORMS, (mean, std), {})
+        m, s = number(mean, "normal", "mean", 1), number(std, "normal", "std", 2)
+        return _sampled(
+            "normal", shape_of("normal", size, 3), lambda a: random.normal_(a, m, s, gen), out,
+            dtype, layout, device, pin_memory, requires_grad,
+        )  # fmt: skip
+    xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
+        names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
+        return drawn_from(
+            level, _NORMAL_OF[by], tuple(xs),
+            lambda *xs: normal(**fixed, **dict(zip(names, xs, strict=True)), generator=gen),
+        )  # fmt: skip
+    raws: list[Any] = [
+        to_host(x._array) if isinstance(x, TensorBase) else float(x) for x in (mean, std)
+    ]
+    try:
+        drawn = random.normal(raws[0], raws[1], gen)
+    except ValueError:
+        raise RuntimeError(broadcast_mismatch(raws[0].shape, raws[1].shape)) from None
+    return _recorded("normal", _NORMAL_OF[by], xs, drawn, out)
+
+
+def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
+    drawn = from_host(drawn, xs[0]._array)
+    if out is not None:
+        return into(name, out, drawn, None, False)
+    return keep_record(op, tuple(xs), tuple(x._array for x in xs), drawn)
+
+
+@function()
+def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
+    """bernoulli(input, *, generator=None, out=None) -> Tensor
+
+    Ones, each with the probability that stands in its place in `input`, and zeros.
+
+    >>> import rushlight as torch
+    >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
+    tensor([0., 1., 1.])
+    """
+    expect_tensor(input, "bernoulli")
+    gen = _generator("bernoulli", generator)
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        return drawn_from(
+            level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
+        )  # fmt: skip
+    raw = to_host(input._array)
+    if p is None:
+        drawn = make_array(raw.shape, raw.dtype, CPU)
+        random.bernoulli_(drawn, raw, gen)
+    else:
+        drawn = make_array(raw.shape, raw.dtype, CPU)
+        chance = to_host(p._array) if isinstance(p, TensorBase) else float(p)
+        random.bernoulli_(drawn, chance, gen)
+    return _recorded("bernoulli", _BERNOULLI, [input], drawn, out)
+
+
+@function()
+def multinomial(
+    input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """multinomial(input, num_samples, replacement=False, *, generator=None, out=None) -> Tensor
+
+    Indices drawn with probabilities proportional to the rows of `input`.
+
+    >>> import rushlight as torch
+    >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
+    tensor([2, 2])
+    """
+    expect_tensor(input, "multinomial")
+    gen = _generator("multinomial", generator)
+    count = _bound("multinomial", "num_samples", num_samples, 2)
+    if slots.batches != 0 and (level := around()) is not None:
+        refuse_out(out)
+        different = level.batch.randomness == "different"
+        return drawn_from(
+            level, None, (input,), lambda x: _by_rows(x, different, count, replacement, gen)
+        )
+    if isinstance(out, TensorBase) and dtypes.of(out._array.dtype) is not dtypes.int64:
+        kind = dtypes.of(out._array.dtype).scalar_type
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
+    drawn = random.multinomial(to_host(input._array), count, bool(replacement), gen)
+    return into("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
+
+
+def _by_rows(x: Any, batched: bool, count: int, replacement: bool, gen: Any) -> Any:
+    """`multinomial` of the rows of a batch of matrices, if it is one."""
+    if not batched or x._array.ndim != 3:
+        return multinomial(x, count, replacement, generator=gen)
+    n, rows, _ = x._array.shape
+    y = multinomial(x.reshape((n * rows, -1)), count, replacement, generator=gen)
+    return y.reshape((n, rows, count))

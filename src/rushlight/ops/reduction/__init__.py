@@ -1,0 +1,1 @@
+"""Many elements into few: sums, extremes, variance, norms, sorting, counting, running sums."""

@@ -1,0 +1,386 @@
+"""Running sums, products and extremes along a dimension.
+
+Note [Recurrences]
+    The derivatives of `cumprod` and `logcumsumexp` are linear recurrences, s[i] = a[i] s[i-1] +
+    b[i]. `recurrence` solves one by doubling: log2(n) steps, each over whole arrays. It divides by
+    nothing, so zeros do no harm, and it is made of words, so it can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rushlight import dtypes, return_types
+from rushlight.arrays.vocabulary import (
+    cast,
+    concat,
+    contiguous,
+    copy,
+    equal,
+    exp,
+    flip,
+    full,
+    gather,
+    iota,
+    isinf,
+    less,
+    log,
+    logaddexp,
+    logical_and,
+    real,
+    reshape,
+    running,
+    scatter_add,
+    swap,
+    where,
+    window,
+)
+from rushlight.arrays.vocabulary import cumprod as running_product
+from rushlight.arrays.vocabulary import cumsum as running_sum
+from rushlight.core.families import conj, is_complex
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply
+from rushlight.ops.each_member import in_front
+from rushlight.ops.reduction.family import (
+    narrow,
+    not_implemented,
+    numpy_names,
+    pair,
+    same,
+    shifted,
+    single,
+    tensor_of,
+    wide,
+)
+from rushlight.ops.registry import function, op, public, word_for
+
+__all__ = ["CumMax", "CumMin", "CumProd", "CumSum", "LogCumSumExp", "recurrence"]
+
+
+def recurrence(a: Any, b: Any) -> Any:
+    """s[i] = a[i] s[i-1] + b[i] along the last axis, from s[-1] = 0; see Note [Recurrences]."""
+    step, n = 1, b.shape[-1]
+    while step < n:
+        b = b + a * shifted(b, step, 0)
+        a = a * shifted(a, step, 1)
+        step *= 2
+    return b
+
+
+def back_recurrence(a: Any, b: Any) -> Any:
+    """s[i] = a[i] s[i+1] + b[i]."""
+    return flip(recurrence(flip(a, (-1,)), flip(b, (-1,))), (-1,))
+
+
+def sooner(x: Any, value: Any) -> Any:
+    """x[i+1] at each i along the last axis, `value` at the end."""
+    return flip(shifted(flip(x, (-1,)), 1, value), (-1,))
+
+
+def complex_logaddexp(a: Any, b: Any) -> Any:
+    """log(exp(a) + exp(b)) from the one with the larger real part."""
+    less_first = less(real(a), real(b))
+    low, high = where(less_first, a, b), where(less_first, b, a)
+    stuck = logical_and(isinf(real(low)), equal(real(low), real(high)))
+    return where(stuck, low, log(1 + exp(where(stuck, 0, low - high))) + high)
+
+
+class Scan(Op):
+    """An op along the dimension `dim`, of which a 0-d tensor has one of size 1."""
+
+    params = ("dim", "dtype")
+    lies = "rows"
+
+    def __init__(self, dim: int, dtype: Any = None) -> None:
+        super().__init__()
+        self.dim = dim
+        self.dtype = dtype
+
+    def line(self, x: Any) -> Any:
+        """`x` in the dtype asked for, with `dim` as its last axis."""
+        if self.dtype is not None:
+            x = cast(x, self.dtype)
+        return swap(x, self.dim, -1) if x.ndim else reshape(x, (1,))
+
+    def unline(self, z: Any, shape: tuple[int, ...]) -> Any:
+        """The inverse of `line`."""
+        return swap(z, self.dim, -1) if shape else reshape(z, ())
+
+
+@op
+class CumSum(Scan):
+    """The running sum along `dim`."""
+
+    name = "cumsum"
+    align = in_front
+
+    def forward(self, x: Any) -> Any:
+        z = self.line(x)
+        return self.unline(running_sum(z, -1), x.shape)
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        z = self.line(g)
+        z = flip(running_sum(flip(z, (-1,)), -1), (-1,))
+        return (self.unline(z, g.shape),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return self.forward(ts[0])
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield CumSum(-1), draw.real(2, 3)
+        yield CumSum(-2), draw.real(3, 2)
+        yield CumSum(-1), draw.real()
+        yield CumSum(-1), draw.real(2, 0)
+        yield CumSum(-1), draw.complex(3)
+
+
+@op
+class CumProd(Scan):
+    """The running product along `dim`."""
+
+    name, saves = "cumprod", ("self", "result")
+    align = in_front
+
+    def forward(self, x: Any) -> Any:
+        z = self.line(x)
+        return self.unline(running_product(z, -1), x.shape)
+
+    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
+        if 0 in x.shape:
+            return (g,)
+        z, y, g = self.line(x), wide(self.line(y)), self.line(g)
+        before = shifted(y, 1, 1)
+        after = back_recurrence(sooner(conj(wide(z)), 0), wide(g))
+        return (contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        if 0 in y.shape:
+            return ts[0]
+        before = shifted(wide(self.line(y)), 1, 1)
+        moved = recurrence(wide(self.line(xs[0])), wide(self.line(ts[0])) * before)
+        return self.unline(narrow(moved, y), y.shape)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield CumProd(-1), draw.real(2, 3)
+        yield CumProd(-2), draw.real(5, 2)
+        yield CumProd(-1), draw.real()
+        yield CumProd(-1), draw.real(2, 0)
+        yield CumProd(-1), draw.complex(3)
+
+
+@op
+class LogCumSumExp(Scan):
+    """The logarithm of the running sum of exponentials along `dim`."""
+
+    name, saves = "logcumsumexp", ("self", "result")
+    align = in_front
+
+    def forward(self, x: Any) -> Any:
+        z = self.line(x)
+        y = wide(z)
+        n = y.shape[-1]
+        if is_complex(y):  # one by one: the order decides on which branch of the logarithm it ends
+            parts = [window(y, (..., slice(i, i + 1))) for i in range(n)]
+            for i in range(1, n):
+                parts[i] = complex_logaddexp(parts[i - 1], parts[i])
+            y = concat(parts, -1) if parts else y
+        else:
+            step = 1
+            while step < n:
+                y = logaddexp(y, shifted(y, step, -math.inf))
+                step *= 2
+        return copy(self.unline(narrow(y, z), x.shape))
+
+    def ratios(self, y: Any) -> Any:
+        """exp(y[i] - y[i+1]), at most 1; 1 where both are the same infinity, 0 at the end."""
+        after = sooner(y, math.inf)
+        level = equal(y, after)
+        return where(level, 1, exp(where(level, 0, y) - where(level, 0, after)))
+
+    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
+        if 0 in x.shape:
+            return (g,)
+        x, y = wide(self.line(x)), wide(self.line(y))
+        later = back_recurrence(conj(self.ratios(y)), wide(self.line(g)))
+        return (contiguous(self.unline(narrow(conj(exp(x - y)) * later, g), g.shape)),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        if 0 in y.shape:
+            return ts[0]
+        shape, like = y.shape, y
+        t, x, y = wide(self.line(ts[0])), wide(self.line(xs[0])), wide(self.line(y))
+        earlier = shifted(self.ratios(y), 1, 0)
+        return self.unline(narrow(recurrence(earlier, t * exp(x - y)), like), shape)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield LogCumSumExp(-1), draw.real(2, 3)
+        yield LogCumSumExp(-2), draw.real(5, 2)
+        yield LogCumSumExp(-1), draw.real()
+        yield LogCumSumExp(-1), draw.real(2, 0)
+        yield LogCumSumExp(-1), draw.complex(3)
+
+
+# --- running extremes -----------------------------------------------------------------------------
+class Champion(Scan):
+    """The running largest (or smallest) along `dim`, and the last place where it stood."""
+
+    outputs, saves = ("values", "indices"), ("indices",)
+    most: bool = True
+
+    def forward(self, x: Any) -> Any:
+        z = self.line(x)
+        y = running(z, -1, self.most)
+        places = iota(z, z.shape[-1], dtypes.int64.numpy)
+        index = running(where(same(z, y), places, 0), -1, True)
+        return copy(self.unline(y, x.shape)), copy(self.unline(index, x.shape))
+
+    def vjp(self, node: Node, g: Any, index: Any) -> Any:
+        kinds = node._input_dtypes
+        assert kinds is not None
+        if g[0].ndim == 0:
+            return (g[0],)
+        return (scatter_add(full(g[0], g[0].shape, 0, kinds[0]), self.dim, index, g[0]),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        t = ts[0]
+        return (gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
+
+
+@op
+class CumMax(Champion):
+    """The running largest along `dim`, and where."""
+
+    name, most = "cummax", True
+    align = in_front
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield CumMax(-1), draw.real(2, 3)
+        yield CumMax(-2), draw.real(3, 2)
+        yield CumMax(-1), draw.real()
+
+
+@op
+class CumMin(Champion):
+    """The running smallest along `dim`, and where."""
+
+    name, most = "cummin", False
+    align = in_front
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield CumMin(-1), draw.real(2, 3)
+        yield CumMin(-2), draw.real(3, 2)
+        yield CumMin(-1), draw.real()
+
+
+# --- public ---------------------------------------------------------------------------------------
+def _scan(name: str, cls: Any, input: Any, dim: Any, dtype: Any) -> Any:
+    array = tensor_of(input, name)
+    want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
+    at = single(name, dim, array.ndim)
+    return cls(at, None if want is array.dtype else want), (input,)
+
+
+@public(inplace=True)
+@numpy_names
+def cumsum(input: Any, dim: Any, *, dtype: Any = None) -> Any:
+    """cumsum(input, dim, *, dtype=None, out=None) -> Tensor
+
+    The running sum along a dimension.
+
+    >>> import rushlight as torch
+    >>> torch.cumsum(torch.tensor([1., 2., 3.]), 0)
+    tensor([1., 3., 6.])
+    """
+    return _scan("cumsum", CumSum, input, dim, dtype)
+
+
+@public(inplace=True)
+@numpy_names
+def cumprod(input: Any, dim: Any, *, dtype: Any = None) -> Any:
+    """cumprod(input, dim, *, dtype=None, out=None) -> Tensor
+
+    The running product along a dimension.
+
+    >>> import rushlight as torch
+    >>> torch.cumprod(torch.tensor([1., 2., 3.]), 0)
+    tensor([1., 2., 6.])
+    """
+    return _scan("cumprod", CumProd, input, dim, dtype)
+
+
+@public()
+@numpy_names
+def logcumsumexp(input: Any, dim: Any) -> Any:
+    """logcumsumexp(input, dim, *, out=None) -> Tensor
+
+    The logarithm of the running sum of exponentials along a dimension, without overflow.
+
+    >>> import rushlight as torch
+    >>> torch.logcumsumexp(torch.tensor([0., 0., 0.]), 0)
+    tensor([0.0000, 0.6931, 1.0986])
+    """
+    array = tensor_of(input, "logcumsumexp")
+    if array.dtype.kind in "iub":
+        raise not_implemented("logcumsumexp_out_cpu", array.dtype)
+    return LogCumSumExp(single("logcumsumexp", dim, array.ndim)), (input,)
+
+
+def _champion(name: str, cls: Any, kind: Any, input: Any, dim: Any, out: Any) -> Any:
+    array = tensor_of(input, name)
+    if array.dtype.kind == "c":
+        raise not_implemented(f"{name}_cpu", array.dtype)
+    return pair(name, kind, cls(single(name, dim, array.ndim)), input, out)
+
+
+@function()
+@numpy_names
+def cummax(input: Any, dim: Any, *, out: Any = None) -> Any:
+    """cummax(input, dim, *, out=None) -> (Tensor values, Tensor indices)
+
+    The largest element so far along a dimension, and its index.
+
+    >>> import rushlight as torch
+    >>> torch.cummax(torch.tensor([1., 3., 2.]), 0).values
+    tensor([1., 3., 3.])
+    """
+    return _champion("cummax", CumMax, return_types.cummax, input, dim, out)
+
+
+@function()
+@numpy_names
+def cummin(input: Any, dim: Any, *, out: Any = None) -> Any:
+    """cummin(input, dim, *, out=None) -> (Tensor values, Tensor indices)
+
+    The smallest element so far along a dimension, and its index.
+
+    >>> import rushlight as torch
+    >>> torch.cummin(torch.tensor([2., 3., 1.]), 0).indices
+    tensor([0, 0, 2])
+    """
+    return _champion("cummin", CumMin, return_types.cummin, input, dim, out)
+
+
+# --- words ----------------------------------------------------------------------------------------
+def _negative(axis: int, x: Any) -> int:
+    return axis - max(x._array.ndim, 1) if axis >= 0 else axis
+
+
+@word_for("cumsum")
+def _cumsum_word(x: Any, axis: int) -> Any:
+    return apply(CumSum(_negative(axis, x)), x)
+
+
+@word_for("cumprod")
+def _cumprod_word(x: Any, axis: int) -> Any:
+    return apply(CumProd(_negative(axis, x)), x)
+
+
+@word_for("running")
+def _running_word(x: Any, axis: int, most: bool) -> Any:
+    return apply((CumMax if most else CumMin)(_negative(axis, x)), x)[0]

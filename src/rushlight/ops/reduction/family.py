@@ -1,0 +1,223 @@
+"""What the files of reductions share: axes, low precision, arguments, results with names.
+
+For `reduce`, `norm`, `extreme`, `scan`, `order` and `count`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, TypeVar
+
+from rushlight import dtypes
+from rushlight.arrays.vocabulary import (
+    cast,
+    equal,
+    isnan,
+    low_precision,
+    pad,
+    permute,
+    reshape,
+    where,
+    window,
+)
+from rushlight.core.families import Reduce
+from rushlight.core.graph import TensorBase
+from rushlight.core.record import apply, recording, slots
+from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.ops.apply import put, refuse_batches
+from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
+
+__all__ = [
+    "Fold", "count", "dims_of", "filled", "fold", "mismatch", "narrow", "negatives", "nonempty",
+    "not_implemented", "numpy_names", "pair", "raw_dtype", "same", "shifted", "single", "tensor_of",
+    "unfold", "wide",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FLOAT32: Final = dtypes.float32.numpy
+_NAMES: Final = {"axis": "dim", "keepdims": "keepdim"}
+_C_NAMES: Final = {dtypes.float32: "float", dtypes.float64: "double", dtypes.int32: "int"}
+
+
+# --- in rules -------------------------------------------------------------------------------------
+def wide(x: Any) -> Any:
+    """Low precision as float32, to compute in; anything else as it is."""
+    return cast(x, _FLOAT32) if low_precision(raw_dtype(x)) else x
+
+
+def narrow(y: Any, x: Any) -> Any:
+    """What was computed from `wide(x)`, rounded once to the dtype of `x`."""
+    dtype = raw_dtype(x)
+    return cast(y, dtype) if low_precision(dtype) else y
+
+
+def count(shape: tuple[int, ...], dims: tuple[int, ...] | None) -> int:
+    """How many elements go into one result."""
+    return math.prod(shape) if dims is None else math.prod([shape[d] for d in dims])
+
+
+def fold(x: Any, dims: tuple[int, ...] | None) -> Any:
+    """`x` with the axes `dims` as one, the last."""
+    rest, axes = _split(dims, x.ndim)
+    shape = x.shape
+    if axes != tuple(range(len(rest), x.ndim)):
+        x = permute(x, (*rest, *axes))
+    return reshape(x, (*[shape[d] for d in rest], math.prod([shape[d] for d in axes])))
+
+
+def unfold(z: Any, dims: tuple[int, ...] | None, shape: tuple[int, ...]) -> Any:
+    """The inverse of `fold`, for an `x` of `shape`."""
+    rest, axes = _split(dims, len(shape))
+    order = (*rest, *axes)
+    z = reshape(z, tuple([shape[d] for d in order]))
+    if axes == tuple(range(len(rest), len(shape))):
+        return z
+    return permute(z, tuple([order.index(d) for d in range(len(shape))]))
+
+
+def _split(dims: tuple[int, ...] | None, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    axes = tuple(sorted(d % rank for d in axes_of(dims, rank)))
+    return tuple(d for d in range(rank) if d not in axes), axes
+
+
+def shifted(x: Any, by: int, value: Any) -> Any:
+    """`x` moved along its last axis by `by` places (at most its length), `value` coming in."""
+    cut = window(x, (..., slice(0, x.shape[-1] - by)))
+    return pad(cut, (*[(0, 0)] * (x.ndim - 1), (by, 0)), value)
+
+
+def same(x: Any, y: Any) -> Any:
+    """Where `x` equals `y`, a NaN being equal to a NaN."""
+    return where(isnan(y), isnan(x), equal(x, y))
+
+
+class Fold(Reduce):
+    """A reduction whose rules bring results back into the shape of the input."""
+
+    params: ClassVar[tuple[str, ...]] = ("dims", "keepdim")
+
+    def back(self, g: Any, shape: tuple[int, ...]) -> Any:
+        """`g`, of the output's shape, with the reduced axes as size 1 (a 0-d one as it is)."""
+        if self.keepdim or self.dims is None:
+            return g
+        return reshape(g, self.expanded(g, shape))
+
+
+# --- in public functions --------------------------------------------------------------------------
+def numpy_names(fn: F) -> F:
+    """Let a function take NumPy's `axis` and `keepdims` too, as PyTorch does."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            for theirs, ours in _NAMES.items():
+                if theirs in kwargs:
+                    kwargs[ours] = kwargs.pop(theirs)
+        return fn(*args, **kwargs)
+
+    return call  # type: ignore[return-value]  # the same function under more names
+
+
+def tensor_of(input: Any, function: str) -> Any:
+    """The raw array of a tensor, or PyTorch's TypeError."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(
+            f"{function}(): argument 'input' (position 1) must be Tensor, "
+            f"not {dtypes.type_name(input)}"
+        )
+    return input._array
+
+
+def expect_dtype(dtype: Any, function: str) -> None:
+    """Refuse a dtype that is none, with PyTorch's TypeError."""
+    if dtype is not None and not isinstance(dtype, dtypes.dtype):
+        raise TypeError(
+            f"{function}(): argument 'dtype' must be torch.dtype, not {dtypes.type_name(dtype)}"
+        )
+
+
+def mismatch(function: str, *given: Any, **named: Any) -> TypeError:
+    """PyTorch's error for arguments that fit none of a function's forms."""
+    got = [dtypes.type_name(x) for x in given]
+    got += [f"{name}={dtypes.type_name(x)}" for name, x in named.items()]
+    return TypeError(
+        f"{function}() received an invalid combination of arguments - got ({', '.join(got)})"
+    )
+
+
+def dims_of(function: str, dim: Any, rank: int) -> tuple[int, ...] | None:
+    """Several dimensions, as an op wants them."""
+    try:
+        return some_dims(dim, rank)
+    except TypeError:
+        raise mismatch(function, dim) from None
+
+
+def single(function: str, dim: Any, rank: int) -> int:
+    """One dimension, as an op wants it."""
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(
+            f"{function}(): argument 'dim' (position 1) must be int, not {dtypes.type_name(dim)}"
+        )
+    return one_dim(dim, rank)
+
+
+def negatives(axes: tuple[int, ...] | int | None, rank: int) -> tuple[int, ...] | None:
+    """The axes a word was given, as an op wants them."""
+    if axes is None:
+        return None
+    if isinstance(axes, int):
+        axes = (axes,)
+    return tuple(a - rank if a >= 0 else a for a in axes)
+
+
+def nonempty(function: str, shape: tuple[int, ...], dim: int) -> None:
+    """Refuse to choose an element from an axis that has none."""
+    if shape and shape[dim] == 0:
+        raise IndexError(
+            f"{function}(): Expected reduction dim {dim + len(shape)} to have non-zero size."
+        )
+
+
+def not_implemented(kernel: str, dtype: Any) -> NotImplementedError:
+    """PyTorch's error for a dtype that an op does not take."""
+    return NotImplementedError(f'"{kernel}" not implemented for {dtypes.of(dtype).scalar_type!r}')
+
+
+def filled(function: str, out: Any, result: Any) -> Any:
+    """`out` with a result written into it; resized if its shape differs."""
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {dtypes.type_name(out)}")
+    asks = any(t._requires_grad or t._node is not None for t in (out, result))
+    if asks and recording():
+        raise RuntimeError(
+            f"{function}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    refuse_out(function, (out, result))
+    if slots.batches != 0:
+        refuse_batches(function, (out, result))
+    have, want = dtypes.of(result._array.dtype), dtypes.of(out._array.dtype)
+    if have is dtypes.int64 and want is not have:
+        name = _C_NAMES.get(want, want.name)
+        raise RuntimeError(f"Expected out tensor to have dtype long int, but got {name} instead")
+    if have is not want and not dtypes.can_cast(have, want):
+        raise RuntimeError(
+            f"result type {have.scalar_type} can't be cast to the desired output type "
+            f"{want.scalar_type}"
+        )
+    return put(out, result._array)
+
+
+def pair(function: str, kind: Any, op: Any, input: Any, out: Any) -> Any:
+    """An op with two results on one tensor, as a tuple with names."""
+    results = apply(op, input)
+    if out is None:
+        return kind(results)
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(
+            f"{function}(): argument 'out' must be tuple of Tensors, not {dtypes.type_name(out)}"
+        )
+    return kind([filled(function, o, r) for o, r in zip(out, results)])

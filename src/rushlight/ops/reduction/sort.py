@@ -1,0 +1,472 @@
+"""Sorting, and what is chosen by rank: top, k-th, median, most frequent.
+
+NaN counts as the largest. Gradients go to the chosen elements. Quantiles stand in `quantile`,
+counting in `counting`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rushlight import dtypes, return_types
+from rushlight.arrays.vocabulary import argmax as place_of_largest
+from rushlight.arrays.vocabulary import (
+    copy,
+    equal,
+    full,
+    gather,
+    iota,
+    isnan,
+    running,
+    scatter,
+    swap,
+    total,
+    where,
+    window,
+)
+from rushlight.arrays.vocabulary import sort as sorting
+from rushlight.core.graph import Node, Op
+from rushlight.core.record import apply
+from rushlight.ops.each_member import in_front
+from rushlight.ops.reduction.family import (
+    filled,
+    fold,
+    negatives,
+    nonempty,
+    not_implemented,
+    numpy_names,
+    pair,
+    shifted,
+    single,
+    tensor_of,
+    wide,
+)
+from rushlight.ops.reduction.minmax import Chosen, Even
+from rushlight.ops.registry import function, op, public, word_for
+
+__all__ = [
+    "ArgSort", "KthValue", "Median", "MedianAll", "Mode", "NanMedian", "NanMedianAll", "Sort",
+"SortStable", "TopK",
+]  # fmt: skip
+
+_INT64 = dtypes.int64.numpy
+
+
+# --- sort -----------------------------------------------------------------------------------------
+class Ranked(Op):
+    """An op that lists elements along `dim` in a new order: their values and their indices.
+
+    Give `places(x)`, the indices.
+    """
+
+    outputs, saves = ("values", "indices"), ("indices",)
+    params: ClassVar[tuple[str, ...]] = ("dim", "descending")
+
+    def __init__(self, dim: int, descending: bool) -> None:
+        super().__init__()
+        self.dim = dim
+        self.descending = descending
+
+    def places(self, x: Any) -> Any:
+        # PyTorch's sort on the CPU is stable whether asked or not
+        return sorting(wide(x), self.dim, self.descending, True)
+
+    def forward(self, x: Any) -> Any:
+        if x.ndim == 0:
+            return copy(x), full(x, (), 0, _INT64)
+        index = self.places(x)
+        return gather(x, self.dim, index), index
+
+    def vjp(self, node: Node, g: Any, index: Any) -> Any:
+        shapes, kinds = node._input_shapes, node._input_dtypes
+        assert shapes is not None and kinds is not None
+        if shapes[0] == ():
+            return (g[0],)
+        return (scatter(full(g[0], shapes[0], 0, kinds[0]), self.dim, index, g[0]),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        t = ts[0]
+        return (gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
+
+
+@op
+class Sort(Ranked):
+    """The elements in order along `dim`."""
+
+    name = "sort"
+    align = in_front
+    lies = "input"
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Sort(-1, False), draw.real(2, 3)
+        yield Sort(-2, True), draw.real(3, 2)
+        yield Sort(-1, False), draw.real()
+        yield Sort(-1, False), draw.real(2, 0)
+
+
+@op
+class SortStable(Ranked):
+    """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
+
+    name, node = "sort_stable", "SortBackward1"
+    align = in_front
+    lies = "input"
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield SortStable(-1, False), draw.real(2, 3)
+        yield SortStable(-1, True), draw.real(2, 3)
+
+
+@op
+class TopK(Ranked):
+    """The first `k` in order along `dim`."""
+
+    name = "topk"
+    params = ("dim", "descending", "k")
+    align = in_front
+
+    def __init__(self, dim: int, descending: bool, k: int) -> None:
+        super().__init__(dim, descending)
+        self.k = k
+
+    def places(self, x: Any) -> Any:
+        order = super().places(x)
+        cut = [slice(None)] * x.ndim
+        cut[self.dim] = slice(0, self.k)
+        return copy(window(order, tuple(cut)))
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield TopK(-1, True, 2), draw.real(2, 3)
+        yield TopK(-2, False, 1), draw.real(3, 2)
+        yield TopK(-1, True, 1), draw.real()
+        yield TopK(-1, True, 0), draw.real(2, 3)
+
+
+@op
+class ArgSort(Op):
+    """The indices that sort along `dim`."""
+
+    name, params, differentiable = "argsort", ("dim", "descending"), False
+    align = in_front
+    lies = "input"
+
+    def __init__(self, dim: int, descending: bool) -> None:
+        super().__init__()
+        self.dim = dim
+        self.descending = descending
+
+    def forward(self, x: Any) -> Any:
+        if x.ndim == 0:
+            return full(x, (), 0, _INT64)
+        return sorting(wide(x), self.dim, self.descending, True)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield ArgSort(-1, False), draw.real(2, 3)
+        yield ArgSort(-2, True), draw.real(3, 2)
+
+
+def _sortable(array: Any) -> None:
+    if array.dtype.kind in "cW":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+
+
+def _sorted(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any) -> Any:
+    array = tensor_of(input, "sort")
+    _sortable(array)
+    cls = Sort if stable is None else SortStable
+    what = cls(single("sort", dim, array.ndim), bool(descending))
+    return pair("sort", return_types.sort, what, input, out)
+
+
+@function()
+@numpy_names
+def sort(
+    input: Any, dim: Any = -1, descending: bool = False, *, stable: bool | None = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """sort(input, dim=-1, descending=False, *, stable=False, out=None) -> (Tensor, Tensor)
+
+    The elements in order along a dimension, and the indices they came from.
+
+    >>> import rushlight as torch
+    >>> torch.sort(torch.tensor([3., 1., 2.]))
+    torch.return_types.sort(
+    values=tensor([1., 2., 3.]),
+    indices=tensor([1, 2, 0]))
+    """
+    if isinstance(dim, bool):  # sort(input, descending)
+        dim, descending = -1, dim
+    return _sorted(input, dim, descending, stable, out)
+
+
+@public()
+@numpy_names
+def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool = False) -> Any:
+    """argsort(input, dim=-1, descending=False, *, stable=False) -> Tensor
+
+    The indices that sort a tensor along a dimension.
+
+    >>> import rushlight as torch
+    >>> torch.argsort(torch.tensor([3., 1., 2.]))
+    tensor([1, 2, 0])
+    """
+    array = tensor_of(input, "argsort")
+    _sortable(array)
+    return ArgSort(single("argsort", dim, array.ndim), bool(descending)), (input,)
+
+
+@function()
+def msort(input: Any, *, out: Any = None) -> Any:
+    """msort(input, *, out=None) -> Tensor
+
+    The elements in order along the first dimension.
+
+    >>> import rushlight as torch
+    >>> torch.msort(torch.tensor([[3., 1.], [2., 4.]]))
+    tensor([[2., 1.],
+            [3., 4.]])
+    """
+    y = _sorted(input, 0, False, None, None)[0]
+    return y if out is None else filled("msort", out, y)
+
+
+@function()
+@numpy_names
+def topk(
+    input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> (Tensor, Tensor)
+
+    The `k` largest (or smallest) elements along a dimension, in order, and their indices.
+
+    >>> import rushlight as torch
+    >>> torch.topk(torch.tensor([1., 4., 3., 2.]), 2).values
+    tensor([4., 3.])
+    """
+    array = tensor_of(input, "topk")
+    at = single("topk", dim, array.ndim)
+    if not 0 <= k <= (array.shape[at] if array.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if array.dtype.kind in "bc":
+        bool_ = array.dtype.kind == "b"
+        what = "topk does not support bool" if bool_ else " topk does not support complex"
+        raise RuntimeError(f"{what} dtypes on CPU")
+    return pair("topk", return_types.topk, TopK(at, bool(largest), k), input, out)
+
+
+@word_for("sort")
+def _sort_word(x: Any, axis: int, descending: bool, stable: bool) -> Any:
+    axes = negatives(axis, x._array.ndim)
+    assert axes is not None
+    return apply(ArgSort(axes[0], descending), x)
+
+
+# --- one element by rank --------------------------------------------------------------------------
+@op
+class KthValue(Chosen):
+    """The `k`-th smallest along a dimension."""
+
+    name = "kthvalue"
+    params = ("dims", "keepdim", "k")
+
+    def __init__(self, dims: tuple[int, ...], keepdim: bool, k: int) -> None:
+        super().__init__(dims, keepdim)
+        self.k = k
+
+    def choose(self, x: Any, dim: int) -> Any:
+        order = sorting(wide(x), dim, False, True)
+        cut = [slice(None)] * x.ndim
+        cut[dim] = slice(self.k - 1, self.k)
+        return copy(window(order, tuple(cut)))
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield KthValue((-1,), False, 2), draw.real(2, 3)
+        yield KthValue((-2,), True, 1), draw.real(3, 2)
+        yield KthValue((-1,), False, 1), draw.real()
+
+
+@op
+class Median(Chosen):
+    """The lower middle element along a dimension; the first NaN if there is one."""
+
+    name, node = "median_dim", "MedianBackward1"
+
+    def choose(self, x: Any, dim: int) -> Any:
+        n = x.shape[dim]
+        nans = total(isnan(x), (dim,), True)
+        order = sorting(wide(x), dim, False, True)
+        return gather(order, dim, where(equal(nans, 0), (n - 1) // 2, n - nans))
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Median((-1,), False), draw.real(2, 3)
+        yield Median((-2,), True), draw.real(4, 2)
+        yield Median((-1,), False), draw.real()
+
+
+@op
+class NanMedian(Chosen):
+    """The lower middle element of those that are not NaN, along a dimension."""
+
+    name, node = "nanmedian_dim", "NanmedianBackward1"
+
+    def choose(self, x: Any, dim: int) -> Any:
+        numbers = total(equal(x, x), (dim,), True)
+        order = sorting(wide(x), dim, False, True)
+        return gather(order, dim, where(equal(numbers, 0), 0, (numbers - 1) // 2))
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield NanMedian((-1,), False), draw.real(2, 3)
+        yield NanMedian((-2,), True), draw.real(4, 2)
+
+
+@op
+class MedianAll(Even):
+    """The lower middle of all elements: `x.median()`. Equal elements share its gradient."""
+
+    name, node = "median", "MedianBackward0"
+    chosen = Median
+
+    def forward(self, x: Any) -> Any:
+        z = fold(x, self.dims)
+        if z.shape[-1] == 0:
+            whole = x.dtype.kind in "iu"
+            nothing = -(1 << (8 * x.dtype.itemsize - 1)) if whole else float("nan")
+            return full(x, z.shape[:-1], 0 if x.dtype.kind == "u" else nothing, x.dtype)
+        return self.chosen((-1,), self.keepdim).forward(z)[0]
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield MedianAll(None, False), draw.real(2, 3)
+        yield MedianAll(None, False), draw.real()
+
+
+@op
+class NanMedianAll(MedianAll):
+    """The lower middle of all elements that are not NaN."""
+
+    name, node = "nanmedian", "NanmedianBackward0"
+    chosen = NanMedian  # type: ignore[assignment]  # another class of the same form
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield NanMedianAll(None, False), draw.real(2, 3)
+        yield NanMedianAll(None, False), draw.real()
+
+
+@op
+class Mode(Chosen):
+    """The most frequent element along a dimension, the smallest of several; its last place."""
+
+    name = "mode"
+
+    def choose(self, x: Any, dim: int) -> Any:
+        order = swap(sorting(wide(x), dim, False, True), dim, -1)
+        z = gather(swap(x, dim, -1), -1, order)
+        places = iota(x, z.shape[-1], _INT64)
+        starts = where(equal(z, shifted(z, 1, 0)), 0, places)
+        length = places - running(starts, -1, True)
+        best = place_of_largest(length, -1, True)
+        return swap(gather(order, -1, best), dim, -1)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Mode((-1,), False), draw.real(2, 3)
+        yield Mode((-2,), True), draw.real(3, 2)
+        yield Mode((-1,), False), draw.real()
+
+
+def _refuse(kernel: str, array: Any, kinds: str) -> None:
+    if array.dtype.kind in kinds:
+        raise not_implemented(kernel, array.dtype)
+
+
+@function()
+@numpy_names
+def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)
+
+    The `k`-th smallest element along a dimension (`k` counts from 1), and its index.
+
+    >>> import rushlight as torch
+    >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
+    tensor(2.)
+    """
+    array = tensor_of(input, "kthvalue")
+    at = single("kthvalue", dim, array.ndim)
+    nonempty("kthvalue", array.shape, at)
+    _refuse("kthvalue_cpu", array, "bc")
+    if not 1 <= k <= (array.shape[at] if array.ndim else 1):
+        raise RuntimeError(
+            f"kthvalue(): selected number k out of range for dimension {at + max(array.ndim, 1)}"
+        )
+    what = KthValue((at,), keepdim, k)
+    return pair("kthvalue", return_types.kthvalue, what, input, out)
+
+
+def _middle(
+    name: str, all_: Any, one: Any, kind: Any, input: Any, dim: Any, keepdim: bool, out: Any
+) -> Any:
+    array = tensor_of(input, name)
+    _refuse("median_cpu" if dim is ... else "median_out", array, "bc")
+    if dim is ...:
+        y = apply(all_(None, False), input)
+        return y if out is None else filled(name, out, y)
+    at = single(name, dim, array.ndim)
+    nonempty("median", array.shape, at)
+    return pair(name, kind, one((at,), keepdim), input, out)
+
+
+@function()
+@numpy_names
+def median(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
+    """median(input) or median(input, dim=-1, keepdim=False, *, out=None) -> Tensor
+
+    The middle element, the lower of two: of all, or along a dimension with its index.
+
+    >>> import rushlight as torch
+    >>> torch.median(torch.tensor([3., 1., 2., 4.]))
+    tensor(2.)
+    """
+    return _middle("median", MedianAll, Median, return_types.median, input, dim, keepdim, out)
+
+
+@function()
+@numpy_names
+def nanmedian(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
+    """nanmedian(input) or nanmedian(input, dim=-1, keepdim=False, *, out=None) -> Tensor
+
+    The middle element of those that are not NaN.
+
+    >>> import rushlight as torch
+    >>> torch.nanmedian(torch.tensor([3., float('nan'), 2., 4.]))
+    tensor(3.)
+    """
+    return _middle(
+        "nanmedian", NanMedianAll, NanMedian, return_types.nanmedian, input, dim, keepdim, out
+    )
+
+
+@function()
+@numpy_names
+def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """mode(input, dim=-1, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)
+
+    The most frequent element along a dimension, the smallest of several, and its last index.
+
+    >>> import rushlight as torch
+    >>> torch.mode(torch.tensor([1, 2, 2, 3])).values
+    tensor(2)
+    """
+    array = tensor_of(input, "mode")
+    at = single("mode", dim, array.ndim)
+    nonempty("mode", array.shape, at)
+    _refuse("mode_cpu", array, "c")
+    return pair("mode", return_types.mode, Mode((at,), keepdim), input, out)

@@ -1,0 +1,532 @@
+"""Sums, means, products and what counts or weighs all elements: one result for many.
+
+Norms stand in `norm`, largest and smallest in `extreme`, running ones in `scan`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays.quick import products_of_others
+from rushlight.arrays.vocabulary import (
+    broadcast,
+    cast,
+    contiguous,
+    copy,
+    cumprod,
+    diagonal,
+    equal,
+    exp,
+    flip,
+    iota,
+    isinf,
+    isnan,
+    largest,
+    log,
+    product,
+    real,
+    reshape,
+    total,
+    where,
+)
+from rushlight.core.families import Linear, conj, is_complex
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.record import apply
+from rushlight.ops.reduction.any_all import CountNonzero
+from rushlight.ops.reduction.family import (
+    Fold,
+    count,
+    dims_of,
+    expect_dtype,
+    filled,
+    fold,
+    mismatch,
+    narrow,
+    negatives,
+    not_implemented,
+    numpy_names,
+    shifted,
+    tensor_of,
+    unfold,
+    wide,
+)
+from rushlight.ops.registry import function, op, public, word_for
+
+__all__ = [
+    "LogSumExp", "Mean", "MeanAll", "NanSum", "Prod", "ProdAll", "Sum", "SumAll", "Trace",
+]  # fmt: skip
+
+_F32: Final = dtypes.float32.numpy
+_F64: Final = dtypes.float64.numpy
+_NAN: Final = math.nan
+
+
+# --- sum ------------------------------------------------------------------------------------------
+@op
+class Sum(Fold):
+    """The sum over `dims`, in `dtype` (None: as it is)."""
+
+    name, node = "sum_dim", "SumBackward1"
+    params = ("dims", "keepdim", "dtype")
+
+    def __init__(
+        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+    ) -> None:
+        super().__init__(dims, keepdim)
+        self.dtype = dtype
+
+    def forward(self, x: Any) -> Any:
+        if self.dtype is None:
+            return total(x, self.dims, self.keepdim)
+        return cast(total(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        shapes = node._input_shapes
+        assert shapes is not None
+        return (broadcast(self.back(g, shapes[0]), shapes[0]),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return self.forward(ts[0])
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Sum((-1,), False), draw.real(2, 3)
+        yield Sum((-2,), True), draw.real(2, 3)
+        yield Sum((-3, -1), False), draw.real(2, 3, 2)
+        yield Sum((-1,), False), draw.real(2, 0)
+        yield Sum(None, True), draw.real(2, 2)
+        yield Sum((-1,), False), draw.complex(2, 2)
+
+
+@op
+class SumAll(Sum):
+    """The sum of all elements: `x.sum()`."""
+
+    name, node = "sum", "SumBackward0"
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield SumAll(), draw.real(2, 3)
+        yield SumAll(), draw.real()
+        yield SumAll(), draw.real(0, 2)
+        yield SumAll(), draw.complex(3)
+
+
+SUM: Final = SumAll()
+
+
+def _sum_dtype(given: Any, array: Any) -> Any:
+    """The raw dtype a sum is asked to have; None if it is that of the input anyway."""
+    want = dtypes.accumulate(array.dtype) if given is None else given.numpy
+    return None if want is array.dtype and want.kind != "b" else want
+
+
+@function(bare=True)
+def sum(
+    input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
+    axis: Any = ..., keepdims: bool | None = None,
+) -> Any:  # fmt: skip
+    """sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+
+    The sum of all elements, or along one or more dimensions. Integers are summed as int64.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
+    tensor([4., 6.])
+    """
+    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
+        array = tensor_of(input, "sum")
+        raw = array.dtype
+        if raw is _F32 or raw is _F64:
+            return apply(SUM, input)
+    array = tensor_of(input, "sum")
+    expect_dtype(dtype, "sum")
+    if axis is not ...:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    want = _sum_dtype(dtype, array)
+    if dim is ...:
+        if keepdim:
+            raise mismatch("sum", keepdim=keepdim)
+        y = apply(SUM if want is None else SumAll(None, False, want), input)
+    else:
+        y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
+    return y if out is None else filled("sum", out, y)
+
+
+@word_for("total")
+def _total(x: Any, axes: Any, keep: bool) -> Any:
+    want = _sum_dtype(None, x._array)
+    if axes is None and not keep:
+        return apply(SUM if want is None else SumAll(None, False, want), x)
+    return apply(Sum(negatives(axes, x._array.ndim), keep, want), x)
+
+
+# --- mean -----------------------------------------------------------------------------------------
+@op
+class Mean(Sum):
+    """The mean over `dims`, in `dtype` (None: as it is)."""
+
+    name, node = "mean_dim", "MeanBackward1"
+
+    def forward(self, x: Any) -> Any:
+        if self.dtype is not None:
+            x = cast(x, self.dtype)
+        n = count(x.shape, self.dims)
+        y = total(wide(x), self.dims, self.keepdim)
+        return narrow(y / n if n else y * _NAN, x)
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        shapes = node._input_shapes
+        assert shapes is not None
+        shape = shapes[0]
+        n = count(shape, self.dims)
+        spread = broadcast(self.back(g / n if n else g, shape), shape)
+        # PyTorch gives a dense one; a leaf would copy an expanded one anyway
+        ends = isinstance(node._next_edges[0], TensorBase) and not isinstance(g, TensorBase)
+        return (copy(spread) if ends else spread,)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Mean((-1,), False), draw.real(2, 3)
+        yield Mean((-2, -1), True), draw.real(2, 3)
+        yield Mean((-1,), False), draw.complex(2, 2)
+
+
+@op
+class MeanAll(Mean):
+    """The mean of all elements: `x.mean()`."""
+
+    name, node = "mean", "MeanBackward0"
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield MeanAll(), draw.real(2, 3)
+        yield MeanAll(), draw.real()
+        yield MeanAll(), draw.complex(3)
+
+
+MEAN: Final = MeanAll()
+
+
+@function(bare=True)
+def mean(
+    input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
+    axis: Any = ..., keepdims: bool | None = None,
+) -> Any:  # fmt: skip
+    """mean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+
+    The mean of all elements, or along one or more dimensions.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([[1., 2.], [3., 4.]]).mean(1)
+    tensor([1.5000, 3.5000])
+    """
+    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
+        array = tensor_of(input, "mean")
+        raw = array.dtype
+        if raw is _F32 or raw is _F64:
+            return apply(MEAN, input)
+    array = tensor_of(input, "mean")
+    expect_dtype(dtype, "mean")
+    have = dtypes.of(array.dtype) if dtype is None else dtype
+    if not (have.is_floating_point or have.is_complex):
+        whose = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
+            f"or complex dtype. Got: {have.scalar_type}"
+        )
+    if axis is not ...:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    want = None if have.numpy is array.dtype else have.numpy
+    if dim is ...:
+        if keepdim:
+            raise mismatch("mean", keepdim=keepdim)
+        y = apply(MEAN if want is None else MeanAll(None, False, want), input)
+    else:
+        y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
+    return y if out is None else filled("mean", out, y)
+
+
+# --- sums that pass over NaN ----------------------------------------------------------------------
+@op
+class NanSum(Sum):
+    """The sum over `dims` of what is not NaN."""
+
+    name, node = "nansum", "NansumBackward0"
+    saves = ("self",)
+
+    def forward(self, x: Any) -> Any:
+        if self.dtype is not None:
+            x = cast(x, self.dtype)
+        return total(where(isnan(x), 0, x), self.dims, self.keepdim)
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:  # type: ignore[override]  # what it saves
+        return (where(isnan(x), 0, self.back(g, x.shape)),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return total(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield NanSum((-1,), False), draw.real(2, 3)
+        yield NanSum(None, False), draw.real(2, 3)
+        yield NanSum(None, False), draw.real()
+        yield NanSum((-2,), True), draw.real(0, 3)
+
+
+@public()
+@numpy_names
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+
+    The sum of all elements that are not NaN.
+
+    >>> import rushlight as torch
+    >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
+    tensor(3.)
+    """
+    array = tensor_of(input, "nansum")
+    if array.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    dims = dims_of("nansum", dim, array.ndim)
+    want = _sum_dtype(dtype, array)
+    if array.dtype.kind in "iub":
+        return Sum(dims, keepdim, want), (input,)
+    return NanSum(dims, keepdim, want), (input,)
+
+
+@function()
+@numpy_names
+def nanmean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Any:
+    """nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+
+    The mean of all elements that are not NaN.
+
+    >>> import rushlight as torch
+    >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
+    tensor(1.5000)
+    """
+    array = tensor_of(input, "nanmean")
+    if array.dtype.kind in "iub":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{dtypes.of(array.dtype).scalar_type}"
+        )
+    dims = dims_of("nanmean", dim, array.ndim)
+    above = nansum(input, dim, keepdim, dtype=dtype)
+    below = apply(CountNonzero(dims, keepdim, numbers=True), input)
+    y = above / below
+    return y if out is None else filled("nanmean", out, y)
+
+
+# --- product --------------------------------------------------------------------------------------
+@op
+class Prod(Fold):
+    """The product over `dims`, in `dtype` (None: as it is).
+
+    Its derivative, the product of the others, is made of products from the left and from the
+    right: without a division, it is right at zeros too, and so are its own derivatives.
+    """
+
+    name, node = "prod_dim", "ProdBackward1"
+    saves = ("self", "result")
+    params = ("dims", "keepdim", "dtype")
+
+    def __init__(
+        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+    ) -> None:
+        super().__init__(dims, keepdim)
+        self.dtype = dtype
+
+    def forward(self, x: Any) -> Any:
+        if self.dtype is not None:
+            x = cast(x, self.dtype)
+        return product(x, self.dims, self.keepdim)
+
+    def others(self, x: Any) -> Any:
+        """For each element the product of the others that go into the same result."""
+        shape = x.shape
+        x = fold(x if self.dtype is None else cast(x, self.dtype), self.dims)
+        quick = products_of_others(x)
+        if quick is not None:
+            return unfold(quick, self.dims, shape)
+        if 0 not in x.shape:
+            w = wide(x)
+            left = shifted(cumprod(w, -1), 1, 1)
+            right = shifted(cumprod(flip(w, (-1,)), -1), 1, 1)
+            x = narrow(left * flip(right, (-1,)), x)
+        return unfold(x, self.dims, shape)
+
+    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
+        return (self.back(g, x.shape) * conj(contiguous(self.others(x))),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return total(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Prod((-1,), False), draw.real(2, 3)
+        yield Prod((-2,), True), draw.real(3, 2)
+        yield Prod((-3, -1), False), draw.real(2, 2, 3)
+        yield Prod((-1,), False), draw.real(2, 0)
+        yield Prod((-1,), False), draw.complex(2, 3)
+
+
+@op
+class ProdAll(Prod):
+    """The product of all elements: `x.prod()`."""
+
+    name, node = "prod", "ProdBackward0"
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield ProdAll(), draw.real(2, 3)
+        yield ProdAll(), draw.real()
+        yield ProdAll(), draw.real(0)
+        yield ProdAll(), draw.complex(3)
+
+
+@public()
+@numpy_names
+def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+
+    The product of all elements, or along a dimension. Integers are multiplied as int64.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([2., 3., 4.]).prod()
+    tensor(24.)
+    """
+    array = tensor_of(input, "prod")
+    want = _sum_dtype(dtype, array)
+    if dim is ...:
+        return ProdAll(None, False, want), (input,)
+    if not isinstance(dim, int) or isinstance(dim, bool):
+        raise mismatch("prod", dim)
+    return Prod(dims_of("prod", dim, array.ndim), keepdim, want), (input,)
+
+
+@word_for("product")
+def _product(x: Any, axes: Any, keep: bool) -> Any:
+    return apply(Prod(negatives(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
+
+
+# --- logsumexp ------------------------------------------------------------------------------------
+@op
+class LogSumExp(Fold):
+    """log(sum(exp(x))) over `dims`, computed from the largest down."""
+
+    name, saves = "logsumexp", ("self", "result")
+
+    def forward(self, x: Any) -> Any:
+        w = wide(x)
+        if count(x.shape, self.dims) == 0:
+            return narrow(log(total(exp(w), self.dims, self.keepdim)), x)
+        top = largest(real(w) if is_complex(w) else w, self.dims, True)
+        top = where(isinf(top), 0, top)
+        y = log(total(exp(w - top), self.dims, True)) + top
+        if not self.keepdim:
+            y = total(y, self.dims, False)
+        return narrow(y, x)
+
+    def weights(self, x: Any, y: Any) -> Any:
+        return exp(x - self.back(y, x.shape))
+
+    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
+        return (self.back(g, x.shape) * conj(self.weights(x, y)),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return total(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield LogSumExp((-1,), False), draw.real(2, 3)
+        yield LogSumExp((-2, -1), True), draw.real(2, 3)
+        yield LogSumExp(None, False), draw.real()
+        yield LogSumExp((-1,), False), draw.complex(2, 2)
+
+
+@public(namespace="special")
+@numpy_names
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
+    """logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor
+
+    The logarithm of the sum of exponentials along one or more dimensions, without overflow.
+
+    >>> import rushlight as torch
+    >>> torch.logsumexp(torch.tensor([100., 100.]), 0)
+    tensor(100.6931)
+    """
+    array = tensor_of(input, "logsumexp")
+    if array.dtype.kind in "iub":
+        input = apply(Floated(dtypes.default_numpy), input)
+    return LogSumExp(dims_of("logsumexp", dim, array.ndim), keepdim), (input,)
+
+
+class Floated(Linear):
+    """Integers as floats, on the way into an op that has no integer form."""
+
+    name, params, differentiable = "to_float", ("dtype",), False
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, x: Any) -> Any:
+        return cast(x, self.dtype)
+
+
+# --- trace ----------------------------------------------------------------------------------------
+@op
+class Trace(Linear):
+    """The sum along the diagonal of a matrix."""
+
+    name, params = "trace", ("dtype",)
+
+    def __init__(self, dtype: Any = None) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, x: Any) -> Any:
+        if self.dtype is not None:
+            x = cast(x, self.dtype)
+        return total(diagonal(x, 0, -2, -1), (-1,), False)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        rows, columns = shape[-2:]
+        i = iota(g, rows, dtypes.int64.numpy)
+        j = iota(g, columns, dtypes.int64.numpy)
+        return where(equal(reshape(i, (rows, 1)), j), reshape(g, (*g.shape, 1, 1)), 0)
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Trace(), draw.real(3, 3)
+        yield Trace(), draw.real(2, 3)
+        yield Trace(), draw.real(0, 0)
+        yield Trace(), draw.complex(2, 2)
+
+
+@public(out=False)
+def trace(input: Any) -> Any:
+    """trace(input) -> Tensor
+
+    The sum along the diagonal of a matrix.
+
+    >>> import rushlight as torch
+    >>> torch.trace(torch.tensor([[1., 2.], [3., 4.]]))
+    tensor(5.)
+    """
+    array = tensor_of(input, "trace")
+    if array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {array.ndim}")
+    if array.dtype.kind == "b":
+        raise not_implemented("trace", array.dtype)
+    return Trace(_sum_dtype(None, array)), (input,)

@@ -1,0 +1,221 @@
+"""Copies: `clone`, in the order of memory that is asked for; and copies of what views show.
+
+Op files and `tensor` may import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Linear
+from rushlight.core.record import apply
+from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.registry import function, methods, op, public, word_for
+from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.view.select import Slice, narrow_op
+from rushlight.ops.view.split import Parts, Split, SplitWithSizes, chunk_op, sizes_op, split_op
+
+__all__ = ["Clone", "LaidOut", "NarrowCopy", "RegionCopy"]
+
+
+_ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+
+
+@op
+class Clone(Linear):
+    """A copy: in the same order of strides ("preserve"), in row order, or channels last."""
+
+    name, params = "clone", ("format",)
+
+    def __init__(self, format: str = "preserve") -> None:
+        super().__init__()
+        self.format = format
+
+    def forward(self, x: Any) -> Any:
+        if self.format == "preserve":
+            return v.copy(x)
+        return v.laid_out(x, _ORDERS.get(self.format))
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return g
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Clone(), draw.real(2, 3)
+        yield Clone("contiguous"), draw.complex(2)
+        yield Clone("channels_last"), draw.real(1, 2, 3, 2)
+
+
+@public(out=False)
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """clone(input, *, memory_format=torch.preserve_format) -> Tensor
+
+    A copy, through which gradients flow.
+
+    >>> import rushlight as torch
+    >>> torch.clone(torch.tensor([1, 2]))
+    tensor([1, 2])
+    """
+    expect_tensor(input, "clone")
+    name = "preserve_format" if memory_format is None else memory_format.name
+    rank = input._array.ndim
+    wanted = {"channels_last": 4, "channels_last_3d": 5}.get(name, rank)
+    if rank != wanted:
+        raise RuntimeError(f"required rank {wanted} tensor to use {name} format")
+    return Clone(name.removesuffix("_format")), (input,)
+
+
+@op
+class LaidOut(Linear):
+    """A copy whose axes lie in memory in a given order, widest stride first (None: rows)."""
+
+    name, node, params = "laid_out", "CloneBackward0", ("order",)
+
+    def __init__(self, order: tuple[int, ...] | None) -> None:
+        super().__init__()
+        self.order = order
+
+    def forward(self, x: Any) -> Any:
+        return v.laid_out(x, self.order)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return g
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield LaidOut((1, 0)), draw.real(2, 3)
+        yield LaidOut(None), draw.real()
+
+
+@word_for("copy")
+def _copy_word(x: Any) -> Any:
+    return apply(Clone(), x)
+
+
+@word_for("contiguous")
+def _contiguous_word(x: Any) -> Any:
+    return methods["contiguous"](x)
+
+
+@word_for("laid_out")
+def _laid_out_word(x: Any, order: Any) -> Any:
+    return apply(LaidOut(order), x)
+
+
+# --- copies of views ------------------------------------------------------------------------------
+class RegionCopy(Linear):
+    """A copy of what the view op `region` shows."""
+
+    region: Any
+
+    def forward(self, x: Any) -> Any:
+        return v.laid_out(self.region.forward(x), None)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return self.region.adjoint(g, shape)
+
+
+@op
+class NarrowCopy(RegionCopy):
+    """A copy of a slice."""
+
+    name, params = "narrow_copy", ("dim", "start", "length")
+
+    def __init__(self, dim: int, start: int, length: int) -> None:
+        super().__init__()
+        self.dim = dim
+        self.start = start
+        self.length = length
+        self.region = Slice(dim, start, start + length)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield NarrowCopy(-1, 1, 2), draw.real(2, 4)
+
+
+@public()
+def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
+    """narrow_copy(input, dim, start, length, *, out=None) -> Tensor
+
+    `narrow`, as a copy.
+
+    >>> import rushlight as torch
+    >>> torch.narrow_copy(torch.arange(5), 0, 1, 2)
+    tensor([1, 2])
+    """
+    expect_tensor(input, "narrow_copy")
+    region = narrow_op(input, dim, start, length)
+    return NarrowCopy(region.dim, region.start, region.stop - region.start), (input,)
+
+
+class UnsafePieces(Parts):
+    """Pieces that count as tensors of their own, though they share the memory."""
+
+    def forward(self, x: Any) -> Any:
+        return tuple([piece.forward(x) for piece in self.pieces(x.shape)])
+
+
+@op
+class UnsafeSplit(UnsafePieces, Split):
+    """`split` into tensors that are no views."""
+
+    name = "unsafe_split"
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield UnsafeSplit(2, -1), draw.real(2, 5)
+
+
+@op
+class UnsafeSplitWithSizes(UnsafePieces, SplitWithSizes):
+    """`split_with_sizes` into tensors that are no views."""
+
+    name = "unsafe_split_with_sizes"
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield UnsafeSplitWithSizes((1, 2), -1), draw.real(2, 3)
+
+
+@function()
+def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
+    """unsafe_split(input, split_size, dim=0) -> tuple of Tensors
+
+    `split` whose pieces may be written in place.
+
+    >>> import rushlight as torch
+    >>> torch.unsafe_split(torch.arange(3), 2)
+    (tensor([0, 1]), tensor([2]))
+    """
+    expect_tensor(input, "unsafe_split")
+    return apply(split_op(UnsafeSplit, input, split_size, dim), input)
+
+
+@function()
+def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
+    """unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple of Tensors
+
+    `split_with_sizes` whose pieces may be written in place.
+
+    >>> import rushlight as torch
+    >>> torch.unsafe_split_with_sizes(torch.arange(3), (1, 2))
+    (tensor([0]), tensor([1, 2]))
+    """
+    expect_tensor(input, "unsafe_split_with_sizes")
+    return apply(sizes_op(UnsafeSplitWithSizes, input, split_sizes, dim), input)
+
+
+@function()
+def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    """unsafe_chunk(input, chunks, dim=0) -> tuple of Tensors
+
+    `chunk` whose pieces may be written in place.
+
+    >>> import rushlight as torch
+    >>> torch.unsafe_chunk(torch.arange(3), 2)
+    (tensor([0, 1]), tensor([2]))
+    """
+    expect_tensor(input, "unsafe_chunk")
+    return apply(chunk_op(input, chunks, dim, UnsafeSplit, UnsafeSplitWithSizes), input)

@@ -1,0 +1,266 @@
+"""What can be asked about a tensor's memory and shape: strides, offsets, sizes, addresses.
+
+Op files and `tensor` may import this.
+
+Note [Strides of size-1 axes]
+    A stride of an axis of size 1 means nothing to NumPy, which writes 0 for new axes. PyTorch
+    shows such an axis as if it were contiguous with what follows; `strides_of` does the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from weakref import ref
+
+from rushlight import dtypes
+from rushlight.arrays.batched import NO_STORAGE, bottom
+from rushlight.arrays.host import ByteBounds, address, root_of
+from rushlight.arrays.layouts import shown
+from rushlight.ops.arguments import expect_tensor, one_dim, varies
+from rushlight.ops.registry import function, methods
+from rushlight.size import unchecked
+
+__all__ = ["attribute", "contiguous", "is_contiguous", "lend", "lent", "strides_of"]
+
+
+def attribute(name: str, read: Any) -> None:
+    """Let `tensor` attach a property rather than a method."""
+    made: Any = property(read, doc=read.__doc__)
+    methods[name] = made
+
+
+def strides_of(array: Any) -> tuple[int, ...]:
+    """The strides of a raw array in elements; see Note [Strides of size-1 axes]."""
+    width = array.dtype.itemsize
+    if 0 in array.strides:
+        if array.size == 0:
+            return _row_strides(array.shape)
+        return tuple([s // width for s in shown(array)])
+    return tuple([s // width for s in array.strides])
+
+
+# --- what can be asked ----------------------------------------------------------------------------
+def _row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a contiguous tensor of `shape`."""
+    found: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        found.append(step)
+        step *= max(n, 1)
+    return tuple(found[::-1])
+
+
+def _lies(array: Any, order: tuple[int, ...]) -> bool:
+    """Whether the elements lie densely in memory with the axes in this order."""
+    expected = array.dtype.itemsize
+    for d in reversed(order):
+        if array.shape[d] != 1:
+            if array.strides[d] != expected:
+                return False
+            expected *= array.shape[d]
+    return True
+
+
+@function(free=False)
+def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> bool:
+    """is_contiguous(memory_format=torch.contiguous_format) -> bool
+
+    Whether the elements lie in memory in order, without gaps.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).t().is_contiguous()
+    False
+    """
+    array = input._array
+    if memory_format is dtypes.channels_last:
+        return array.ndim == 4 and _lies(array, (0, 2, 3, 1))
+    if memory_format is dtypes.channels_last_3d:
+        return array.ndim == 5 and _lies(array, (0, 2, 3, 4, 1))
+    return bool(array.flags.c_contiguous)
+
+
+@function(free=False)
+def contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
+    """contiguous(memory_format=torch.contiguous_format) -> Tensor
+
+    The tensor itself if its elements lie in order, otherwise a copy in which they do.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
+    if memory_format is dtypes.preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if is_contiguous(input, memory_format):
+        return input
+    return methods["clone"](input, memory_format=memory_format)
+
+
+@function(free=False)
+def stride(input: Any, dim: Any = None) -> Any:
+    """stride(dim=None) -> tuple or int
+
+    How many elements lie between neighbours along each dimension.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).stride()
+    (3, 1)
+    """
+    found = strides_of(input._array)
+    if dim is None:
+        return found
+    if not found:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return found[one_dim(dim, len(found))]
+
+
+@function(free=False)
+def storage_offset(input: Any) -> int:
+    """storage_offset() -> int
+
+    How many elements of the memory come before the first one.
+
+    >>> import rushlight as torch
+    >>> torch.arange(5)[2:].storage_offset()
+    2
+    """
+    return int(ByteBounds(bottom(input._array)).offset // input._array.dtype.itemsize)
+
+
+@function(free=False)
+def size(input: Any, dim: Any = None) -> Any:
+    """size(dim=None) -> torch.Size or int
+
+    The shape, or one size of it.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).size(), torch.zeros(2, 3).size(-1)
+    (torch.Size([2, 3]), 3)
+    """
+    shape = input._array.shape
+    if dim is None:
+        return unchecked(shape)
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return shape[one_dim(dim, len(shape))]
+
+
+@function(free=False, aliases=("ndimension",))
+def dim(input: Any) -> int:
+    """dim() -> int
+
+    The number of dimensions.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).dim()
+    2
+    """
+    return int(input._array.ndim)
+
+
+@function(aliases=())
+def numel(input: Any) -> int:
+    """numel(input) -> int
+
+    The number of elements.
+
+    >>> import rushlight as torch
+    >>> torch.numel(torch.zeros(2, 3))
+    6
+    """
+    expect_tensor(input, "numel")
+    return int(input._array.size)
+
+
+@function(free=False)
+def nelement(input: Any) -> int:
+    """nelement() -> int
+
+    Another name of `numel`.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3).nelement()
+    6
+    """
+    return int(input._array.size)
+
+
+@function(free=False)
+def element_size(input: Any) -> int:
+    """element_size() -> int
+
+    The number of bytes of an element.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2).element_size()
+    4
+    """
+    return int(input._array.dtype.itemsize)
+
+
+@function(free=False)
+def data_ptr(input: Any) -> int:
+    """data_ptr() -> int
+
+    The address of the first element.
+
+    >>> import rushlight as torch
+    >>> x = torch.zeros(2, 2)
+    >>> x.data_ptr() == x.t().data_ptr()
+    True
+    """
+    if varies(input._array):
+        raise RuntimeError(NO_STORAGE)
+    return address(input._array) if input._array.size else 0
+
+
+@function(free=False)
+def is_set_to(input: Any, tensor: Any) -> bool:
+    """is_set_to(tensor) -> bool
+
+    Whether both show the same memory in the same shape and strides.
+
+    >>> import rushlight as torch
+    >>> x = torch.zeros(2, 2)
+    >>> x.is_set_to(x.view(2, 2)), x.is_set_to(x.t())
+    (True, False)
+    """
+    a, b = input._array, tensor._array
+    same = a.shape == b.shape and strides_of(a) == strides_of(b) and a.dtype == b.dtype
+    return same and _place(a) == _place(b)
+
+
+def _place(array: Any) -> tuple[int, int]:
+    bounds = ByteBounds(array)
+    return bounds.start, bounds.offset
+
+
+# --- who else holds the memory ------------------------------------------------------------------
+_LENT: Final[dict[int, ref[Any]]] = {}
+
+
+def lend(array: Any) -> None:
+    """Remember that NumPy has this memory too: it must stay where it is."""
+    root = root_of(array)
+    key = id(root)
+    if key not in _LENT:
+        _LENT[key] = ref(root, lambda gone: _LENT.pop(key, None))
+
+
+def lent(array: Any) -> bool:
+    """Whether the memory behind an array is NumPy's too."""
+    return id(root_of(array)) in _LENT
+
+
+def _itemsize(input: Any) -> int:
+    """The number of bytes of an element."""
+    return int(input._array.dtype.itemsize)
+
+
+def _nbytes(input: Any) -> int:
+    """The number of bytes of all elements."""
+    return int(input._array.size * input._array.dtype.itemsize)
+
+
+attribute("itemsize", _itemsize)
+attribute("nbytes", _nbytes)

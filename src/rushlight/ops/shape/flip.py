@@ -1,0 +1,246 @@
+"""Copies with the elements in another order: `flip`, `roll`, `rot90`.
+
+`tensor` may import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Linear
+from rushlight.core.record import apply
+from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.each_member import in_front
+from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.sample_inputs import Draw
+
+__all__ = ["Flip", "Roll", "Rot90"]
+
+
+@op
+class Flip(Linear):
+    """The order along `dims` reversed."""
+
+    name, params = "flip", ("dims",)
+    align = in_front
+
+    def __init__(self, dims: tuple[int, ...]) -> None:
+        super().__init__()
+        self.dims = dims
+
+    def forward(self, x: Any) -> Any:
+        return v.flip(x, self.dims) if self.dims else v.copy(x)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.flip(g, self.dims) if self.dims else g
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Flip((-1,)), draw.real(2, 3)
+        yield Flip((-2, -1)), draw.complex(2, 3)
+        yield Flip(()), draw.real()
+
+
+def _flip(input: Any, dims: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
+    rank = input._array.ndim
+    found = tuple([one_dim(d, rank) for d in dims])
+    for d in found:
+        if found.count(d) > 1:
+            raise RuntimeError(f"dim {d + max(rank, 1)} appears multiple times in the list of dims")
+    return Flip(found if rank else ()), (input,)
+
+
+@public(method=False, out=False)
+def flip(input: Any, dims: Any) -> Any:
+    """flip(input, dims) -> Tensor
+
+    A copy with the order along `dims` reversed.
+
+    >>> import rushlight as torch
+    >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
+    tensor([3, 2, 1])
+    """
+    expect_tensor(input, "flip")
+    return _flip(input, tuple_of_ints("flip", "dims", dims, 2))
+
+
+@function(name="flip", free=False)
+def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
+    """flip(*dims) -> Tensor
+
+    A copy with the order along `dims` reversed.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([1, 2, 3]).flip(0)
+    tensor([3, 2, 1])
+    """
+    return flip(input, ints("flip", "dims", order if dims is None else (dims,)))
+
+
+@public(out=False)
+def fliplr(input: Any) -> Any:
+    """fliplr(input) -> Tensor
+
+    A copy with the columns in reverse order.
+
+    >>> import rushlight as torch
+    >>> torch.fliplr(torch.tensor([[1, 2]]))
+    tensor([[2, 1]])
+    """
+    expect_tensor(input, "fliplr")
+    if input._array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return _flip(input, (1,))
+
+
+@public(out=False)
+def flipud(input: Any) -> Any:
+    """flipud(input) -> Tensor
+
+    A copy with the rows in reverse order.
+
+    >>> import rushlight as torch
+    >>> torch.flipud(torch.tensor([1, 2]))
+    tensor([2, 1])
+    """
+    expect_tensor(input, "flipud")
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return _flip(input, (0,))
+
+
+@op
+class Roll(Linear):
+    """Elements moved along `dims`; what leaves at one end enters at the other. No dims: flat."""
+
+    name, params = "roll", ("shifts", "dims")
+
+    def __init__(self, shifts: tuple[int, ...], dims: tuple[int, ...]) -> None:
+        super().__init__()
+        self.shifts = shifts
+        self.dims = dims
+
+    @property
+    def lies(self) -> str:  # type: ignore[override]  # of this instance
+        return "channels" if self.dims else "rows"
+
+    def forward(self, x: Any) -> Any:
+        return self.moved(v.contiguous(x) if self.dims else x, self.shifts)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return self.moved(g, tuple([-s for s in self.shifts]))
+
+    def moved(self, x: Any, shifts: tuple[int, ...]) -> Any:
+        if self.dims:
+            return v.roll(x, shifts, self.dims)
+        return v.reshape(v.roll(v.reshape(x, (prod(x.shape),)), shifts, (0,)), x.shape)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Roll((1,), (-1,)), draw.real(2, 3)
+        yield Roll((2, -1), (-2, -1)), draw.complex(3, 3)
+        yield Roll((1,), ()), draw.real(2, 3)
+        yield Roll((3,), ()), draw.real()
+
+
+@public(out=False)
+def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
+    """roll(input, shifts, dims=()) -> Tensor
+
+    Elements moved along `dims`, round the end; without dims, of the flattened tensor.
+
+    >>> import rushlight as torch
+    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
+    expect_tensor(input, "roll")
+    by = ints("roll", "shifts", (shifts,))
+    given = () if dims is None else ints("roll", "dims", (dims,))
+    if not by:
+        raise RuntimeError("`shifts` required")
+    if len(by) != len(given) and not (len(by) == 1 and not given):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(given)}"
+        )
+    rank = input._array.ndim
+    if given and not rank:
+        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
+    found = tuple([one_dim(d, rank) for d in given])
+    return Roll(by, found if rank else ()), (input,)
+
+
+@op
+class Rot90(Linear):
+    """A quarter turn, `k` times, from the first of `dims` towards the second."""
+
+    name, params = "rot90", ("k", "dims")
+
+    def __init__(self, k: int, dims: tuple[int, int]) -> None:
+        super().__init__()
+        self.k = k
+        self.dims = dims
+
+    def forward(self, x: Any) -> Any:
+        return self.turned(x, self.k % 4)
+
+    def turned(self, x: Any, k: int) -> Any:
+        a, b = self.dims
+        if k == 1:
+            return v.swap(v.flip(x, (b,)), a, b)
+        if k == 2:
+            return v.flip(x, (a, b))
+        if k == 3:
+            return v.swap(v.flip(x, (a,)), a, b)
+        return v.laid_out(x, None)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return self.turned(g, -self.k % 4)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Rot90(1, (-2, -1)), draw.real(2, 3)
+        yield Rot90(2, (-3, -1)), draw.real(2, 3, 2)
+        yield Rot90(-1, (-1, -2)), draw.complex(2, 3)
+        yield Rot90(4, (-2, -1)), draw.real(2, 2)
+
+
+@public(out=False)
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+    """rot90(input, k=1, dims=(0, 1)) -> Tensor
+
+    A copy turned by `k` quarter turns in the plane of two dimensions.
+
+    >>> import rushlight as torch
+    >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    expect_tensor(input, "rot90")
+    given = ints("rot90", "dims", (dims,))
+    rank = input._array.ndim
+    if len(given) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(given)}")
+    if rank < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {rank}")
+    a, b = one_dim(given[0], rank), one_dim(given[1], rank)
+    if a == b:
+        raise RuntimeError(
+            "expected rotation dims to be different, but got dim0 = "
+            f"{given[0]} and dim1 = {given[1]}"
+        )
+    return Rot90(k, (a, b)), (input,)
+
+
+@word_for("flip")
+def _flip_word(x: Any, axes: Any) -> Any:
+    rank = x._array.ndim
+    return apply(Flip(tuple([from_end(a, rank) for a in axes])), x)
+
+
+@word_for("roll")
+def _roll_word(x: Any, shifts: Any, axes: Any) -> Any:
+    rank = x._array.ndim
+    return apply(Roll(tuple(shifts), tuple([from_end(a, rank) for a in axes])), x)

@@ -1,0 +1,218 @@
+"""Triangles and diagonals of matrices, as copies: `tril`, `triu`, `diag_embed`, `diag`.
+
+`tensor` may import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Linear
+from rushlight.core.record import apply
+from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.each_member import in_front
+from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.shape.clone import RegionCopy
+from rushlight.ops.view.as_strided import Diagonal
+from rushlight.ops.view.family import Written
+from rushlight.ops.view.reshape import reshape
+
+__all__ = ["DiagEmbed", "DiagonalCopy", "Tril", "Triu"]
+
+
+# --- triangles ------------------------------------------------------------------------------------
+class Triangle(Linear):
+    """Zero on one side of a diagonal of the last two dimensions."""
+
+    params = ("diagonal",)
+    lower = True
+    lies = "rows"
+
+    def __init__(self, diagonal: int) -> None:
+        super().__init__()
+        self.diagonal = diagonal
+
+    def forward(self, x: Any) -> Any:
+        return v.triangle(x, self.diagonal, self.lower)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.triangle(g, self.diagonal, self.lower)
+
+
+@op
+class Tril(Triangle):
+    """The lower triangle."""
+
+    name = "tril"
+    align = in_front
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Tril(0), draw.real(3, 3)
+        yield Tril(-1), draw.complex(2, 3, 2)
+        yield Tril(1), draw.real(0, 3)
+
+
+@op
+class Triu(Triangle):
+    """The upper triangle."""
+
+    name, lower = "triu", False
+    align = in_front
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Triu(0), draw.real(3, 3)
+        yield Triu(1), draw.complex(2, 3, 2)
+
+
+def _triangle(name: str, cls: Any, input: Any, diagonal: int) -> Any:
+    expect_tensor(input, name)
+    if input._array.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return cls(diagonal), (input,)
+
+
+@public(inplace=True)
+def tril(input: Any, diagonal: int = 0) -> Any:
+    """tril(input, diagonal=0, *, out=None) -> Tensor
+
+    The lower triangle of the last two dimensions, zeros above `diagonal`.
+
+    >>> import rushlight as torch
+    >>> torch.tril(torch.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    return _triangle("tril", Tril, input, diagonal)
+
+
+@public(inplace=True)
+def triu(input: Any, diagonal: int = 0) -> Any:
+    """triu(input, diagonal=0, *, out=None) -> Tensor
+
+    The upper triangle of the last two dimensions, zeros below `diagonal`.
+
+    >>> import rushlight as torch
+    >>> torch.triu(torch.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    return _triangle("triu", Triu, input, diagonal)
+
+
+@word_for("triangle")
+def _triangle_word(x: Any, k: int, lower: bool) -> Any:
+    return apply((Tril if lower else Triu)(k), x)
+
+
+# --- diagonals ------------------------------------------------------------------------------------
+class OnDiagonal(Linear):
+    """An op on the diagonal `offset` above the main one, of two axes."""
+
+    params = ("offset", "dim1", "dim2")
+
+    def __init__(self, offset: int, dim1: int, dim2: int) -> None:
+        super().__init__()
+        self.offset = offset
+        self.dim1 = dim1
+        self.dim2 = dim2
+
+
+@op
+class DiagEmbed(OnDiagonal, Written):
+    """The last axis as a diagonal of two new ones (negative, of the result)."""
+
+    name = "diag_embed"
+    align = in_front
+
+    def forward(self, x: Any) -> Any:
+        side = x.shape[-1] + abs(self.offset)
+        rank = x.ndim + 1
+        first, second = sorted((self.dim1 + rank, self.dim2 + rank))
+        shape = list(x.shape[:-1])
+        shape.insert(first, side)
+        shape.insert(second, side)
+        out = v.full(x, tuple(shape), 0, x.dtype)
+        v.overwrite(v.diagonal(out, self.offset, self.dim1, self.dim2), x)
+        return out
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.diagonal(g, self.offset, self.dim1, self.dim2)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield DiagEmbed(0, -2, -1), draw.real(2, 3)
+        yield DiagEmbed(1, -3, -1), draw.complex(2, 2)
+        yield DiagEmbed(-1, -1, -2), draw.real(3)
+
+
+@public()
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor
+
+    The last dimension as a diagonal of two new dimensions.
+
+    >>> import rushlight as torch
+    >>> torch.diag_embed(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    expect_tensor(input, "diag_embed")
+    rank = input._array.ndim + 1
+    a, b = one_dim(dim1, rank), one_dim(dim2, rank)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return DiagEmbed(offset, a, b), (input,)
+
+
+@op
+class DiagonalCopy(OnDiagonal, RegionCopy):
+    """A copy of a diagonal."""
+
+    name, node = "diagonal_copy", "DiagonalBackward0_copy"
+
+    def __init__(self, offset: int, dim1: int, dim2: int) -> None:
+        super().__init__(offset, dim1, dim2)
+        self.region = Diagonal(offset, dim1, dim2)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield DiagonalCopy(0, -2, -1), draw.real(2, 3)
+        yield DiagonalCopy(1, -2, -1), draw.complex(3, 3)
+
+
+@public()
+def diag(input: Any, diagonal: int = 0) -> Any:
+    """diag(input, diagonal=0, *, out=None) -> Tensor
+
+    A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector.
+
+    >>> import rushlight as torch
+    >>> torch.diag(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    expect_tensor(input, "diag")
+    rank = input._array.ndim
+    if rank not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
+    return (DiagEmbed if rank == 1 else DiagonalCopy)(diagonal, -2, -1), (input,)
+
+
+@function()
+def diagflat(input: Any, offset: int = 0) -> Any:
+    """diagflat(input, offset=0) -> Tensor
+
+    All elements as a diagonal.
+
+    >>> import rushlight as torch
+    >>> torch.diagflat(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    expect_tensor(input, "diagflat")
+    return apply(DiagEmbed(offset, -2, -1), reshape(input, (input._array.size,)))

@@ -1,0 +1,1 @@
+"""Views: reshape, permute, select, split, squeeze, expand, as_strided."""

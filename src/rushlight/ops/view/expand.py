@@ -1,0 +1,202 @@
+"""Views with axes repeated without copying: `expand` and broadcasting.
+
+Op files and `tensor` may import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import ViewOp
+from rushlight.core.views.views import look_at
+from rushlight.errors import broadcast_mismatch
+from rushlight.ops.arguments import expect_tensor, ints, tuple_of_ints
+from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.sample_inputs import Draw
+from rushlight.size import Size
+
+__all__ = ["Expand", "broadcast_shape", "expand", "sum_to"]
+
+
+def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
+    """Sum what broadcasting from `shape` repeated."""
+    have = g.shape
+    if have == shape:
+        return g
+    lead = len(have) - len(shape)
+    axes = [*range(lead)]
+    axes += [lead + d for d, n in enumerate(shape) if n == 1 and have[lead + d] != 1]
+    if axes:
+        g = v.total(g, tuple(axes), True)
+    return v.reshape(g, shape) if lead else g
+
+
+@op
+class Expand(ViewOp):
+    """Axes of size 1 repeated without copying, and new axes in front."""
+
+    name, params = "expand", ("size",)
+
+    def __init__(self, size: tuple[int, ...]) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, x: Any) -> Any:
+        return v.broadcast(x, self.size)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return sum_to(g, shape)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Expand((2, 2, 3)), draw.real(2, 1)
+        yield Expand((2, 3)), draw.real()
+        yield Expand((0, 3)), draw.real(1, 3)
+        yield Expand((2, 3)), draw.complex(2, 3)
+
+
+@function(free=False)
+def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
+    """expand(*sizes) -> Tensor
+
+    A view with dimensions of size 1 repeated; -1 keeps a size.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([[1], [2]]).expand(-1, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    given = ints("expand", "size", sizes if size is None else (size,))
+    shape = input._array.shape
+    lead = len(given) - len(shape)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand({_type_name(input)}{{{list(shape)}}}, size={list(given)}): the number of "
+            f"sizes provided ({len(given)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(shape)})"
+        )
+    full = list(given)
+    for d, n in enumerate(given):
+        have = shape[d - lead] if d >= lead else 1
+        if n == -1:
+            if d < lead:
+                raise RuntimeError(
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, "
+                    f"non-existing dimension {d}"
+                )
+            full[d] = have
+        elif have != n and (have != 1 or n < 0):
+            if n < -1 and d < lead:
+                raise RuntimeError(f"Trying to create tensor with negative dimension {n}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at "
+                f"non-singleton dimension {d}.  Target sizes: {list(given)}.  Tensor sizes: "
+                f"{list(shape)}"
+            )
+    return look_at(Expand(tuple(full)), input)
+
+
+def _type_name(x: Any) -> str:
+    return f"torch.{dtypes.of(x._array.dtype).scalar_type}Tensor"
+
+
+@function(free=False)
+def expand_as(input: Any, other: Any) -> Any:
+    """expand_as(other) -> Tensor
+
+    `expand` to the shape of `other`.
+
+    >>> import rushlight as torch
+    >>> torch.tensor([1, 2]).expand_as(torch.zeros(2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
+    return expand(input, tuple(other._array.shape))
+
+
+@function()
+def broadcast_to(input: Any, size: Any) -> Any:
+    """broadcast_to(input, size) -> Tensor
+
+    A view of `input` in the broadcast shape `size`.
+
+    >>> import rushlight as torch
+    >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
+    expect_tensor(input, "broadcast_to")
+    return expand(input, tuple_of_ints("broadcast_to", "size", size, 2))
+
+
+def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that several broadcast to, or PyTorch's error."""
+    out: tuple[int, ...] = ()
+    for shape in shapes:
+        rank = max(len(out), len(shape))
+        a = (1,) * (rank - len(out)) + tuple(out)
+        b = (1,) * (rank - len(shape)) + tuple(shape)
+        if any(m != n and m != 1 and n != 1 for m, n in zip(a, b, strict=True)):
+            raise RuntimeError(broadcast_mismatch(out, shape))
+        out = tuple([n if m == 1 else m for m, n in zip(a, b, strict=True)])
+    return out
+
+
+@function(method=False)
+def broadcast_tensors(*tensors: Any) -> Any:
+    """broadcast_tensors(*tensors) -> tuple of Tensors
+
+    Views of all the tensors in the shape that they broadcast to.
+
+    >>> import rushlight as torch
+    >>> a, b = torch.broadcast_tensors(torch.zeros(3, 1), torch.zeros(2))
+    >>> a.shape
+    torch.Size([3, 2])
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shape = broadcast_shape([x._array.shape for x in tensors])
+    return tuple([x if x._array.shape == shape else expand(x, shape) for x in tensors])
+
+
+@function(method=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """broadcast_shapes(*shapes) -> Size
+
+    The shape that tensors of these shapes broadcast to; a number is a shape of one dimension.
+
+    >>> import rushlight as torch
+    >>> torch.broadcast_shapes((2, 1), 3)
+    torch.Size([2, 3])
+    """
+    given = [tuple(s) if isinstance(s, (tuple, list)) else (s,) for s in shapes]
+    for shape in given:
+        if not all(hasattr(n, "__index__") for n in shape):
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{shape[0] if len(shape) == 1 else shape}"
+            )
+    result = [1] * max((len(s) for s in given), default=0)
+    for at, shape in enumerate(given):
+        for i in range(-1, -1 - len(shape), -1):
+            n = shape[i]
+            if n == 1 or n == result[i]:
+                continue
+            if result[i] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {n} at {i}! Mismatching "
+                    f"argument at index {at} had {shape}; but expected shape should be "
+                    f"broadcastable to {result}"
+                )
+            if n < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            result[i] = n
+    return Size(result)
+
+
+@word_for("broadcast")
+def _broadcast(x: Any, shape: Any) -> Any:
+    return look_at(Expand(tuple(shape)), x)

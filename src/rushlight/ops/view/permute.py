@@ -1,0 +1,365 @@
+"""Views with the axes in another order: `permute`, `transpose`, `movedim`, and `T` with its kin.
+
+Op files and `tensor` may import this.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import ViewOp
+from rushlight.core.views.views import look_at
+from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
+from rushlight.ops.registry import function, methods, op, word_for
+from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.shape.contiguous import attribute
+from rushlight.ops.view.family import turn
+from rushlight.ops.view.select import Alias
+
+__all__ = ["Permute", "T", "Transpose", "permute", "t_op", "transpose"]
+
+
+# --- any order ------------------------------------------------------------------------------------
+@op
+class Permute(ViewOp):
+    """The axes in another order (negative ints; further axes in front stay)."""
+
+    name, params = "permute", ("dims",)
+
+    def __init__(self, dims: tuple[int, ...]) -> None:
+        super().__init__()
+        self.dims = dims
+
+    def forward(self, x: Any) -> Any:
+        return v.permute(x, (*range(x.ndim - len(self.dims)), *self.dims))
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        rank = len(self.dims)
+        back = [0] * rank
+        for position, d in enumerate(self.dims):
+            back[d] = position - rank
+        return v.permute(g, (*range(g.ndim - rank), *back))
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Permute((-1, -3, -2)), draw.real(2, 3, 4)
+        yield Permute(()), draw.real()
+        yield Permute((-1, -2)), draw.complex(2, 3)
+
+
+@function(method=False, bare=True)
+def permute(input: Any, dims: Any) -> Any:
+    """permute(input, dims) -> Tensor
+
+    A view with the dimensions in the order `dims`.
+
+    >>> import rushlight as torch
+    >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+    torch.Size([4, 2, 3])
+    """
+    expect_tensor(input, "permute")
+    order = tuple_of_ints("permute", "dims", dims, 2)
+    rank = input._array.ndim
+    if len(order) != rank:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {rank} is not equal "
+            f"to len(dims) = {len(order)}"
+        )
+    found = tuple([one_dim(d, rank) for d in order])
+    if len(set(found)) != rank:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return look_at(Permute(found), input)
+
+
+@function(name="permute", free=False)
+def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
+    """permute(*dims) -> Tensor
+
+    A view with the dimensions in the order `dims`.
+
+    >>> import rushlight as torch
+    >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
+    torch.Size([4, 2, 3])
+    """
+    return permute(input, ints("permute", "dims", order if dims is None else (dims,)))
+
+
+@word_for("permute")
+def _permute(x: Any, axes: Any) -> Any:
+    rank = x._array.ndim
+    return look_at(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
+
+
+@function()
+def movedim(input: Any, source: Any, destination: Any) -> Any:
+    """movedim(input, source, destination) -> Tensor
+
+    Dimensions moved to other places; the rest keep their order.
+
+    >>> import rushlight as torch
+    >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
+    expect_tensor(input, "movedim")
+    src = list(source) if isinstance(source, (tuple, list)) else [source]
+    dst = list(destination) if isinstance(destination, (tuple, list)) else [destination]
+    if len(src) != len(dst):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({src} dims) should contain the "
+            f"same number of dims as destination ({dst} dims)"
+        )
+    rank = input._array.ndim
+    a = [one_dim(d, rank) for d in src]
+    b = [one_dim(d, rank) for d in dst]
+    for found, title, given in ((a, "source", src), (b, "destination", dst)):
+        if len(set(found)) != len(found):
+            raise RuntimeError(f"movedim: repeated dim in `{title}` ({given})")
+    if rank == 0:
+        return look_at(Alias(), input)
+    order: list[Any] = [None] * rank
+    for s, d in zip(a, b, strict=True):
+        order[d] = s
+    rest = iter([d for d in range(-rank, 0) if d not in a])
+    return look_at(Permute(tuple([next(rest) if d is None else d for d in order])), input)
+
+
+@function()
+def moveaxis(input: Any, source: Any, destination: Any) -> Any:
+    """moveaxis(input, source, destination) -> Tensor
+
+    Another name of `movedim`.
+
+    >>> import rushlight as torch
+    >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
+    return movedim(input, source, destination)
+
+
+# --- two axes exchanged ---------------------------------------------------------------------------
+@op
+class Transpose(ViewOp):
+    """Two axes exchanged."""
+
+    name, params = "transpose", ("dim0", "dim1")
+
+    def __init__(self, dim0: int, dim1: int) -> None:
+        super().__init__()
+        self.dim0 = dim0
+        self.dim1 = dim1
+
+    def forward(self, x: Any) -> Any:
+        return v.swap(x, self.dim0, self.dim1) if self.dim0 != self.dim1 else v.window(x, (...,))
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.swap(g, self.dim0, self.dim1) if self.dim0 != self.dim1 else g
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Transpose(-3, -1), draw.real(2, 3, 4)
+        yield Transpose(-1, -1), draw.real()
+        yield Transpose(-2, -1), draw.complex(2, 0)
+
+
+class TransposeInplace(Transpose):
+    node = "TransposeBackward1"
+
+
+@function(bare=True)
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
+    """transpose(input, dim0, dim1) -> Tensor
+
+    A view with two dimensions exchanged.
+
+    >>> import rushlight as torch
+    >>> torch.transpose(torch.zeros(2, 3, 4), 0, 2).shape
+    torch.Size([4, 3, 2])
+    """
+    expect_tensor(input, "transpose")
+    rank = input._array.ndim
+    return look_at(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
+
+
+@function(name="swapaxes")
+def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+    """swapaxes(input, axis0, axis1) -> Tensor
+
+    Another name of `transpose`.
+
+    >>> import rushlight as torch
+    >>> torch.swapaxes(torch.zeros(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
+    return transpose(input, axis0, axis1)
+
+
+@function()
+def swapdims(input: Any, dim0: int, dim1: int) -> Any:
+    """swapdims(input, dim0, dim1) -> Tensor
+
+    Another name of `transpose`.
+
+    >>> import rushlight as torch
+    >>> torch.swapdims(torch.zeros(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
+    return transpose(input, dim0, dim1)
+
+
+@function(free=False, aliases=("swapdims_", "swapaxes_"))
+def transpose_(input: Any, dim0: int, dim1: int) -> Any:
+    """transpose_(dim0, dim1) -> Tensor
+
+    In-place version of `transpose`.
+    """
+    rank = input._array.ndim
+    return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
+
+
+@word_for("swap")
+def _swap(x: Any, a: int, b: int) -> Any:
+    rank = x._array.ndim
+    return look_at(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
+
+
+# --- matrices -------------------------------------------------------------------------------------
+@op
+class T(ViewOp):
+    """`t()`: a matrix transposed; vectors and numbers stay."""
+
+    name, params = "t", ("rank",)
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+    def forward(self, x: Any) -> Any:
+        return v.swap(x, -2, -1) if self.rank == 2 else v.window(x, (...,))
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.swap(g, -2, -1) if self.rank == 2 else g
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield T(2), draw.real(2, 3)
+        yield T(1), draw.real(3)
+        yield T(0), draw.real()
+
+
+class TInplace(T):
+    node = "TBackward1"
+
+
+def t_op(cls: Any, input: Any, name: str) -> Any:
+    """The op that `t` and `t_` mean."""
+    rank = input._array.ndim
+    if rank > 2:
+        raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {rank}D")
+    return cls(rank)
+
+
+@function(bare=True)
+def t(input: Any) -> Any:
+    """t(input) -> Tensor
+
+    A matrix transposed, as a view.
+
+    >>> import rushlight as torch
+    >>> torch.t(torch.zeros(2, 3)).shape
+    torch.Size([3, 2])
+    """
+    expect_tensor(input, "t")
+    return look_at(t_op(T, input, "t"), input)
+
+
+@function(free=False)
+def t_(input: Any) -> Any:
+    """t_() -> Tensor
+
+    In-place version of `t`.
+    """
+    return turn(t_op(TInplace, input, "t_"), input)
+
+
+def _turned(input: Any, name: str, most: int) -> Any:
+    """The last two dimensions exchanged, for `mT`, `mH`, `H` and `adjoint`."""
+    rank = input._array.ndim
+    if rank == 0:
+        warnings.warn(
+            f"{name} is deprecated on 0-D tensors. Consider using x.conj() or x.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return look_at(Permute(()), input)
+    if rank == 1 or rank > most:
+        what = "matrices (2-D tensors)" if most == 2 else "matrices or batches of matrices"
+        more = " For batches of matrices, consider using tensor.mH" if rank > 2 else ""
+        raise RuntimeError(f"{name} is only supported on {what}. Got {rank}-D tensor.{more}")
+    return look_at(Transpose(-2, -1), input)
+
+
+def _conjugated(x: Any) -> Any:
+    return methods["conj"](x) if x._array.dtype.kind == "c" else x
+
+
+@function()
+def adjoint(input: Any) -> Any:
+    """adjoint(input) -> Tensor
+
+    The last two dimensions exchanged, and the elements conjugated.
+
+    >>> import rushlight as torch
+    >>> torch.adjoint(torch.tensor([[1., 2.]]))
+    tensor([[1.],
+            [2.]])
+    """
+    expect_tensor(input, "adjoint")
+    return _conjugated(_turned(input, "tensor.adjoint()", 64))
+
+
+def _T(input: Any) -> Any:
+    """All dimensions in reverse order, as a view."""
+    rank = input._array.ndim
+    if rank not in (0, 2):
+        if rank == 1:
+            return look_at(Permute((-1,)), input)
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif rank == 0:
+        warnings.warn(
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return look_at(Permute(tuple(range(-1, -rank - 1, -1))), input)
+
+
+def _mT(input: Any) -> Any:
+    """The last two dimensions exchanged, as a view."""
+    return _turned(input, "tensor.mT", 64)
+
+
+def _H(input: Any) -> Any:
+    """A matrix transposed and conjugated."""
+    return _conjugated(_turned(input, "tensor.H", 2))
+
+
+def _mH(input: Any) -> Any:
+    """The last two dimensions exchanged, and the elements conjugated."""
+    return _conjugated(_turned(input, "tensor.mH", 64))
+
+
+attribute("T", _T)
+attribute("mT", _mT)
+attribute("H", _H)
+attribute("mH", _mH)

@@ -1,0 +1,370 @@
+"""Views of the consecutive pieces of an axis; and a tensor as a sequence of such.
+
+Op files and `tensor` may import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Linear
+from rushlight.core.graph import Node, TensorBase
+from rushlight.core.views.views import look_at, look_at_many
+from rushlight.ops.arguments import expect_tensor, ints, is_batched, one_dim, one_int
+from rushlight.ops.registry import function, methods, op
+from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.view.select import Select, Slice
+
+__all__ = [
+    "Parts", "Split", "SplitWithSizes", "Unbind", "chunk_op", "sizes_op", "split_op", "unbind",
+]  # fmt: skip
+
+_ALL: Final = slice(None)
+
+
+class Parts(Linear):
+    """A view op with several outputs. `pieces(shape)` are the single views that lead to each."""
+
+    def pieces(self, shape: tuple[int, ...]) -> list[Any]:
+        raise NotImplementedError
+
+    def forward(self, x: Any) -> Any:
+        return tuple([piece.forward(x) for piece in self.pieces(x.shape)])
+
+    def vjp(self, node: Node, g: Any) -> Any:
+        rule: Any = self
+        assert node._input_shapes is not None
+        return (rule.adjoint(g if isinstance(g, list) else [g], node._input_shapes[0]),)
+
+
+def _apart(op_: Any, input: Any) -> tuple[Any, ...]:
+    return look_at_many(op_, input, op_.pieces(input._array.shape))
+
+
+# --- pieces of one size, or of given sizes --------------------------------------------------------
+@op
+class Split(Parts):
+    """Pieces of `split_size` along an axis; the last may be shorter."""
+
+    name, params = "split", ("split_size", "dim")
+
+    def __init__(self, split_size: int, dim: int) -> None:
+        super().__init__()
+        self.split_size = split_size
+        self.dim = dim
+
+    def pieces(self, shape: tuple[int, ...]) -> list[Any]:
+        step = self.split_size
+        starts = range(0, shape[self.dim], step) if shape[self.dim] else (0,)
+        return [Slice(self.dim, k, min(k + step, shape[self.dim])) for k in starts]
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.concat(g, self.dim)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Split(2, -1), draw.real(2, 5)
+        yield Split(1, -2), draw.complex(2, 3)
+        yield Split(1, -1), draw.real(2, 0)
+
+
+@function()
+def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more: Any) -> Any:
+    """split(tensor, split_size_or_sections, dim=0) -> tuple of Tensors
+
+    Views of consecutive pieces of a dimension: of one size, or of the sizes given.
+
+    >>> import rushlight as torch
+    >>> torch.split(torch.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    expect_tensor(tensor, "split", "tensor")
+    size = more.pop("split_size", split_size_or_sections)
+    if isinstance(size, (tuple, list)):
+        return split_with_sizes(tensor, size, dim)
+    return _apart(split_op(Split, tensor, one_int("split", "split_size", size, 1), dim), tensor)
+
+
+def split_op(cls: Any, x: Any, size: int, dim: Any) -> Any:
+    shape = x._array.shape
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    d = one_dim(dim, len(shape))
+    if size == 0 and shape[d]:
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {shape[d]}"
+        )
+    return cls(max(size, 1), d)
+
+
+@op
+class SplitWithSizes(Parts):
+    """Pieces of the given sizes along an axis."""
+
+    name, params = "split_with_sizes", ("split_sizes", "dim")
+
+    def __init__(self, split_sizes: tuple[int, ...], dim: int) -> None:
+        super().__init__()
+        self.split_sizes = split_sizes
+        self.dim = dim
+
+    def pieces(self, shape: tuple[int, ...]) -> list[Any]:
+        found = []
+        start = 0
+        for size in self.split_sizes:
+            found.append(Slice(self.dim, start, start + size))
+            start += size
+        return found
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return v.concat(g, self.dim)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield SplitWithSizes((1, 0, 3), -1), draw.real(2, 4)
+        yield SplitWithSizes((2, 1), -2), draw.complex(3, 2)
+
+
+@function(free=True)
+def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
+    """split_with_sizes(input, split_sizes, dim=0) -> tuple of Tensors
+
+    Views of consecutive pieces of a dimension, of the sizes given.
+
+    >>> import rushlight as torch
+    >>> torch.split_with_sizes(torch.arange(3), [1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
+    expect_tensor(input, "split_with_sizes")
+    return _apart(sizes_op(SplitWithSizes, input, split_sizes, dim), input)
+
+
+def sizes_op(cls: Any, x: Any, sizes: Any, dim: Any) -> Any:
+    shape = x._array.shape
+    if not shape:
+        raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
+    given = ints("split_with_sizes", "split_sizes", (tuple(sizes),))
+    d = one_dim(dim, len(shape))
+    if any(n < 0 for n in given):
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(given)}"
+        )
+    if sum(given) != shape[d]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {shape[d]} (input tensor's "
+            f"size at dimension {d + len(shape)}), but got split_sizes={list(given)}"
+        )
+    return cls(given, d)
+
+
+def chunk_op(x: Any, chunks: int, dim: Any, even: Any, uneven: Any) -> Any:
+    shape = x._array.shape
+    if not shape:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = one_dim(dim, len(shape))
+    size = -(-shape[d] // chunks)
+    return uneven((0,) * chunks, d) if size == 0 else even(size, d)
+
+
+@function()
+def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    """chunk(input, chunks, dim=0) -> tuple of Tensors
+
+    Views of at most `chunks` consecutive pieces of a dimension.
+
+    >>> import rushlight as torch
+    >>> torch.chunk(torch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    expect_tensor(input, "chunk")
+    return _apart(chunk_op(input, chunks, dim, Split, SplitWithSizes), input)
+
+
+# --- pieces cut at indices ------------------------------------------------------------------------
+@function()
+def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **more: Any) -> Any:
+    """tensor_split(input, indices_or_sections, dim=0) -> tuple of Tensors
+
+    Views of consecutive pieces: that many, as even as can be, or cut at the indices given.
+
+    >>> import rushlight as torch
+    >>> torch.tensor_split(torch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    expect_tensor(input, "tensor_split")
+    where = more.pop("indices", more.pop("sections", indices_or_sections))
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
+    d = one_dim(dim, len(shape))
+    n = shape[d]
+    if isinstance(where, TensorBase):
+        if is_batched(where):
+            raise RuntimeError(
+                "Batching rule not implemented for aten::tensor_split.tensor_indices_or_sections. "
+                "We could not generate a fallback."
+            )
+        if where._array.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {where._array.ndim} dims"
+            )
+        if where._array.dtype != dtypes.int64.numpy:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{dtypes.of(where._array.dtype).scalar_type}"
+            )
+        where = where._array.tolist()
+    if isinstance(where, (tuple, list)):
+        cuts = [0, *ints("tensor_split", "indices", (where,)), n]
+        if not where:
+            cuts = [0, n]
+    else:
+        if where <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        if where >= 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
+        small, longer = divmod(n, where)
+        cuts = [0]
+        for k in range(where):
+            cuts.append(cuts[-1] + small + (k < longer))
+    return tuple([look_at(Slice(d, a, b), input) for a, b in pairwise(cuts)])
+
+
+def _split_along(name: str, input: Any, where: Any, dim: int, least: int) -> Any:
+    rank = input._array.ndim
+    if rank < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
+            f"with {rank} dimensions!"
+        )
+    if isinstance(where, (str, float)):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, "
+            f"{type(where).__name__}), but expected one of:\n * (Tensor input, int sections)\n"
+            " * (Tensor input, tuple of ints indices)\n"
+        )
+    if not isinstance(where, (tuple, list)):
+        n = input._array.shape[dim]
+        if where <= 0 or n % where:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+                f"dimension {n} is not divisible by the split_size {where}!"
+            )
+    return tensor_split(input, where, dim)
+
+
+@function()
+def hsplit(input: Any, indices_or_sections: Any) -> Any:
+    """hsplit(input, indices_or_sections) -> tuple of Tensors
+
+    `tensor_split` along the columns.
+
+    >>> import rushlight as torch
+    >>> torch.hsplit(torch.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    expect_tensor(input, "hsplit")
+    return _split_along("hsplit", input, indices_or_sections, int(input._array.ndim > 1), 1)
+
+
+@function()
+def vsplit(input: Any, indices_or_sections: Any) -> Any:
+    """vsplit(input, indices_or_sections) -> tuple of Tensors
+
+    `tensor_split` along the rows.
+
+    >>> import rushlight as torch
+    >>> torch.vsplit(torch.eye(2), 2)
+    (tensor([[1., 0.]]), tensor([[0., 1.]]))
+    """
+    expect_tensor(input, "vsplit")
+    return _split_along("vsplit", input, indices_or_sections, 0, 2)
+
+
+@function()
+def dsplit(input: Any, indices_or_sections: Any) -> Any:
+    """dsplit(input, indices_or_sections) -> tuple of Tensors
+
+    `tensor_split` along the third dimension.
+
+    >>> import rushlight as torch
+    >>> [p.shape for p in torch.dsplit(torch.zeros(1, 1, 4), 2)]
+    [torch.Size([1, 1, 2]), torch.Size([1, 1, 2])]
+    """
+    expect_tensor(input, "dsplit")
+    return _split_along("dsplit", input, indices_or_sections, 2, 3)
+
+
+# --- every index ----------------------------------------------------------------------------------
+@op
+class Unbind(Parts):
+    """All the indices of an axis, each as a view."""
+
+    name, params = "unbind", ("dim",)
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def pieces(self, shape: tuple[int, ...]) -> list[Any]:
+        return [Select(self.dim, k) for k in range(shape[self.dim])]
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        key = (..., None) + (_ALL,) * (-self.dim - 1)
+        return v.concat([v.window(part, key) for part in g], self.dim)
+
+    @staticmethod
+    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+        yield Unbind(-2), draw.real(2, 3)
+        yield Unbind(-1), draw.real(3)
+
+
+@function()
+def unbind(input: Any, dim: int = 0) -> Any:
+    """unbind(input, dim=0) -> tuple of Tensors
+
+    Views of every index of a dimension.
+
+    >>> import rushlight as torch
+    >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
+    expect_tensor(input, "unbind")
+    if input._array.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return _apart(Unbind(one_dim(dim, input._array.ndim)), input)
+
+
+@function(name="__len__", free=False)
+def _len(input: Any) -> int:
+    """The size of the first dimension."""
+    shape = input._array.shape
+    if not shape:
+        raise TypeError("len() of a 0-d tensor")
+    return int(shape[0])
+
+
+@function(name="__iter__", free=False)
+def _iter(input: Any) -> Any:
+    """The indices of the first dimension, one after another, as views."""
+    if input._array.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(input, 0))
+
+
+@function(name="__reversed__", free=False)
+def _reversed(input: Any) -> Any:
+    """The first dimension in reverse order."""
+    return input if input._array.ndim == 0 else methods["flip"](input, 0)
