@@ -227,3 +227,15 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def rows_of_where() -> list[list[str]]:
+    text = (ROOT / "docs" / "where.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| ") and "`" in line]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize("row", rows_of_where(), ids=lambda row: row[2])
+def test_things_are_where_the_page_says(row: list[str]) -> None:
+    source = (PACKAGE / row[1]).read_text(encoding="utf-8")
+    assert re.search(rf"^{re.escape(row[2])}\b", source, re.MULTILINE), row

@@ -1,6 +1,7 @@
 """What the words mean on batched arrays: making, shapes, reductions, products, linear algebra.
 
-They fill `batched.rules`; indices and writes stand in `batch_index`. Rules are called with the word, the level and the word's arguments.
+They fill `batched.rules`; indices and writes stand in `batch_index`. Rules are called with the
+word, the level and the word's arguments.
 
 Note [Memory to write into]
     What a word makes anew may be written into by the op that asked for it, so `full`, `empty`,

@@ -1,8 +1,8 @@
 """The rules of addition, subtraction, multiplication, division, negation: the hottest ops.
 
 Compiled, which their public functions in `ops.pointwise.arithmetic` are not: mypyc drops
-docstrings. Their `vjp`s are written out rather than derived from `partials`, which saves a call and a list on every
-step of a backward pass.
+docstrings. Their `vjp`s are written out rather than derived from `partials`, which saves a call and
+a list on every step of a backward pass.
 """
 
 from __future__ import annotations

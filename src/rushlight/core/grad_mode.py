@@ -26,8 +26,8 @@ Note [Interrupts]
 
 Note [Whose op computes]
     `state.busy` says that an op computes in this thread; see Note [Busy] in `core.fp_warnings`.
-    Asking which thread this is would cost an op 50 ns, so at first a plain flag serves. An op that finds
-    it set by another thread's makes all write down their threads from then on, and so does a
+    Asking which thread this is would cost an op 50 ns, so at first a plain flag serves. An op that
+    finds it set by another thread's makes all write down their threads from then on, and so does a
     warning that could be anyone's, until the other threads are gone.
 """
 
@@ -68,8 +68,8 @@ class Mode:
     `grad` says whether ops are recorded, which inference mode forbids whatever was `asked`.
     `saving` (a pair of pack and unpack hooks), `dual` (levels of forward mode of that depth and
     deeper are hidden, see `core.transforms.forward_ad`), `level` (of transforms, see
-    `core.transforms.stack`) and `around` (who stands around the ops that run here, see `utils.around`) are None unless someone set them;
-    a mode inside inherits them.
+    `core.transforms.stack`) and `around` (who stands around the ops that run here, see
+    `utils.around`) are None unless someone set them; a mode inside inherits them.
     """
 
     # stated here because `__del__` reads them, even if `__init__` was interrupted

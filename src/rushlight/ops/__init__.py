@@ -1,7 +1,8 @@
 """The op table: one class an op, its rules together, its public functions beside it.
 
 Importing this package fills the table, by importing every file of this folder and those in it.
-Their order does not matter: a file imports what it builds on. Files follow the families; see `docs/adding-an-op.md`.
+Their order does not matter: a file imports what it builds on. Files follow the families; see
+`docs/adding-an-op.md`.
 """
 
 import importlib

@@ -29,8 +29,8 @@ class Pass:
     """What one backward pass was asked for, and the ways it may go.
 
     Where `targets` are given, `plan` in `core.engine.traverse` fills the last three: `executes` are
-    the nodes and leaves that anything is delivered to, `needed` those of them whose rule runs, `captures`
-    those whose gradient is handed to a target. Otherwise everything runs.
+    the nodes and leaves that anything is delivered to, `needed` those of them whose rule runs,
+    `captures` those whose gradient is handed to a target. Otherwise everything runs.
     """
 
     def __init__(
