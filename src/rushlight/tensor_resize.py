@@ -14,12 +14,12 @@ from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import ByteBounds, make_array
 from rushlight.core.grad_mode import inference_enabled, next_number
-from rushlight.core.graph import Node, Op, Sharer, TensorBase, asks, note, plan_for
+from rushlight.core.graph import Node, Op, Sharer, TensorBase, asks, note, spec_for
 from rushlight.core.node_api import extra_of
 from rushlight.core.record import node_for
 from rushlight.core.transforms.forward_ad import tangent_of
 from rushlight.core.views.inplace import check_writable, settle
-from rushlight.core.views.views import strayed
+from rushlight.core.views.views import forget_view_ops
 from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
@@ -44,7 +44,7 @@ class Set(Op):
 
 
 SET: Final = Set()
-plan_for(Set).node_class.name = lambda node: "torch::autograd::NotImplemented"
+spec_for(Set).node_class.name = lambda node: "torch::autograd::NotImplemented"
 
 
 @function(free=False)
@@ -88,7 +88,7 @@ def set_(
     elif source is not None:
         join(source._memory, input._storage)
         note(input._storage, input)
-    strayed(input)
+    forget_view_ops(input)
     settle(input, node, SET.plan)
     return input
 
@@ -195,7 +195,7 @@ def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> An
     if count and need > memory.nbytes:
         memory = enlarged(memory, need, input._storage)
     input._array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
-    strayed(input)
+    forget_view_ops(input)
     if raw.shape != shape:
         input._storage.written()
     return input
@@ -258,7 +258,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     for name, t in (("t1", t1), ("t2", t2)):
         if any(type(found) is not Sharer for found in weakref.getweakrefs(t)):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
-    # edges lead to the object: those of nodes made so far led to what it was, see `Run.hand_on`
+    # edges lead to the object: those of nodes made so far led to what it was, see `Run.propagate`
     marked = [t._requires_grad or (t._extra is not None and t._extra.swapped > 0) for t in (t1, t2)]
     own = [{k: x for k, x in vars(t).items() if k not in _PARTS} for t in (t1, t2)]
     parts = [[getattr(t, part, None) for part in _PARTS] for t in (t1, t2)]

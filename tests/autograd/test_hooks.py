@@ -111,14 +111,14 @@ if not torch.__config__.compiled():  # methods of compiled classes cannot be rep
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         counted = []
-        count = Run.catch_up
+        count = Run.count_leaf_uses
 
         def counting(self: Any, node: Any) -> None:
             if self.uses is None:
                 counted.append(node.name())
             count(self, node)
 
-        monkeypatch.setattr(Run, "catch_up", counting)
+        monkeypatch.setattr(Run, "count_leaf_uses", counting)
         monkeypatch.setattr(leaf_hooks, "count", 0)
         x = torch.ones(2, requires_grad=True)
         for hooked in (False, True):

@@ -31,7 +31,13 @@ from rushlight.autograd.forward_ad import (
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
-from rushlight.core.transforms.forward_ad import levels_of, limit, muted, muting, seeing_beneath
+from rushlight.core.transforms.forward_ad import (
+    disable_forward_ad,
+    levels_of,
+    limit,
+    muted,
+    seeing_beneath,
+)
 
 __all__ = ["nothing_left"]  # a fixture: a test leaves no level open
 
@@ -344,7 +350,7 @@ def test_a_limit_hides_the_deeper_levels() -> None:
         assert tangent_at(y, inner) is None and of(tangent_at(y, outer)) == 4.0
         assert not muted() and not fwAD._is_fwd_grad_enabled()
     assert of(tangent_at(part, inner)) == 1.0  # a view is a view, wherever it was made
-    with muting(grad_enabled()):
+    with disable_forward_ad(grad_enabled()):
         assert levels_of((x,), limit()) == [] and muted()
         assert tangent_at(x * x, outer) is None
     inner.close()
@@ -362,7 +368,7 @@ def test_a_level_can_be_seen_where_it_was_opened(how: str) -> None:
         if how == "off":
             with fwAD._set_fwd_grad_enabled(False):
                 return d(d(lambda y: d(lambda z: x * y * y * z)(y)))(x)
-        with muting(True):
+        with disable_forward_ad(True):
             return d(d(lambda y: d(lambda z: x * y * y * z)(y)))(x)
 
     assert of(hidden(number(3.0))) == 6.0  # d2/dy2 of x y^2, at x = 3
@@ -375,7 +381,7 @@ def test_deep_where_others_are_hidden() -> None:
         return (lambda x: x.exp()) if k == 0 else d(chain(k - 1))
 
     def f(x: Any) -> Any:
-        with muting(True):
+        with disable_forward_ad(True):
             return chain(6)(number(0.0)) * x
 
     assert [of(t) for t in derivative_along(f, (number(2.0),), (number(1.0),))] == [2.0, 0.0]

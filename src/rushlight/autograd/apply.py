@@ -18,7 +18,7 @@ from rushlight.core.call_site import caller
 from rushlight.core.grad_mode import grad_enabled, next_number, state
 from rushlight.core.graph import TensorBase, View, asks, wrap_as
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.transforms.forward_ad import muting
+from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.core.transforms.stack import innermost
 from rushlight.core.views.inplace import check_writable, rebase, set_history
 from rushlight.core.views.views import edge_of_view
@@ -65,7 +65,7 @@ def call_batched(cls: Any, args: tuple[Any, ...]) -> Any:
     ctx = begin(cls, args)
     output = call_members(cls, args, batch)
     if recorded(ctx) or slots.levels != 0:
-        with muting(False):
+        with disable_forward_ad(False):
             cls.setup_context(ctx, args, output)
     return conclude(cls, ctx, args, output)
 
@@ -188,7 +188,7 @@ def recorded(ctx: Any) -> bool:
 
 def compute(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
     """Run `forward` (and `setup_context`), unrecorded and without tangents."""
-    with muting(False):
+    with disable_forward_ad(False):
         if cls.setup_context is Rules.setup_context:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)

@@ -27,23 +27,23 @@ from rushlight.core.transforms.forward_ad import (
     Level,
     LevelBlock,
     Pending,
+    disable_forward_ad,
     ended,
-    fulfil,
     gather,
     give,
     laid_like,
     levels_of,
     limit,
     mine,
-    muting,
     now,
     open_level,
     seeing_beneath,
     seen_in,
     shares,
     tangent_in,
+    write_tangent,
 )
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.dtypes import type_name
 from rushlight.ops.view.select import Alias
 from rushlight.tensor import Tensor
@@ -206,7 +206,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             "supported."
         )
     if inference_enabled() or (tensor._storage.inference and tangent._storage.inference):
-        return look_at(MAKE_DUAL, tensor)  # as in PyTorch, to which this is no derivative
+        return apply_view(MAKE_DUAL, tensor)  # as in PyTorch, to which this is no derivative
     check_size(tensor, tangent)
     alike = lies_alike(tensor._array, tangent._array)
     return with_tangent(tensor, tangent, newest, not alike)
@@ -215,7 +215,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 def with_tangent(tensor: Any, tangent: Any, level: Level, copied: bool) -> Any:
     """A view of `tensor` with a tangent in `level`, or with a copy of it."""
     with seeing_beneath(grad_enabled(), level.depth):
-        dual = look_at(MAKE_DUAL, tensor)
+        dual = apply_view(MAKE_DUAL, tensor)
         if copied:
             tangent = tangent.clone()
         give(dual, level, laid_like(tangent, tensor._array))
@@ -262,7 +262,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")
     if newest is None:
-        return UnpackedDualTensor(look_at(PRIMAL, tensor), None)
+        return UnpackedDualTensor(apply_view(PRIMAL, tensor), None)
     return UnpackedDualTensor(primal_at(tensor, newest), seen_in(tensor, newest))
 
 
@@ -302,7 +302,7 @@ def tangent_at(x: Any, level: Level) -> Any:
 def primal_at(x: Any, level: Level) -> Any:
     """A view of `x` without its tangent in a level, and with those in the levels beneath."""
     with seeing_beneath(grad_enabled(), level.depth):
-        primal = look_at(PRIMAL, x)
+        primal = apply_view(PRIMAL, x)
     ended(primal, level)
     return primal
 
@@ -446,7 +446,7 @@ def settle_dirty(target: Any, g: Any, level: Level, had: Any) -> None:
             )
         return
     check_size(target, g)
-    fulfil(target, Pending(level, g, g.requires_grad))
+    write_tangent(target, Pending(level, g, g.requires_grad))
 
 
 def check_view(o: Any, g: Any, args: tuple[Any, ...], ts: list[Any]) -> None:
@@ -471,7 +471,11 @@ class _set_fwd_grad_enabled:
     """Switch tangents on or off: at once, and until the end of the block if there is one."""
 
     def __init__(self, mode: bool) -> None:
-        now = within(grad_enabled(), inference_enabled()) if mode else muting(grad_enabled())
+        now = (
+            within(grad_enabled(), inference_enabled())
+            if mode
+            else disable_forward_ad(grad_enabled())
+        )
         if mode:
             now.dual = _EVERYTHING
         now.at_once = True

@@ -44,9 +44,28 @@ from rushlight.core.grad_mode import COMPILED, next_number, state
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "Extra", "Factory", "Hooks", "Node", "Op", "Plan", "Sharer", "Sharers", "Storage",
-    "TensorBase", "View", "asks", "factory", "note", "plan_for", "shape_of", "sharers_of",
-    "title_of", "wrap", "wrap_alias", "wrap_apart", "wrap_as",
+    "Extra",
+    "Factory",
+    "Hooks",
+    "Node",
+    "Op",
+    "OpSpec",
+    "Sharer",
+    "Sharers",
+    "Storage",
+    "TensorBase",
+    "View",
+    "asks",
+    "factory",
+    "note",
+    "shape_of",
+    "sharers_of",
+    "spec_for",
+    "title_of",
+    "wrap",
+    "wrap_alias",
+    "wrap_apart",
+    "wrap_as",
 ]  # fmt: skip
 
 
@@ -217,7 +236,7 @@ class Op:
     direct: ClassVar[bool] = False  # has compiled `both` and `pull`: see `families.Arithmetic`
 
     def __init__(self) -> None:
-        self.plan: Plan = plan_for(type(self))
+        self.plan: OpSpec = spec_for(type(self))
 
     def both(self, a: Any, b: Any) -> Any:
         """`forward` of two operands, called without a look-up where it is compiled."""
@@ -267,7 +286,7 @@ class Op:
         return f"{type(self).__name__}({inside})"
 
 
-class Plan:
+class OpSpec:
     """What recording needs to know about an op class, worked out once.
 
     `sources[j]` says where saved value j comes from: an input's position, or -1-k for output k.
@@ -433,10 +452,10 @@ class Factory:
 
 factory: Final = Factory()
 _frame: Final = sys._getframe
-_plans: Final[dict[Any, Plan]] = {}
+_plans: Final[dict[Any, OpSpec]] = {}
 
 
-def plan_for(cls: Any) -> Plan:
+def spec_for(cls: Any) -> OpSpec:
     """The plan of an op class; the first call also makes the class of its nodes."""
     plan = _plans.get(cls)
     if plan is None:
@@ -450,7 +469,7 @@ def plan_for(cls: Any) -> Plan:
             members["_raw_saved_" + saved] = _raw_property(position)
         for param in cls.params:
             members.setdefault("_saved_" + param, _param_property(param))
-        plan = Plan(cls, type(title, (node_base.cls,), members))
+        plan = OpSpec(cls, type(title, (node_base.cls,), members))
         _plans[cls] = plan
     return plan
 
@@ -599,7 +618,7 @@ def asks(t: TensorBase) -> bool:
     return view is not None and (view.base._node is not None or view.base._requires_grad)
 
 
-def begin_node(plan: Plan, op: Any) -> Node:
+def begin_node(plan: OpSpec, op: Any) -> Node:
     """An empty node that knows its number and the user's line."""
     node: Node = Node.__new__(plan.node_class)
     node._op = op

@@ -13,7 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import next_number, state, within
-from rushlight.core.graph import Node, Op, Plan, TensorBase, asks
+from rushlight.core.graph import Node, Op, OpSpec, TensorBase, asks
 from rushlight.core.node_api import (
     AccumulateGrad,
     AccumulateGradBase,
@@ -58,7 +58,7 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
     elif g is None:
         return [None] * len(node._next_edges)
     saved = node._kept_values
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     if plan.saves:
         if node._needs_grad_mask == 0:
             return [None] * len(node._next_edges)  # no edge leads anywhere, and nothing was kept
@@ -97,7 +97,7 @@ def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
     asking = [j for j in range(len(saved)) if isinstance(saved[j], TensorBase) and asks(saved[j])]
     if not asking or not recording():
         return outs
-    plan: Plan = node._op.plan
+    plan: OpSpec = node._op.plan
     found: list[Any] = []
     for i in range(len(outs)):
         out = outs[i]
@@ -167,7 +167,7 @@ def backward_of_packed(node: Node, g: Any, tensors: bool) -> Any:
 
 def opened(node: Node, tensors: bool) -> list[Any]:
     """The saved values, each unpack hook called once, in the order in which they were packed."""
-    plan: Plan = node._op.plan
+    plan: OpSpec = node._op.plan
     values: list[Any] = list(node._kept_values)
     busy = state.busy
     state.busy = False  # the hooks are the user's code: his warnings are his
@@ -234,7 +234,7 @@ def free_saved(node: Node, where: Where) -> None:
     if op is None:
         cast(GraphNode, node)._release(where)
         return
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     if plan.saves:
         node._freed_at = where
         node._kept_values = ()

@@ -17,7 +17,7 @@ from rushlight.core.grad_mode import grad_enabled, inference_enabled, state
 from rushlight.core.graph import (
     Node,
     Op,
-    Plan,
+    OpSpec,
     Storage,
     TensorBase,
     asks,
@@ -66,7 +66,7 @@ class Slots:
         self.batched: Any = None  # batched(op, raws): the result, or None if no input is batched
         self.lifted: Any = None  # lifted(xs): the operands at the deepest level among them
         self.beside: Any = None  # beside(target, others): the operands of a write, likewise
-        self.kept_apart: Any = None  # kept_apart(op, target, others): what a write's op reads
+        self.copy_if_saved: Any = None  # copy_if_saved(op, target, others): what a write's op reads
         self.check_captured: Any = None  # check_captured(target, op): before a write
         self.profile: Any = None  # profile(op, raws): `compute`, timed
         self.timed: Any = None  # what a profiler put there, or would have
@@ -187,7 +187,7 @@ def unary(op: Any, a: TensorBase) -> Any:
         y = settled(op, y, (x,))
         t = wrap(y)
     if asks(a):
-        plan: Plan = op.plan
+        plan: OpSpec = op.plan
         if plan.differentiable:
             target = edge(a)  # before the node takes its number: it may renew a view
             node = begin_node(plan, op)
@@ -365,7 +365,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
 
 
 def remember(
-    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], t: TensorBase, y: Any
+    node: Node, plan: OpSpec, xs: tuple[Any, ...], raws: tuple[Any, ...], t: TensorBase, y: Any
 ) -> None:
     """Keep what the rules of the wanted gradients read; see Note [Kept versions]."""
     sources = plan.sources
@@ -403,7 +403,7 @@ def apply(op: Any, *xs: Any) -> Any:
         xs = slots.lifted(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     y = evaluate(op, *raws)
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     if plan.settles and not (
         isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
     ):
@@ -418,7 +418,7 @@ def apply(op: Any, *xs: Any) -> Any:
 
 def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
     """Wrap what `op.forward(*raws)` gave as tensors and, if wanted, record the node."""
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     if isinstance(y, tuple):
         results = [finish(wrap(normal(part))) for part in y]
     else:
@@ -446,7 +446,7 @@ def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> 
 
 def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None:
     """A node with its edges, shapes and dtypes, or None if no input asks for a gradient."""
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     if not plan.differentiable:
         return None
     wants: i64 = 0
@@ -495,7 +495,7 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
 
 
 def remember_all(
-    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
+    node: Node, plan: OpSpec, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
     later: bool = False,
 ) -> None:  # fmt: skip
     """`remember` for any number of inputs and outputs, and through the user's hooks.

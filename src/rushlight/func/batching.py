@@ -12,7 +12,7 @@ from typing import Any
 from rushlight.arrays.batched import Batched
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.transforms.stack import Transform, innermost
-from rushlight.core.transforms.vmap import BatchLevel, as_recorded, interesting, plain_inside
+from rushlight.core.transforms.vmap import BatchLevel, as_recorded, is_tracked, plain_inside
 from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import (
@@ -146,7 +146,7 @@ def over_batch(
     """Call `func` once for a whole batch, whose inputs are the leaves of `spec`."""
     fronts = [x if d is None else to_front(x, d) for x, d in zip(leaves, dims, strict=True)]
     tracked = innermost() is not None or any(
-        isinstance(x, TensorBase) and interesting(x) for x in leaves
+        isinstance(x, TensorBase) and is_tracked(x) for x in leaves
     )
     batch = BatchLevel(size, randomness, tracked)
     with Transform("vmap", batch) as level:

@@ -28,7 +28,7 @@ from rushlight.core.graph import (
 from rushlight.core.record import edge, slots
 from rushlight.core.transforms.forward_ad import Tangent
 from rushlight.core.transforms.stack import Entrance, Level, kept_outside
-from rushlight.core.transforms.vmap import interesting, seen_at
+from rushlight.core.transforms.vmap import is_tracked, seen_at
 from rushlight.ops.view.select import ALIAS
 from rushlight.trees import tree_map
 
@@ -85,7 +85,7 @@ class Loans:
         return tree_map(self.lent, tree)
 
     def lent(self, x: Any) -> Any:
-        if type(x) is not factory.cls or interesting(x):
+        if type(x) is not factory.cls or is_tracked(x):
             return x
         for given, inside in zip(self.given, self.inside, strict=True):
             if given is x:
@@ -106,7 +106,7 @@ class Loans:
     def settle(self, results: list[Any]) -> None:
         """After the level: hand on what became of those inside, as the code around sees it."""
         for x, result in zip(self.given, results, strict=True):
-            if interesting(result):
+            if is_tracked(result):
                 version = x._storage.version
                 x.copy_(result)
                 x._storage.version = version  # no value changed: what was saved of it stands

@@ -17,7 +17,7 @@ from rushlight.autograd.apply import begin, conclude
 from rushlight.autograd.function import Function
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
-from rushlight.core.transforms.forward_ad import muting
+from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.library.operator import OpOverload, refuse_tangents
 from rushlight.library.values import tensors_in, trimmed
 
@@ -80,7 +80,7 @@ class Formula:
         given: dict[str, Any] = {"ctx": ctx, "inputs": args, "output": result}
         if self.op.schema.keyword_only:
             given["keyword_only_inputs"] = kwargs
-        with muting(False):
+        with disable_forward_ad(False):
             self.setup_context(**given)
 
 

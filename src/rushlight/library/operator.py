@@ -24,7 +24,7 @@ from rushlight.core.grad_mode import grad_enabled, inference_enabled, next_numbe
 from rushlight.core.graph import TensorBase, node_base
 from rushlight.core.node import GraphNode
 from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.transforms.forward_ad import muting, tangent_of
+from rushlight.core.transforms.forward_ad import disable_forward_ad, tangent_of
 from rushlight.core.views.inplace import set_history
 from rushlight.core.views.views import edge_of_view
 from rushlight.library.schema import FunctionSchema
@@ -156,7 +156,7 @@ class OpOverload(overloads.OpOverload):
 
     def unrecorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the kernel of the device, leaving no history."""
-        with muting(False):
+        with disable_forward_ad(False):
             return self.computed(args, kwargs, self.key_of(tensors_in(args), args))
 
     def computed(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: str) -> Any:

@@ -48,7 +48,7 @@ from rushlight.core.views.inplace import (
     write,
     write_raw,
 )
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 
 __all__ = [
     "elementwise", "number_beside", "number_in", "operand", "put", "refuse_batches",
@@ -233,7 +233,7 @@ def run(op: Any, xs: tuple[Any, ...]) -> Any:
             return binary(op, xs[0], xs[1])
         return elementwise(op, xs)
     if isinstance(op, ViewOp):
-        return look_at(op, xs[0])
+        return apply_view(op, xs[0])
     return apply(op, *xs)
 
 
@@ -277,7 +277,7 @@ def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
         check_same_device([v.reshape(target._array, (1,)), xs[0]._array])
     read = xs
     if slots.batches != 0:
-        read = (slots.kept_apart(op, target, xs[1:]), *xs[1:])
+        read = (slots.copy_if_saved(op, target, xs[1:]), *xs[1:])
     y, raws = computed(op, read)
     have, want = dtypes.of(y.dtype), dtypes.of(target._array.dtype)
     if have is not want and not dtypes.can_cast(have, want):

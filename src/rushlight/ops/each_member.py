@@ -1,8 +1,8 @@
 """How ops and functions take the members of a batch: all at once, or one after the other.
 
-`in_front` and `lined_up` are `align` for op classes. `one_by_one` is for functions that no word can
-run on many members, and whose results have no derivatives: PyTorch runs these in a loop too. Op
-files may import this.
+`batch_leading` and `lined_up` are `align` for op classes. `one_by_one` is for functions that no
+word can run on many members, and whose results have no derivatives: PyTorch runs these in a loop
+too. Op files may import this.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from rushlight.arrays.batched import Batched, deepest, insert_axes, members, num
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.arguments import is_batched
 
-__all__ = ["each_member", "in_front", "lined_up", "one_by_one"]
+__all__ = ["batch_leading", "each_member", "lined_up", "one_by_one"]
 
 
-def in_front(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+def batch_leading(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
     """`align` of ops that leave leading axes alone, for their dims count from the end: the op
     itself. Not if only some inputs have a batch, or if members have no axes of their own."""
     for x, hidden in zip(xs, flags, strict=True):

@@ -201,4 +201,4 @@ def finish(run: Run) -> None:
         run.settle_together()
         return
     for leaf, g in run.leaves.items():
-        run.settle_leaf(leaf, g)
+        run.accumulate_leaf(leaf, g)

@@ -62,4 +62,4 @@ class OrderedRun(Run):
             end = self.queue.pop()
             if isinstance(end, Node):
                 return end
-            self.settle_leaf(end, self.leaves.pop(end))
+            self.accumulate_leaf(end, self.leaves.pop(end))

@@ -158,7 +158,7 @@ class Run(Pass):
 
     def complete(self, leaf: TensorBase) -> None:
         """All of a leaf's gradient is there, and its uses are counted: it gets it now."""
-        self.settle_leaf(leaf, self.leaves.pop(leaf))
+        self.accumulate_leaf(leaf, self.leaves.pop(leaf))
 
     def sum(self, old: Any, g: Any) -> Any:
         if old is None:
@@ -192,7 +192,7 @@ class Run(Pass):
             self.owned.discard(id(g))
 
     # --- leaves -------------------------------------------------------------------------------
-    def settle_leaf(self, leaf: TensorBase, g: Any) -> None:
+    def accumulate_leaf(self, leaf: TensorBase, g: Any) -> None:
         """The gradient of a leaf is complete: run its hooks, then store or hand it over."""
         if self.profile is not None:
             self.profile.leaf(g, self.store and (self.needed is None or leaf in self.needed))
@@ -207,13 +207,13 @@ class Run(Pass):
                 store(self, leaf, g, mine)
             return
         try:
-            self.settle_hooked(leaf, extra, g, mine)
+            self.accumulate_hooked_leaf(leaf, extra, g, mine)
         except BaseException as error:
             self.blame_leaf(leaf, error)
             raise
 
     def settle_together(self) -> None:
-        """`settle_leaf` of all leaves that wait, none of which has hooks, in one piece."""
+        """`accumulate_leaf` of all leaves that wait, none of which has hooks, in one piece."""
         if _threads() > 0:
             with _leaves_lock:  # what is read must still be there when it is written
                 self.deposit_all()
@@ -241,8 +241,8 @@ class Run(Pass):
                 raise
         commit(deposits)
 
-    def settle_hooked(self, leaf: TensorBase, extra: Extra, g: Any, mine: bool) -> None:
-        """`settle_leaf` of a leaf that may have hooks."""
+    def accumulate_hooked_leaf(self, leaf: TensorBase, extra: Extra, g: Any, mine: bool) -> None:
+        """`accumulate_leaf` of a leaf that may have hooks."""
         if extra.grad_dtype is not None and g is not None:
             g = fit(g, None, extra.grad_dtype)
         if extra.hooks:
@@ -273,7 +273,7 @@ class Run(Pass):
             several = isinstance(end, Node) and end._output_metas is not None
             target.grad = g[target.nr] if several else g
 
-    def catch_up(self, node: Node) -> None:
+    def count_leaf_uses(self, node: Node) -> None:
         """The user's code is about to be called, in `node`: see Note [Leaves in time]."""
         if self.uses is not None:
             return
@@ -286,7 +286,7 @@ class Run(Pass):
                 self.complete(leaf)
 
     # --- hooks --------------------------------------------------------------------------------
-    def admits(self, node: Node, g: Any) -> bool:
+    def should_execute(self, node: Node, g: Any) -> bool:
         """In a pass to given inputs: whether the node's rule is to run. Its gradient is handed
         over here; before its hooks if it goes on, else behind them, as in PyTorch."""
         needed = self.needed
@@ -303,7 +303,7 @@ class Run(Pass):
         hooks = node._hooks
         assert hooks is not None
         if has_user_code(hooks):
-            self.catch_up(node)
+            self.count_leaf_uses(node)
         try:
             g = tensor_hooks_of(self, node, hooks, g)
             if own and hooks.pre:
@@ -317,7 +317,7 @@ class Run(Pass):
         """The node's post-hooks, which see gradients as the inputs will get them."""
         hooks = node._hooks
         assert hooks is not None
-        self.catch_up(node)
+        self.count_leaf_uses(node)
         seen = edges_shown(node)
         grads_in = tuple([self.as_tensor(outs[i]) for i in seen])
         try:
@@ -359,7 +359,7 @@ class Run(Pass):
             del pending[node]
             if self.owned:
                 self.disown(g)
-            if self.executes is not None and not self.admits(node, g):
+            if self.executes is not None and not self.should_execute(node, g):
                 continue
             if node._hooks is not None:
                 g = self.before(node, g, True)
@@ -378,7 +378,7 @@ class Run(Pass):
                 profile.done(outs)
             if self.check is not None or node._hooks is not None:
                 outs = self.watched(node, g, outs)
-            self.hand_on(node, g, outs)
+            self.propagate(node, g, outs)
             if not self.keep:
                 self.release(node)
 
@@ -397,7 +397,7 @@ class Run(Pass):
     def through_user(self, node: Node, g: Any) -> Any:
         """Run a node that may call the user's code, which may ask for the run it is part of."""
         if node._has_packed or not isinstance(node, CopySlicesBase) or node._calls_user():
-            self.catch_up(node)
+            self.count_leaf_uses(node)
         place = Place(now.get())
         token = now.set(place)
         try:
@@ -441,7 +441,7 @@ class Run(Pass):
             if self.check is not None:
                 self.check.failed(accumulate_of(leaf))
 
-    def hand_on(self, node: Node, g: Any, outs: Any) -> None:
+    def propagate(self, node: Node, g: Any, outs: Any) -> None:
         """Deliver the gradients of a node's inputs, each in its input's shape and dtype."""
         nexts = node._next_edges
         nrs = node._output_nrs

@@ -13,7 +13,7 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.fp_warnings import quietly
-from rushlight.core.graph import Node, Plan, TensorBase
+from rushlight.core.graph import Node, OpSpec, TensorBase
 from rushlight.core.node_api import GraphNode
 from rushlight.core.record import normal
 from rushlight.core.saved.packed import Packed
@@ -91,7 +91,7 @@ def work_out(node: Node, known: dict[Any, Any]) -> Any:
 
 def input_of(node: Node, i: int, known: dict[Any, Any]) -> Any:
     """An array like input `i`: the input itself where it is saved. None if it was no tensor."""
-    plan: Plan = node._op.plan
+    plan: OpSpec = node._op.plan
     for j in range(len(node._kept_values)):
         source = j if plan.variadic else plan.sources[j]
         value = node._kept_values[j]

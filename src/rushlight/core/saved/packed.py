@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.core.grad_mode import Mode, ModeBlock, current, inference_enabled, state, within
-from rushlight.core.graph import Node, Plan, Storage, TensorBase, wrap, wrap_as
+from rushlight.core.graph import Node, OpSpec, Storage, TensorBase, wrap, wrap_as
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
@@ -110,7 +110,7 @@ def pack(hook: Callable[[Any], Any], unpack: Any, t: TensorBase) -> Packed:
 
 
 def pack_all(
-    node: Node, plan: Plan, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
+    node: Node, plan: OpSpec, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
     later: bool, saving: Saving,
 ) -> None:  # fmt: skip
     """`record.remember_all` under hooks: inputs in the order of their names, then results.
@@ -149,7 +149,7 @@ def pack_all(
     node._kept_values = tuple(values)
 
 
-def pack_written(node: Node, plan: Plan, target: TensorBase) -> None:
+def pack_written(node: Node, plan: OpSpec, target: TensorBase) -> None:
     """Pack the result of an in-place op, now that it is written."""
     saving = saving_now()
     if saving is None or plan.variadic:

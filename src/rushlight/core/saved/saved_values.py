@@ -13,13 +13,13 @@ import numpy as np
 from rushlight.core.call_site import Where
 from rushlight.core.graph import (
     Node,
-    Plan,
+    OpSpec,
     Storage,
     TensorBase,
     begin_node,
     factory,
     node_base,
-    plan_for,
+    spec_for,
     title_of,
     wrap,
     wrap_as,
@@ -99,7 +99,7 @@ def unpack(node: Node, position: int) -> Any:
 def saved_value(node: Node, position: int) -> Any:
     """`unpack`, without the tangent."""
     value = node._kept_values[position]
-    plan: Plan = node._op.plan
+    plan: OpSpec = node._op.plan
     if value is None or isinstance(value, (int, float, complex)):
         return value
     source: i64 = position if plan.variadic else plan.sources[position]
@@ -149,7 +149,7 @@ def with_history(data: TensorBase, maker: Node | None, index: i64) -> TensorBase
 
 def behind(leaf: TensorBase, value: Any) -> TensorBase:
     """The value a leaf had before its `.data` was replaced: its gradient is still the leaf's."""
-    node = begin_node(plan_for(AsStrided), AsStrided((), ()))
+    node = begin_node(spec_for(AsStrided), AsStrided((), ()))
     node._next_edges = (leaf,)
     node._needs_grad_mask = 1
     t = wrap(value)
@@ -197,7 +197,7 @@ def describe_overwritten(node: Node, stamp: i64) -> str:
     position = first_overwritten(node)
     value = node._kept_values[position]
     culprit = storage_of(node, position)
-    plan: Plan = node._op.plan
+    plan: OpSpec = node._op.plan
     source: i64 = position if plan.variadic else plan.sources[position]
     maker = ""
     if source < 0:
@@ -222,7 +222,7 @@ def describe_overwritten(node: Node, stamp: i64) -> str:
 
 def first_overwritten(node: Node) -> int:
     """The position of the first saved value that was written, in the order they are read."""
-    plan: Plan = node._op.plan
+    plan: OpSpec = node._op.plan
     values = node._kept_values
     first = -1
     for j in list(range(len(values))) if plan.variadic else plan.order:

@@ -61,16 +61,40 @@ from rushlight.core.grad_mode import (
     state,
     within,
 )
-from rushlight.core.graph import Node, Op, Plan, TensorBase, asks, wrap
+from rushlight.core.graph import Node, Op, OpSpec, TensorBase, asks, wrap
 from rushlight.core.record import apply, edge, evaluate, finish, keep_record, normal, slots
-from rushlight.core.views.views import look_at, look_at_many, order_of
+from rushlight.core.views.views import apply_view, look_at_many, order_of
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "Level", "LevelBlock", "Pending", "Tangent", "ended", "foresee", "fulfil", "gather", "give",
-    "keep_tangents", "laid_like", "levels_of", "limit", "mine", "muted", "muting", "now",
-    "old_tangent", "open_level", "push", "refuse_out", "seeing_beneath", "seen_in", "shares",
-    "shown", "tangent_in", "tangent_of", "turned",
+    "Level",
+    "LevelBlock",
+    "Pending",
+    "Tangent",
+    "disable_forward_ad",
+    "ended",
+    "gather",
+    "give",
+    "inplace_tangent",
+    "keep_tangents",
+    "laid_like",
+    "levels_of",
+    "limit",
+    "mine",
+    "muted",
+    "now",
+    "old_tangent",
+    "open_level",
+    "push",
+    "refuse_out",
+    "seeing_beneath",
+    "seen_in",
+    "shares",
+    "shown",
+    "tangent_in",
+    "tangent_of",
+    "turned",
+    "write_tangent",
 ]  # fmt: skip
 
 _DIFFERENTIABLE: Final = "fcVW"
@@ -242,7 +266,7 @@ def seeing_beneath(grad: bool, depth: float) -> Mode:
     return mode
 
 
-def muting(grad: bool) -> Mode:
+def disable_forward_ad(grad: bool) -> Mode:
     """For `with`: switch tangents off."""
     lowest = 0.0
     for level in list(_open):
@@ -343,7 +367,7 @@ def tangent_in(x: TensorBase, level: Level) -> Any:
     else:
         ops = () if x._view is None else x._view.ops
     for op in ops:
-        value = look_at(op, value)
+        value = apply_view(op, value)
     if slots.batches == 0:  # else the root may get another: see Note [Room for a batch]
         give(x, level, value)
     return value
@@ -658,7 +682,7 @@ def push_view_in(level: Level, op: Any, x: TensorBase, t: TensorBase, visible: b
             value = v.cast(value, x._array.dtype)  # views of complex numbers need their parts
         elif slots.batches != 0 and look_later(level, op, x, t):
             return
-        give(t, level, look_at(op, value))
+        give(t, level, apply_view(op, value))
         return
     look_later(level, op, x, t)
 
@@ -692,11 +716,11 @@ def turned(op: Any, target: TensorBase) -> None:
     for level in levels_of((target,), limit()):
         value = tangent_in(target, level)
         if value is not None:
-            give(target, level, look_at(op, value))
+            give(target, level, apply_view(op, value))
 
 
 # --- writes in place ------------------------------------------------------------------------------
-def foresee(
+def inplace_tangent(
     op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
 ) -> Pending | None:
     """The tangents that `target` will have once `y` = op(*xs) is written into it. Called while the
@@ -723,7 +747,7 @@ def foresee(
             y = normal(evaluate(op, *raws))
         if len(levels) == 1 and raw_is_enough(xs, ts, levels[0]):
             if slots.batches != 0:
-                ts = kept_apart(target, xs, ts)
+                ts = copy_if_saved(target, xs, ts)
             values.append(wrap(fitted(on_arrays(op, ts, raws, y), y, xs, ts)))
         else:
             recorded = True
@@ -736,7 +760,7 @@ def foresee(
     return pending
 
 
-def kept_apart(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> list[Any]:
+def copy_if_saved(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> list[Any]:
     """Tangents for `jvp` on arrays: of the target's own, which is about to be overwritten, a copy
     if what stands inside its batch is recorded, for a node there may keep it."""
     found: list[Any] = []
@@ -769,8 +793,8 @@ def replayed(
     return keep_record(op, tuple(before), tuple(kept), v.copy(y) if y is array else y)
 
 
-def fulfil(target: TensorBase, pending: Pending | None) -> None:
-    """Write the tangents that `foresee` computed; see Note [Whose tangent]."""
+def write_tangent(target: TensorBase, pending: Pending | None) -> None:
+    """Write the tangents that `inplace_tangent` computed; see Note [Whose tangent]."""
     while pending is not None:
         level = pending.level
         value: Any = pending.value
@@ -851,7 +875,7 @@ def shown(x: TensorBase) -> Tangent | None:
 
 
 def keep_tangents(
-    node: Node, plan: Plan, xs: tuple[Any, ...], results: list[TensorBase], first: Any
+    node: Node, plan: OpSpec, xs: tuple[Any, ...], results: list[TensorBase], first: Any
 ) -> None:
     """Let a node that saves values save their tangents, for derivatives of its gradients.
 

@@ -67,7 +67,7 @@ class Level:
             _open.pop(self.number, None)
             count_open()
 
-    def hush(self) -> None:
+    def pause_outer_recording(self) -> None:
         """Inside, a `grad` records: not so beneath the batch around it, if it is opened where
         nothing is recorded."""
         around = self.outer
@@ -135,7 +135,7 @@ class Transform(ModeBlock):
         mode.closes = level
         level.mode = mode
         if not grad and self.kind == "grad":
-            level.hush()
+            level.pause_outer_recording()
         if self.batch is not None:
             around = level.outer
             while around is not None:

@@ -36,7 +36,7 @@ from rushlight.core.views.views import look
 from rushlight.native import i64
 
 __all__ = [
-    "WORDS", "BatchLevel", "Lifted", "as_recorded", "interesting", "lifted", "plain_inside",
+    "WORDS", "BatchLevel", "Lifted", "as_recorded", "is_tracked", "lifted", "plain_inside",
     "seen_at", "unbatched",
 ]  # fmt: skip
 
@@ -83,7 +83,7 @@ def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
             if isinstance(x, TensorBase):
                 if x._array.hidden:
                     raise RuntimeError(INPLACE)
-                known = known or interesting(x)
+                known = known or is_tracked(x)
         if known:  # this level has derivatives of it: the target becomes one of the level's too
             raised(target, level)
             break
@@ -99,7 +99,7 @@ def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     return found[1:]
 
 
-def kept_apart(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBase:
+def copy_if_saved(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBase:
     """The target of a write as the op should read it: a copy, if the op beneath is recorded and
     keeps the old value, which the write would overwrite."""
     if type(target._array) is not Batched or 0 not in op.plan.sources:
@@ -108,7 +108,7 @@ def kept_apart(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBa
     for x in (target, *others):
         if isinstance(x, TensorBase) and type(x._array) is Batched:
             inside = x._array.inside
-            if isinstance(inside, TensorBase) and interesting(inside):
+            if isinstance(inside, TensorBase) and is_tracked(inside):
                 record = True
     if not record:
         return target
@@ -138,7 +138,7 @@ def raised(target: TensorBase, level: BatchLevel) -> None:
     view = target._view
     base = target if view is None else view.base
     inside: Any = base._array
-    if interesting(base):  # that is a history of the level beneath
+    if is_tracked(base):  # that is a history of the level beneath
         inside = wrap(base._array)
         inside._node, inside._output_nr, inside._requires_grad = (
             base._node,
@@ -175,7 +175,7 @@ def seen_at(x: TensorBase, level: Any) -> TensorBase:
     if type(x._array) is Batched and x._array.level is level:
         return x
     x = as_recorded(x, level)
-    return wrap_as(Batched(x if interesting(x) else x._array, level, False), x._storage)
+    return wrap_as(Batched(x if is_tracked(x) else x._array, level, False), x._storage)
 
 
 def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
@@ -188,7 +188,7 @@ def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
     return bare
 
 
-def interesting(x: TensorBase) -> bool:
+def is_tracked(x: TensorBase) -> bool:
     """Whether a tensor is more than its array: it has a history, or a tangent."""
     return asks(x) or x._tangent is not None
 
@@ -223,7 +223,7 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
         flags.append(hidden)
         if hidden:
             some = True
-        if isinstance(inside, TensorBase) and interesting(inside):
+        if isinstance(inside, TensorBase) and is_tracked(inside):
             record = True
     if not some:
         down: Any = op
@@ -402,4 +402,4 @@ class Lifted(Op):
 slots.batched = batched
 slots.lifted = lifted
 slots.beside = beside
-slots.kept_apart = kept_apart
+slots.copy_if_saved = copy_if_saved

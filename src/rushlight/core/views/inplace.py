@@ -18,7 +18,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, empty, overwrite
 from rushlight.core.grad_mode import current, state
-from rushlight.core.graph import Node, Plan, TensorBase, View, asks
+from rushlight.core.graph import Node, OpSpec, TensorBase, View, asks
 from rushlight.core.node import forget_retained, make_copy_slices, retain_on
 from rushlight.core.node_api import hooks_of
 from rushlight.core.record import (
@@ -33,12 +33,18 @@ from rushlight.core.record import (
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
 from rushlight.core.transforms.forward_ad import (
     Pending,
-    foresee,
-    fulfil,
+    inplace_tangent,
     keep_tangents,
     old_tangent,
+    write_tangent,
 )
-from rushlight.core.views.views import Written, edge_of_view, order_of, raise_forbidden, way_to
+from rushlight.core.views.views import (
+    Written,
+    edge_of_view,
+    order_of,
+    raise_forbidden,
+    view_ops_from_base,
+)
 from rushlight.errors import sentence
 from rushlight.locks import lock
 from rushlight.native import i64
@@ -179,7 +185,7 @@ def write(op: Any, target: TensorBase, *others: Any) -> Any:
 
 
 def _write(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Any:
-    old: TensorBase = slots.kept_apart(op, target, others) if slots.batches != 0 else target
+    old: TensorBase = slots.copy_if_saved(op, target, others) if slots.batches != 0 else target
     raws = tuple([old._array, *[x._array if isinstance(x, TensorBase) else x for x in others]])
     y = normal(evaluate(op, *raws))
     return write_raw(op, target, (target, *others), raws, y)
@@ -195,7 +201,7 @@ def write_raw(
             f"output with shape {list(array.shape)} doesn't match the broadcast shape "
             f"{list(y.shape)}"
         )
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     node = node_for(op, xs, raws)
     if node is not None and plan.saves:
         # the rules read the old value of what is now overwritten: keep a copy, if at all
@@ -210,19 +216,19 @@ def write_raw(
     pending: Pending | None = None
     old: Any = None
     if slots.levels != 0:
-        pending = foresee(op, target, xs, raws, y)
+        pending = inplace_tangent(op, target, xs, raws, y)
         old = old_tangent(target) if node is not None and node._kept_values else None
     if y is not array:
         overwrite(array, y)
     settle(target, node, plan)
     if pending is not None:
-        fulfil(target, pending)
+        write_tangent(target, pending)
         if node is not None:
             keep_tangents(node, plan, (None, *xs[1:]), [target], old)
     return target
 
 
-def settle(target: TensorBase, node: Node | None, plan: Plan | None) -> None:
+def settle(target: TensorBase, node: Node | None, plan: OpSpec | None) -> None:
     """Raise the version and give the written tensor its new history."""
     target._storage.written()
     if node is None or target._array.dtype.kind not in DIFFERENTIABLE:
@@ -257,7 +263,7 @@ def set_history(t: TensorBase, node: Node, index: i64) -> None:
 
 def keeps_result(node: Node) -> bool:
     """Whether a rule reads the result of the op."""
-    plan: Plan = node._op.plan
+    plan: OpSpec = node._op.plan
     if plan.variadic:
         return False
     for j in range(len(node._kept_values)):
@@ -270,7 +276,7 @@ def keeps_result(node: Node) -> bool:
 def rebase(target: TensorBase, view: View, fn: Node) -> None:
     """The in-place op of `fn` wrote the view `target`: its base gets a new history."""
     base = view.base
-    ops = way_to(target, view)
+    ops = view_ops_from_base(target, view)
     node = make_copy_slices(fn, ops, order_of(base._array))
     first: Any = None
     nr = 0

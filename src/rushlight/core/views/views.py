@@ -25,7 +25,7 @@ from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
     Node,
     Op,
-    Plan,
+    OpSpec,
     Sharer,
     TensorBase,
     View,
@@ -38,8 +38,17 @@ from rushlight.core.record import apply, normal, slots
 from rushlight.native import i64
 
 __all__ = [
-    "AsStrided", "Put", "Written", "edge_of_view", "look", "look_at", "look_at_many", "put",
-    "refresh", "strayed", "way_to",
+    "AsStrided",
+    "Put",
+    "Written",
+    "apply_view",
+    "edge_of_view",
+    "forget_view_ops",
+    "look",
+    "look_at_many",
+    "put",
+    "refresh",
+    "view_ops_from_base",
 ]  # fmt: skip
 
 
@@ -52,7 +61,7 @@ def look(x: Any, ops: tuple[Op, ...]) -> Any:
     return x
 
 
-def look_at(op: Any, x: TensorBase) -> Any:
+def apply_view(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""
     raw = x._array
     profile: Any = slots.profile if state.active != 0 else None  # asked once: it may end meanwhile
@@ -118,7 +127,7 @@ def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] 
         mode = current()
         if mode is not None and not mode.grad:
             return
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     target = slots.edge_of_view(x) if x._view is not None else (x._node or x)
     node = begin_node(plan, op)
     node._next_edges = (target,)
@@ -159,7 +168,7 @@ def refresh(t: TensorBase, view: View) -> None:
     x: Any = base._array
     target: Any = base._node if base._node is not None else (base if base._requires_grad else None)
     nr: i64 = base._output_nr
-    node = nodes_along(way_to(t, view), target, nr, x)
+    node = nodes_along(view_ops_from_base(t, view), target, nr, x)
     if node is None:
         t._node = None
         t._output_nr = 0
@@ -202,7 +211,7 @@ def nodes_along(ops: tuple[Op, ...], target: Any, nr: i64, x: Any) -> Node | Non
     return last
 
 
-def way_to(t: TensorBase, view: View) -> tuple[Op, ...]:
+def view_ops_from_base(t: TensorBase, view: View) -> tuple[Op, ...]:
     """The view ops that lead from the base, as it is now, to `t`."""
     x = view.base._array
     ops = view.ops
@@ -229,7 +238,7 @@ def way_to(t: TensorBase, view: View) -> tuple[Op, ...]:
     return (Region(y.shape, stride, start // size, inside), *ops[done:])
 
 
-def strayed(t: TensorBase) -> None:
+def forget_view_ops(t: TensorBase) -> None:
     """Note that a tensor was made to look elsewhere: if it is a view, not where its ops lead."""
     view = t._view
     if view is not None:

@@ -13,9 +13,9 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.grad_mode import grad_enabled, state
-from rushlight.core.graph import Node, Op, Plan, TensorBase, plan_for, wrap
+from rushlight.core.graph import Node, Op, OpSpec, TensorBase, spec_for, wrap
 from rushlight.core.record import apply, node_for, remember_all, slots
-from rushlight.core.transforms.forward_ad import foresee, fulfil, keep_tangents
+from rushlight.core.transforms.forward_ad import inplace_tangent, keep_tangents, write_tangent
 from rushlight.core.transforms.stack import outside_all
 from rushlight.core.views.inplace import beside, check_partial_overlap, check_writable, settle, turn
 from rushlight.errors import broadcast_mismatch
@@ -49,7 +49,7 @@ def edges(*positions: int) -> Callable[[C], C]:
     """
 
     def narrow(cls: C) -> C:
-        node_class = plan_for(cls).node_class
+        node_class = spec_for(cls).node_class
         whole = node_class.next_functions
 
         def read(node: Any) -> tuple[Any, ...]:
@@ -91,13 +91,13 @@ def _write_directly(
     xs = (target, *others)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     node = node_for(op, xs, raws)
-    plan: Plan = op.plan
+    plan: OpSpec = op.plan
     if node is not None and plan.saves:
         # none of these ops reads the old value of the target; some read none of the next input
         skip = getattr(op, "skips", 1)
         none = (None,) * skip
         remember_all(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
-    pending = foresee(op, target, xs, raws, None) if slots.levels != 0 else None
+    pending = inplace_tangent(op, target, xs, raws, None) if slots.levels != 0 else None
     profile = slots.profile if state.active != 0 else None
     try:
         if profile is None:
@@ -108,7 +108,7 @@ def _write_directly(
         raise op.explain(error, raws) from None
     settle(target, node, plan)
     if pending is not None:
-        fulfil(target, pending)
+        write_tangent(target, pending)
         if node is not None:
             keep_tangents(node, plan, (None, *others), [target], None)
     return target

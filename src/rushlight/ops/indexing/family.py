@@ -16,7 +16,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.core.graph import Op, TensorBase
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.creation.fill import write_directly
@@ -106,7 +106,7 @@ def cut(src: Any, index: Any) -> Any:
     sizes = index._array.shape
     for d, n in enumerate(sizes):
         if d < src._array.ndim and src._array.shape[d] != n:
-            src = look_at(Slice(d - src._array.ndim, 0, n), src)
+            src = apply_view(Slice(d - src._array.ndim, 0, n), src)
     return src
 
 

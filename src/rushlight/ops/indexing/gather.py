@@ -14,7 +14,7 @@ from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, one_dim
 from rushlight.ops.creation.fill import edges
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
 from rushlight.ops.registry import op, public, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -44,7 +44,7 @@ class Gather(Along):
 
     name = "gather"
     inputs, saves = ("self", "index"), ("index",)
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any, index: Any) -> Any:
         return gathered(x, self.dim, index)

@@ -23,7 +23,7 @@ from rushlight.arrays.layouts import settled
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import varies
 from rushlight.ops.creation.fill import (
@@ -369,7 +369,7 @@ def select_at(x: Any, dim: int, index: int) -> Any:
         )
     key = (dim - len(shape), index + n if index < 0 else index)
     found = _selects.get(key)
-    return look_at(Select(*key) if found is None else found, x)
+    return apply_view(Select(*key) if found is None else found, x)
 
 
 def slice_at(x: Any, dim: int, part: slice, always: bool) -> Any:
@@ -385,7 +385,7 @@ def slice_at(x: Any, dim: int, part: slice, always: bool) -> Any:
     from_start = part.start is None or part.start == 0
     if not always and step == 1 and from_start and (part.stop is None or part.stop >= n):
         return x
-    return look_at(Slice(dim - len(shape), start, max(start, stop), step), x)
+    return apply_view(Slice(dim - len(shape), start, max(start, stop), step), x)
 
 
 def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], list[Any]]:
@@ -415,7 +415,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
         if item is ...:
             d += rank - wide
         elif item is None:
-            x = look_at(Unsqueeze(d - x._array.ndim - 1), x)
+            x = apply_view(Unsqueeze(d - x._array.ndim - 1), x)
             d += 1
         elif isinstance(item, bool):
             x, d = _truth(x, d, item, slots)
@@ -444,7 +444,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
 
 def _truth(x: Any, d: int, value: bool, slots: dict[int, Any]) -> tuple[Any, int]:
     """True adds a dimension of size 1, False one of size 0; both count as index tensors."""
-    x = look_at(Unsqueeze(d - x._array.ndim - 1), x)
+    x = apply_view(Unsqueeze(d - x._array.ndim - 1), x)
     slots[d] = wrap(asarray([0] if value else [], dtypes.int64.numpy))
     return x, d + 1
 
@@ -528,7 +528,7 @@ def getitem(self: Any, index: Any) -> Any:
     if pattern:
         masks = any(a._array.dtype.kind == "b" for a in arrays)
         return run_indexed(Index(pattern, masks), (view, *arrays))
-    return look_at(Alias(), view) if view is self else view
+    return apply_view(Alias(), view) if view is self else view
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -579,7 +579,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return
     shape = value._array.shape
     if shape and shape[0] == 1:
-        value = look_at(ViewShape(without_ones(shape)), value)
+        value = apply_view(ViewShape(without_ones(shape)), value)
     index_put_into(view, pattern, arrays, value, False)
 
 
@@ -601,7 +601,7 @@ def copy_to(target: Any, value: Any) -> None:
         write_directly(FILL_WITH_IN_PLACE, target, (same_device(value, target),), v.overwrite)
         return
     small = without_ones(have)
-    value = look_at(ViewShape(small), value)
+    value = apply_view(ViewShape(small), value)
     if small != shape:
         lead = len(shape) - len(small)
         if lead < 0:
@@ -619,7 +619,7 @@ def copy_to(target: Any, value: Any) -> None:
                     f"size ({n}) at non-singleton dimension {lead + d}.  Target sizes: "
                     f"{list(shape)}.  Tensor sizes: {list(small)}"
                 )
-        value = look_at(Expand(shape), value)
+        value = apply_view(Expand(shape), value)
     copy_into(target, value)
 
 

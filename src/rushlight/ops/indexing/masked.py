@@ -18,7 +18,7 @@ from rushlight.arrays.layouts import is_dense
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.core.views.views import look, look_at, order_of
+from rushlight.core.views.views import apply_view, look, order_of
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
 from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, varies
@@ -499,8 +499,8 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         wide = list(mine)
         wide[axis] = 1
         shape = joint_shape(tuple(wide), (*theirs[:axis], 1, *theirs[axis + 1 :]))
-        input = look_at(Expand((*shape[:axis], mine[axis], *shape[axis + 1 :])), input)
-        indices = look_at(Expand((*shape[:axis], theirs[axis], *shape[axis + 1 :])), indices)
+        input = apply_view(Expand((*shape[:axis], mine[axis], *shape[axis + 1 :])), input)
+        indices = apply_view(Expand((*shape[:axis], theirs[axis], *shape[axis + 1 :])), indices)
     return gather(input, dim, indices, out=out)
 
 

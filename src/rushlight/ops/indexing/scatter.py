@@ -14,7 +14,7 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, one_dim
 from rushlight.ops.creation.fill import edges, number_for, raw_dtype
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import (
     Along,
     Scattering,
@@ -50,7 +50,7 @@ class Scatter(Scattering):
     """self[index[i][j]][j] = src[i][j], for `dim` = 0 of two."""
 
     name = "scatter"
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
         return flat_or_not(v.scatter, x, self.dim, index, src)
@@ -81,7 +81,7 @@ class ScatterValue(Along):
 
     name, node, params = "scatter_value", "ScatterBackward1", ("dim", "value")
     inputs, saves = ("self", "index"), ("index",)
-    align = in_front
+    align = batch_leading
     complex_too = True
 
     def __init__(self, dim: int, value: Any) -> None:
@@ -114,7 +114,7 @@ class ScatterAdd(Scattering):
     """self[index[i][j]][j] += src[i][j], for `dim` = 0 of two."""
 
     name = "scatter_add"
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
         return flat_or_not(v.scatter_add, x, self.dim, index, src)

@@ -12,7 +12,7 @@ from rushlight.arrays.vocabulary import triangle
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     check_info,
     check_square,
@@ -73,7 +73,7 @@ class CholeskyEx(Choleskies):
 
     name, node = "linalg_cholesky_ex", "LinalgCholeskyExBackward0"
     outputs, saves = ("L", "info"), ("L",)
-    align = in_front
+    align = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -90,7 +90,7 @@ class Cholesky(Choleskies):
     """As `torch.cholesky` records it."""
 
     name, outputs, saves = "cholesky", ("result", "info"), ("result",)
-    align = in_front
+    align = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:

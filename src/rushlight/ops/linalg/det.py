@@ -11,7 +11,7 @@ from rushlight.arrays.vocabulary import imag, real, total
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     check_square,
     floating,
@@ -66,7 +66,7 @@ class Det(Op):
 
     name = "linalg_det"
     inputs, saves = ("A",), ("A",)
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any) -> Any:
         return v.det(x)
@@ -131,7 +131,7 @@ class Slogdet(Op):
 
     name = "linalg_slogdet"
     inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any) -> Any:
         return v.slogdet(x)

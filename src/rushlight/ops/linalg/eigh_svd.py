@@ -18,7 +18,7 @@ from rushlight.arrays.vocabulary import absolute, concat, imag, real, total, whe
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, recording
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     LinAlgError,
     check_square,
@@ -147,7 +147,7 @@ class Eigh(Op):
     name = "linalg_eigh"
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
-    align = in_front
+    align = batch_leading
 
     def __init__(self, lower: bool = True) -> None:
         super().__init__()
@@ -323,7 +323,7 @@ class Svd(Op):
     name = "linalg_svd"
     inputs, outputs, saves = ("A",), ("U", "S", "Vh"), ("U", "S", "Vh")
     params = ("full_matrices",)
-    align = in_front
+    align = batch_leading
 
     def __init__(self, full_matrices: bool = False) -> None:
         super().__init__()

@@ -11,7 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     floating,
     half_diagonal,
@@ -42,7 +42,7 @@ class Qr(Op):
     name = "linalg_qr"
     inputs, outputs, saves = ("A",), ("Q", "R"), ("Q", "R")
     params = ("mode",)
-    align = in_front
+    align = batch_leading
 
     def __init__(self, mode: str = "reduced") -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from rushlight.arrays.vocabulary import triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     by_columns,
     check_info,
@@ -45,7 +45,7 @@ class Inv(Op):
 
     name, node = "linalg_inv_ex", "LinalgInvExBackward0"
     inputs, outputs, saves = ("A",), ("inverse", "info"), ("inverse",)
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any) -> Any:
         return v.inv(x)

@@ -19,7 +19,7 @@ from rushlight.core.record import apply, binary, columns_of, recording, slots
 from rushlight.core.transforms.forward_ad import refuse_out
 from rushlight.ops.apply import put, refuse_batches
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
@@ -121,7 +121,7 @@ class Mm(Bilinear):
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
-    align = in_front
+    align = batch_leading
 
     def __init__(self, columns: int = 0) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class Bmm(Mm):
     """Matrix times matrix, for each of a batch."""
 
     name = "bmm"
-    align = in_front
+    align = batch_leading
     lies = "rows"
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -190,7 +190,7 @@ class Mv(Bilinear):
     inputs = ("self", "vec")
     saves = ("self", "vec")
     reads: ClassVar = {0: ("vec",), 1: ("self",)}
-    align = in_front
+    align = batch_leading
 
     def forward(self, a: Any, x: Any) -> Any:
         return mat_vec(a, x)
@@ -217,7 +217,7 @@ class Dot(Bilinear):
     inputs = ("self", "tensor")
     saves = ("self", "tensor")
     reads: ClassVar = {0: ("tensor",), 1: ("self",)}
-    align = in_front
+    align = batch_leading
 
     def forward(self, a: Any, b: Any) -> Any:
         return vec_vec(a, b)
@@ -240,7 +240,7 @@ class Vdot(Bilinear):
     """The conjugate of a vector times a vector. Not linear in the first: own rules."""
 
     name = "vdot"
-    align = in_front
+    align = batch_leading
 
     def forward(self, a: Any, b: Any) -> Any:
         return vec_vec(conj(a), b)

@@ -29,7 +29,7 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.matmul.mm import into, shared
 from rushlight.ops.numbers import Operand
 from rushlight.ops.reduction.family import narrow, wide
@@ -67,7 +67,7 @@ class Softmax(Along):
 
     name = "softmax"
     saves = ("result",)
-    align = in_front
+    align = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
@@ -100,7 +100,7 @@ class LogSoftmax(Along):
 
     name = "log_softmax"
     saves = ("result",)
-    align = in_front
+    align = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
@@ -255,7 +255,7 @@ class Glu(Op):
     name = "glu"
     saves = ("self",)
     params = ("dim",)
-    align = in_front
+    align = batch_leading
 
     def __init__(self, dim: int) -> None:
         super().__init__()

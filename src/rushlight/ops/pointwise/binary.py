@@ -26,9 +26,9 @@ from rushlight.ops.pointwise.family import (
     Numbered,
     Pointwise,
     Unfinished,
-    answer_with,
     check_second,
     expose_pair,
+    register_impl,
     with_numbers,
 )
 from rushlight.ops.registry import functions, op, public, word_for
@@ -451,10 +451,10 @@ for _cls, _args, _shown, _inplace in (
     (Gcd, "torch.tensor([12, 15]), torch.tensor([8, 10])", "tensor([4, 5])", True),
     (Lcm, "torch.tensor([4, 5]), torch.tensor([6, 10])", "tensor([12, 10])", True),
 ):  # fmt: skip
-    answer_with(_cls.name, expose_pair(_cls, _args, _shown, inplace=_inplace))
+    register_impl(_cls.name, expose_pair(_cls, _args, _shown, inplace=_inplace))
 LDEXP, HEAVISIDE = Ldexp(), Heaviside()
-answer_with("heaviside", HEAVISIDE)
-answer_with("ldexp", LDEXP)
+register_impl("heaviside", HEAVISIDE)
+register_impl("ldexp", LDEXP)
 
 
 @public(inplace=True)
@@ -517,7 +517,7 @@ class CopySignNumber(CopySign):
 
 
 COPYSIGN, COPYSIGN_NUMBER = CopySign(), CopySignNumber()
-answer_with("copysign", COPYSIGN)
+register_impl("copysign", COPYSIGN)
 
 
 @public(inplace=True)

@@ -31,7 +31,7 @@ from rushlight.ops.operands import (
     number_from,
     zeros,
 )
-from rushlight.ops.pointwise.family import answer_with, check_second, expose_pair, not_implemented
+from rushlight.ops.pointwise.family import check_second, expose_pair, not_implemented, register_impl
 from rushlight.ops.registry import function, functions, methods, op, word_for
 from rushlight.ops.sample_inputs import Draw
 
@@ -148,7 +148,7 @@ def _expose_compare(cls: Any, word: str, aliases: tuple[str, ...], shown: str) -
     args = "torch.tensor([1, 2, 3]), 2"
     made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
     _expose_written(cls, (cls.name, *aliases))
-    answer_with(word, made)
+    register_impl(word, made)
 
     # not torch.eq itself: a compared array or foreign object is Python's to answer for
     def both(a: Any, b: Any) -> Any:

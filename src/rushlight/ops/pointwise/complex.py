@@ -10,14 +10,14 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import unary
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import put, run_inplace
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.operands import check_tensors, zeros
 from rushlight.ops.pointwise.family import (
     PI,
-    answer_with,
     expose,
+    register_impl,
 )
 from rushlight.ops.registry import function, functions, methods, op, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -56,7 +56,7 @@ class ConjPhysical(Conj):
 
 
 CONJ, CONJ_PHYSICAL = Conj(), ConjPhysical()
-answer_with("conjugate", CONJ)
+register_impl("conjugate", CONJ)
 
 
 @function(name="conj")
@@ -178,7 +178,7 @@ def view_as_real(input: Any) -> Any:
     check_tensors("view_as_real", input=input)
     if not is_complex(input):
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return look_at(VIEW_AS_REAL, input)
+    return apply_view(VIEW_AS_REAL, input)
 
 
 @function(method=False)
@@ -207,7 +207,7 @@ def view_as_complex(input: Any) -> Any:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % (2 * raw.itemsize) for s in raw.strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    return look_at(VIEW_AS_COMPLEX, input)
+    return apply_view(VIEW_AS_COMPLEX, input)
 
 
 @function(method=False)

@@ -20,8 +20,21 @@ from rushlight.ops.operands import check_tensors, invalid, is_number, zeros
 from rushlight.ops.registry import public, word_for
 
 __all__ = [
-    "LN2", "LN10", "PI", "Flat", "Numbered", "Pointwise", "Smooth", "Unfinished", "answer_with",
-    "check_same_dtype", "check_second", "direction", "expose", "expose_pair", "not_implemented",
+    "LN2",
+    "LN10",
+    "PI",
+    "Flat",
+    "Numbered",
+    "Pointwise",
+    "Smooth",
+    "Unfinished",
+    "check_same_dtype",
+    "check_second",
+    "direction",
+    "expose",
+    "expose_pair",
+    "not_implemented",
+    "register_impl",
     "with_numbers",
 ]  # fmt: skip
 
@@ -147,7 +160,7 @@ def expose(
     return made
 
 
-def answer_with(word: str, made: Any) -> None:
+def register_impl(word: str, made: Any) -> None:
     """Let an op of one or two inputs answer to a word on tensors."""
 
     def one(x: Any) -> Any:

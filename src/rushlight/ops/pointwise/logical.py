@@ -14,7 +14,7 @@ from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import unary
 from rushlight.ops.operands import attach_operator, check_tensors, integral, invalid, is_number
-from rushlight.ops.pointwise.family import Pointwise, answer_with, expose, expose_pair
+from rushlight.ops.pointwise.family import Pointwise, expose, expose_pair, register_impl
 from rushlight.ops.pointwise.predicates import Test
 from rushlight.ops.registry import functions, methods, op, public
 from rushlight.ops.sample_inputs import Draw
@@ -82,8 +82,8 @@ for _cls, _shown in (
     (LogicalOr, "tensor([False,  True,  True])"),
     (LogicalXor, "tensor([False,  True, False])"),
 ):  # fmt: skip
-    answer_with(_cls.name, expose_pair(_cls, _SAMPLE, _shown, inplace=True))
-answer_with(
+    register_impl(_cls.name, expose_pair(_cls, _SAMPLE, _shown, inplace=True))
+register_impl(
     "logical_not", expose(LogicalNot, "torch.tensor([0, 1, 2])", "tensor([ True, False, False])")
 )
 
@@ -174,7 +174,7 @@ def _check_bits(name: str, input: Any, other: Any) -> None:
 
 def _expose_bits(cls: Any, word: str, operator: str, args: str, shown: str) -> None:
     """The function, the operator and the word of an op on bits."""
-    answer_with(word, expose_pair(cls, args, shown, inplace=True, check=_check_bits))
+    register_impl(word, expose_pair(cls, args, shown, inplace=True, check=_check_bits))
     attach_operator(operator, functions[cls.name], functions[cls.name + "_"])
 
 
@@ -188,7 +188,7 @@ _expose_bits(
     BitwiseRightShift, "right_shift", "rshift", "torch.tensor([8, -8]), 2", "tensor([ 2, -2])"
 )
 BITWISE_NOT = BitwiseNot()
-answer_with("invert", BITWISE_NOT)
+register_impl("invert", BITWISE_NOT)
 
 
 @public(inplace=True)

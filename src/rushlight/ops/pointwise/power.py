@@ -27,9 +27,9 @@ from rushlight.ops.operands import (
 from rushlight.ops.pointwise.family import (
     Numbered,
     Pointwise,
-    answer_with,
     expose,
     not_implemented,
+    register_impl,
     with_numbers,
 )
 from rushlight.ops.registry import function, functions, op, public, word_for
@@ -87,8 +87,8 @@ class Reciprocal(Elementwise):
 SQRT = expose(Sqrt, "torch.tensor([4., 9.])", "tensor([2., 3.])")
 RSQRT = expose(Rsqrt, "torch.tensor([4., 16.])", "tensor([0.5000, 0.2500])")
 RECIPROCAL = expose(Reciprocal, "torch.tensor([4., 0.5])", "tensor([0.2500, 2.0000])")
-answer_with("sqrt", SQRT)
-answer_with("reciprocal", RECIPROCAL)
+register_impl("sqrt", SQRT)
+register_impl("reciprocal", RECIPROCAL)
 operators.reciprocal = RECIPROCAL
 
 

@@ -15,7 +15,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.apply import operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.operands import check_tensors, integral, invalid, is_number
-from rushlight.ops.pointwise.family import answer_with, expose
+from rushlight.ops.pointwise.family import expose, register_impl
 from rushlight.ops.registry import function, op
 
 __all__ = ["Test"]
@@ -121,7 +121,7 @@ for _cls, _shown, _out in (
 ):  # fmt: skip
     _made = expose(_cls, _SAMPLE, _shown, inplace=False, out=_out)
     if _cls.name in ("isnan", "isinf", "isfinite"):
-        answer_with(_cls.name, _made)
+        register_impl(_cls.name, _made)
 
 
 # --- of the whole tensor --------------------------------------------------------------------------

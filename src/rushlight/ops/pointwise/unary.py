@@ -25,9 +25,9 @@ from rushlight.ops.pointwise.family import (
     Flat,
     Pointwise,
     Smooth,
-    answer_with,
     direction,
     expose,
+    register_impl,
 )
 from rushlight.ops.registry import function, functions, methods, op, public, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -64,7 +64,7 @@ class Abs(Pointwise):
 
 
 ABS = expose(Abs, "torch.tensor([-1., 2.])", "tensor([1., 2.])", aliases=("absolute",))
-answer_with("absolute", ABS)
+register_impl("absolute", ABS)
 methods["__abs__"] = functions["abs"]
 
 
@@ -135,7 +135,7 @@ class Sgn(Elementwise):
 
 
 SGN = expose(Sgn, "torch.tensor([-3., 0., 2.])", "tensor([-1.,  0.,  1.])")
-answer_with("sign", SGN)
+register_impl("sign", SGN)
 
 
 @op
@@ -152,7 +152,7 @@ class Signbit(Elementwise):
         return x < 0 if integral(x) else v.signbit(x)
 
 
-answer_with(
+register_impl(
     "signbit",
     expose(Signbit, "torch.tensor([-1., -0., 0.])", "tensor([ True,  True, False])", inplace=False),
 )
@@ -253,10 +253,10 @@ FLOOR = expose(Floor, "torch.tensor([1.5, -1.5])", "tensor([ 1., -2.])")
 CEIL = expose(Ceil, "torch.tensor([1.5, -1.5])", "tensor([ 2., -1.])")
 TRUNC = expose(Trunc, "torch.tensor([1.5, -1.5])", "tensor([ 1., -1.])", aliases=("fix",))
 ROUND = Round()
-answer_with("floor", FLOOR)
-answer_with("ceil", CEIL)
-answer_with("trunc", TRUNC)
-answer_with("rint", ROUND)
+register_impl("floor", FLOOR)
+register_impl("ceil", CEIL)
+register_impl("trunc", TRUNC)
+register_impl("rint", ROUND)
 
 
 @public(inplace=True, name="round", namespace="special")
@@ -425,7 +425,7 @@ for _word, _op in (
     ("exp", EXP), ("exp2", EXP2), ("expm1", EXPM1), ("log", LOG), ("log2", LOG2),
     ("log10", LOG10), ("log1p", LOG1P),
 ):  # fmt: skip
-    answer_with(_word, _op)
+    register_impl(_word, _op)
 
 
 @op
@@ -670,7 +670,7 @@ for _word, _op in (
     ("sinh", SINH), ("cosh", COSH), ("tanh", TANH), ("arcsinh", ASINH), ("arccosh", ACOSH),
     ("arctanh", ATANH),
 ):  # fmt: skip
-    answer_with(_word, _op)
+    register_impl(_word, _op)
 
 
 @op
@@ -690,7 +690,7 @@ class Atan2(Pointwise):
 
 
 ATAN2 = Atan2()
-answer_with("arctan2", ATAN2)
+register_impl("arctan2", ATAN2)
 
 
 @public(inplace=True, aliases=("arctan2",))
@@ -738,8 +738,8 @@ class Rad2Deg(Scaled):
     name, node, factor = "rad2deg", "Rad2DegBackward0", 180 / PI
 
 
-answer_with("deg2rad", expose(Deg2Rad, "torch.tensor([180., 90.])", "tensor([3.1416, 1.5708])"))
-answer_with(
+register_impl("deg2rad", expose(Deg2Rad, "torch.tensor([180., 90.])", "tensor([3.1416, 1.5708])"))
+register_impl(
     "rad2deg", expose(Rad2Deg, "torch.tensor([3.1416, 0.])", "tensor([180.0004,   0.0000])")
 )
 

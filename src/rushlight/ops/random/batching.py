@@ -21,7 +21,7 @@ from rushlight.core.grad_mode import Mode, grad_enabled, inference_enabled, with
 from rushlight.core.graph import wrap
 from rushlight.core.record import finish, keep_record, slots
 from rushlight.core.transforms.stack import Level, innermost
-from rushlight.core.transforms.vmap import interesting, plain_inside, seen_at
+from rushlight.core.transforms.vmap import is_tracked, plain_inside, seen_at
 from rushlight.core.views.inplace import check_writable, write_raw
 from rushlight.ops.creation.tensor import made
 from rushlight.ops.registry import functions
@@ -114,7 +114,7 @@ def check_alive(x: Any) -> None:
 
 def packed(y: Any, level: Level, hidden: bool) -> Batched:
     """A tensor from beneath as an array of the level."""
-    return Batched(y if level.batch.tracked or interesting(y) else y._array, level.batch, hidden)
+    return Batched(y if level.batch.tracked or is_tracked(y) else y._array, level.batch, hidden)
 
 
 # --- new tensors ----------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ from rushlight.arrays.vocabulary import cumsum as running_sum
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.reduction.family import (
     narrow,
     not_implemented,
@@ -113,7 +113,7 @@ class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -141,7 +141,7 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -176,7 +176,7 @@ class LogCumSumExp(Scan):
     """The logarithm of the running sum of exponentials along `dim`."""
 
     name, saves = "logcumsumexp", ("self", "result")
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -255,7 +255,7 @@ class CumMax(Champion):
     """The running largest along `dim`, and where."""
 
     name, most = "cummax", True
-    align = in_front
+    align = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -269,7 +269,7 @@ class CumMin(Champion):
     """The running smallest along `dim`, and where."""
 
     name, most = "cummin", False
-    align = in_front
+    align = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -27,7 +27,7 @@ from rushlight.arrays.vocabulary import (
 from rushlight.arrays.vocabulary import sort as sorting
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.reduction.family import (
     filled,
     fold,
@@ -94,7 +94,7 @@ class Sort(Ranked):
     """The elements in order along `dim`."""
 
     name = "sort"
-    align = in_front
+    align = batch_leading
     lies = "input"
 
     @staticmethod
@@ -110,7 +110,7 @@ class SortStable(Ranked):
     """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
 
     name, node = "sort_stable", "SortBackward1"
-    align = in_front
+    align = batch_leading
     lies = "input"
 
     @staticmethod
@@ -125,7 +125,7 @@ class TopK(Ranked):
 
     name = "topk"
     params = ("dim", "descending", "k")
-    align = in_front
+    align = batch_leading
 
     def __init__(self, dim: int, descending: bool, k: int) -> None:
         super().__init__(dim, descending)
@@ -150,7 +150,7 @@ class ArgSort(Op):
     """The indices that sort along `dim`."""
 
     name, params, differentiable = "argsort", ("dim", "descending"), False
-    align = in_front
+    align = batch_leading
     lies = "input"
 
     def __init__(self, dim: int, descending: bool) -> None:

@@ -14,7 +14,7 @@ from rushlight.core.record import apply
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import from_end, one_dim, one_int
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, op, public, word_for
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.reshape import reshape
@@ -62,7 +62,7 @@ class Cat(Join):
 
     def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         legacy = any(x.ndim == 2 and x.shape[1] == 0 for x in xs)  # an empty vector is left out
-        return None if legacy else in_front(self, xs, flags, size)
+        return None if legacy else batch_leading(self, xs, flags, size)
 
     def forward(self, *xs: Any) -> Any:
         parts = [x for x in self.same(xs) if x.shape != (0,)]
@@ -99,7 +99,7 @@ class Stack(Join):
     """Tensors of one shape side by side along a new dimension (negative, of the result)."""
 
     name = "stack"
-    align = in_front
+    align = batch_leading
     lies = "stacked"
 
     def forward(self, *xs: Any) -> Any:

@@ -13,7 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, op, public, word_for
 from rushlight.ops.sample_inputs import Draw
 
@@ -25,7 +25,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
-    align = in_front
+    align = batch_leading
 
     def __init__(self, dims: tuple[int, ...]) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from rushlight.arrays.host import asarray
 from rushlight.core.families import Bilinear
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import apply
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import put, result_dtype
 from rushlight.ops.arguments import expect_tensor, one_dim, one_int
 from rushlight.ops.reduction.family import not_implemented
@@ -434,7 +434,10 @@ def diff(
     size = x._array.shape[d]
     for _ in range(min(n, size)):
         size = x._array.shape[d]
-        later, earlier = look_at(Slice(d, 1, size), x), look_at(Slice(d, 0, max(size - 1, 0)), x)
+        later, earlier = (
+            apply_view(Slice(d, 1, size), x),
+            apply_view(Slice(d, 0, max(size - 1, 0)), x),
+        )
         boolean = x._array.dtype.kind == "b"
         x = functions["logical_xor"](later, earlier) if boolean else later - earlier
     return x if out is None else _into("diff", x, out)

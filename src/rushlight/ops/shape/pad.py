@@ -14,7 +14,7 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, ints
 from rushlight.ops.creation.fill import number_for
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, op, public, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -51,7 +51,7 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
-    align = in_front
+    align = batch_leading
     lies = "channels"
 
     def __init__(self, pad: tuple[int, ...], value: Any = 0) -> None:

@@ -12,7 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.each_member import in_front
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, op, public, word_for
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import RegionCopy
@@ -47,7 +47,7 @@ class Tril(Triangle):
     """The lower triangle."""
 
     name = "tril"
-    align = in_front
+    align = batch_leading
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -61,7 +61,7 @@ class Triu(Triangle):
     """The upper triangle."""
 
     name, lower = "triu", False
-    align = in_front
+    align = batch_leading
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -127,7 +127,7 @@ class DiagEmbed(OnDiagonal, Written):
     """The last axis as a diagonal of two new ones (negative, of the result)."""
 
     name = "diag_embed"
-    align = in_front
+    align = batch_leading
 
     def forward(self, x: Any) -> Any:
         side = x.shape[-1] + abs(self.offset)

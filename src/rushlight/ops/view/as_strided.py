@@ -13,7 +13,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import ByteBounds
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints, varies
 from rushlight.ops.registry import function, op, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -80,13 +80,13 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return look_at(Diagonal(offset, a, b), input)
+    return apply_view(Diagonal(offset, a, b), input)
 
 
 @word_for("diagonal")
 def _diagonal(x: Any, offset: int, a: int, b: int) -> Any:
     rank = x._array.ndim
-    return look_at(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
+    return apply_view(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -166,13 +166,13 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not shape:
-        return look_at(Slice(-1, 0, size), look_at(ViewShape((1,)), input))
-    return look_at(Unfold(d, size, step), input)
+        return apply_view(Slice(-1, 0, size), apply_view(ViewShape((1,)), input))
+    return apply_view(Unfold(d, size, step), input)
 
 
 @word_for("windows")
 def _windows(x: Any, axis: int, size: int, step: int) -> Any:
-    return look_at(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
+    return apply_view(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
 
 
 # --- explicit strides -----------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
             [1, 3]])
     """
     expect_tensor(input, "as_strided")
-    return look_at(as_strided_op(AsStrided, input, size, stride, storage_offset), input)
+    return apply_view(as_strided_op(AsStrided, input, size, stride, storage_offset), input)
 
 
 @function()
@@ -315,7 +315,7 @@ def as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) 
 
 @word_for("restrided")
 def _restrided(x: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
-    return look_at(AsStrided(shape, strides, start, start, inside), x)
+    return apply_view(AsStrided(shape, strides, start, start, inside), x)
 
 
 @word_for("unstrided")

@@ -11,7 +11,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, ints, tuple_of_ints
 from rushlight.ops.registry import function, op, word_for
@@ -96,7 +96,7 @@ def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) ->
                 f"non-singleton dimension {d}.  Target sizes: {list(given)}.  Tensor sizes: "
                 f"{list(shape)}"
             )
-    return look_at(Expand(tuple(full)), input)
+    return apply_view(Expand(tuple(full)), input)
 
 
 def _type_name(x: Any) -> str:
@@ -199,4 +199,4 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 @word_for("broadcast")
 def _broadcast(x: Any, shape: Any) -> Any:
-    return look_at(Expand(tuple(shape)), x)
+    return apply_view(Expand(tuple(shape)), x)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.registry import function, methods, op, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -72,7 +72,7 @@ def permute(input: Any, dims: Any) -> Any:
     found = tuple([one_dim(d, rank) for d in order])
     if len(set(found)) != rank:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return look_at(Permute(found), input)
+    return apply_view(Permute(found), input)
 
 
 @function(name="permute", free=False)
@@ -91,7 +91,7 @@ def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
 @word_for("permute")
 def _permute(x: Any, axes: Any) -> Any:
     rank = x._array.ndim
-    return look_at(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
+    return apply_view(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
 
 
 @function()
@@ -119,12 +119,12 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
         if len(set(found)) != len(found):
             raise RuntimeError(f"movedim: repeated dim in `{title}` ({given})")
     if rank == 0:
-        return look_at(Alias(), input)
+        return apply_view(Alias(), input)
     order: list[Any] = [None] * rank
     for s, d in zip(a, b, strict=True):
         order[d] = s
     rest = iter([d for d in range(-rank, 0) if d not in a])
-    return look_at(Permute(tuple([next(rest) if d is None else d for d in order])), input)
+    return apply_view(Permute(tuple([next(rest) if d is None else d for d in order])), input)
 
 
 @function()
@@ -181,7 +181,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """
     expect_tensor(input, "transpose")
     rank = input._array.ndim
-    return look_at(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
+    return apply_view(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
 @function(name="swapaxes")
@@ -223,7 +223,7 @@ def transpose_(input: Any, dim0: int, dim1: int) -> Any:
 @word_for("swap")
 def _swap(x: Any, a: int, b: int) -> Any:
     rank = x._array.ndim
-    return look_at(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
+    return apply_view(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
 
 
 # --- matrices -------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def t(input: Any) -> Any:
     torch.Size([3, 2])
     """
     expect_tensor(input, "t")
-    return look_at(t_op(T, input, "t"), input)
+    return apply_view(t_op(T, input, "t"), input)
 
 
 @function(free=False)
@@ -294,12 +294,12 @@ def _turned(input: Any, name: str, most: int) -> Any:
             UserWarning,
             stacklevel=3,
         )
-        return look_at(Permute(()), input)
+        return apply_view(Permute(()), input)
     if rank == 1 or rank > most:
         what = "matrices (2-D tensors)" if most == 2 else "matrices or batches of matrices"
         more = " For batches of matrices, consider using tensor.mH" if rank > 2 else ""
         raise RuntimeError(f"{name} is only supported on {what}. Got {rank}-D tensor.{more}")
-    return look_at(Transpose(-2, -1), input)
+    return apply_view(Transpose(-2, -1), input)
 
 
 def _conjugated(x: Any) -> Any:
@@ -326,7 +326,7 @@ def _T(input: Any) -> Any:
     rank = input._array.ndim
     if rank not in (0, 2):
         if rank == 1:
-            return look_at(Permute((-1,)), input)
+            return apply_view(Permute((-1,)), input)
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
@@ -341,7 +341,7 @@ def _T(input: Any) -> Any:
             UserWarning,
             stacklevel=2,
         )
-    return look_at(Permute(tuple(range(-1, -rank - 1, -1))), input)
+    return apply_view(Permute(tuple(range(-1, -rank - 1, -1))), input)
 
 
 def _mT(input: Any) -> Any:

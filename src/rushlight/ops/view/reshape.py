@@ -14,7 +14,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.registry import function, methods, op, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -168,7 +168,7 @@ def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
-    return look_at(ViewShape(sizes), input)
+    return apply_view(ViewShape(sizes), input)
 
 
 def _view_dtype(input: Any, dtype: dtypes.dtype) -> Any:
@@ -227,9 +227,9 @@ def reshape(input: Any, shape: Any) -> Any:
         shape = tuple_of_ints("reshape", "shape", shape, 2)
     sizes = _full_shape(ints("reshape", "shape", (shape,)), array.size)
     if array.flags.c_contiguous:
-        return look_at(ViewShape(sizes), input)
+        return apply_view(ViewShape(sizes), input)
     if _can_view(array, sizes):
-        return look_at(ReshapeAlias(sizes), input)
+        return apply_view(ReshapeAlias(sizes), input)
     return apply(UnsafeView(sizes), _contiguous_clone(input))
 
 

@@ -15,7 +15,7 @@ from rushlight.arrays.batched import Batched
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import finish
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, one_int
 from rushlight.ops.registry import function, op, word_for
 from rushlight.ops.sample_inputs import Draw
@@ -87,7 +87,7 @@ def select(input: Any, dim: int, index: int) -> Any:
             f"select(): index {i} out of range for tensor of size {list(shape)} at dimension "
             f"{d + len(shape)}"
         )
-    return look_at(Select(d, i), input)
+    return apply_view(Select(d, i), input)
 
 
 # --- a range --------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     tensor([1, 2, 3])
     """
     expect_tensor(input, "narrow")
-    return look_at(narrow_op(input, dim, start, length), input)
+    return apply_view(narrow_op(input, dim, start, length), input)
 
 
 def narrow_op(input: Any, dim: Any, start: Any, length: Any) -> Slice:
@@ -231,18 +231,18 @@ def basic_index(x: Any, index: Any) -> Any:
         if item is ...:
             dim = rank - real
         elif item is None:
-            x = look_at(Unsqueeze(dim - rank - 1), x)
+            x = apply_view(Unsqueeze(dim - rank - 1), x)
             dim += 1
         elif isinstance(item, slice):
             if item != _ALL:
                 stop = _END if item.stop is None else item.stop
-                x = look_at(Slice(dim - rank, item.start or 0, stop, item.step or 1), x)
+                x = apply_view(Slice(dim - rank, item.start or 0, stop, item.step or 1), x)
             dim += 1
             real -= 1
         else:
-            x = look_at(Select(dim - rank, item), x)
+            x = apply_view(Select(dim - rank, item), x)
             real -= 1
-    return look_at(ALIAS, x) if x is start else x
+    return apply_view(ALIAS, x) if x is start else x
 
 
 @word_for("window")

@@ -13,7 +13,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.views.views import look_at, look_at_many
+from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.ops.arguments import expect_tensor, ints, is_batched, one_dim, one_int
 from rushlight.ops.registry import function, methods, op
 from rushlight.ops.sample_inputs import Draw
@@ -239,7 +239,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
         cuts = [0]
         for k in range(where):
             cuts.append(cuts[-1] + small + (k < longer))
-    return tuple([look_at(Slice(d, a, b), input) for a, b in pairwise(cuts)])
+    return tuple([apply_view(Slice(d, a, b), input) for a, b in pairwise(cuts)])
 
 
 def _split_along(name: str, input: Any, where: Any, dim: int, least: int) -> Any:

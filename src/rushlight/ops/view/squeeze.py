@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
-from rushlight.core.views.views import look_at
+from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.arguments import expect_tensor, one_dim, one_int
 from rushlight.ops.registry import function, op, word_for
@@ -73,7 +73,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     torch.Size([3, 1])
     """
     expect_tensor(input, "unsqueeze")
-    return look_at(unsqueeze_op(Unsqueeze, input, dim), input)
+    return apply_view(unsqueeze_op(Unsqueeze, input, dim), input)
 
 
 @function(free=False)
@@ -87,7 +87,7 @@ def unsqueeze_(input: Any, dim: int) -> Any:
 
 @word_for("unsqueezed")
 def _unsqueezed(x: Any, dim: int) -> Any:
-    return look_at(Unsqueeze(dim), x)
+    return apply_view(Unsqueeze(dim), x)
 
 
 def _at_least(tensors: tuple[Any, ...], each: Any) -> Any:
@@ -244,7 +244,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     torch.Size([3])
     """
     expect_tensor(input, "squeeze")
-    return look_at(squeeze_op(input, dim, SqueezeAll, SqueezeOne, SqueezeMany), input)
+    return apply_view(squeeze_op(input, dim, SqueezeAll, SqueezeOne, SqueezeMany), input)
 
 
 @function(free=False)
