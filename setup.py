@@ -26,8 +26,10 @@ from setuptools.command.build_py import build_py
 # is for `make types` to say.
 MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 
-# What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted.
+# What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted, and so do
+# files that no ordinary step goes through: compiled they would be a tenth of the wheel.
 COMPILED = ["src/rushlight/core/**/*.py"]
+INTERPRETED = {"saved_names.py", "output_meta.py", "call_hooks.py"}
 
 RECORD = "rushlight/_build.json"
 
@@ -35,7 +37,9 @@ RECORD = "rushlight/_build.json"
 def sources() -> list[str]:
     """The files that COMPILED names, as mypyc wants them: relative to this file's folder."""
     found = {path for pattern in COMPILED for path in glob(pattern, recursive=True)}
-    return sorted(path for path in found if os.path.basename(path) != "__init__.py")
+    return sorted(
+        path for path in found if os.path.basename(path) not in {"__init__.py", *INTERPRETED}
+    )
 
 
 def why_pure() -> str:
@@ -114,13 +118,22 @@ class Generated:
         return classes
 
 
+# For GCC and Clang: no symbol table, nothing to unwind by (no exception passes through C), and no
+# gaps between functions and loops. Half the size, at the same speed.
+SMALLER = [
+    "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-align-functions",
+    "-fno-align-jumps", "-fno-align-labels", "-fno-align-loops", "-fno-inline-functions",
+    "-fno-tree-vectorize", "-fno-ipa-cp", "-fno-reorder-blocks-and-partition",
+]  # fmt: skip
+
+
 def extensions() -> list[Extension]:
     from mypyc.build import mypycify
 
     generated = Generated()
     made = mypycify(
         [*MYPY, *sources()],
-        opt_level="3",
+        opt_level="2",
         debug_level="0",
         group_name="rushlight",
         strip_asserts=False,
@@ -131,7 +144,12 @@ def extensions() -> list[Extension]:
         print("rushlight: no C of mypyc's that setup.py would mend", file=sys.stderr)
     if sys.platform.startswith("linux"):
         for extension in made:
-            extension.extra_link_args.append("-Wl,-s")  # no symbol table: a third of the size
+            extension.extra_link_args = [
+                *extension.extra_link_args,
+                "-Wl,-s",
+                "-Wl,--build-id=none",
+            ]
+            extension.extra_compile_args = [*extension.extra_compile_args, *SMALLER]
     return made
 
 
