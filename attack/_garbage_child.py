@@ -230,6 +230,9 @@ def unclear(name: str, error: BaseException) -> str:
             and "got " not in text
             and "can't convert np.ndarray" not in text
             and "passed in a" not in text
+            # of the user's own objects, in PyTorch's words
+            and "object is not callable" not in text
+            and "(item " not in text
         ):
             return f"{type(error).__name__}: {text}"
     return ""

@@ -14,7 +14,15 @@ from rushlight.core.record import apply
 from rushlight.ops import old_forms
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.numbers import Number, Operand, plain
-from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
+from rushlight.ops.operands import (
+    agreed,
+    check_tensors,
+    integral,
+    invalid,
+    is_number,
+    number_from,
+    zeros,
+)
 from rushlight.ops.pointwise import (
     Numbered,
     check_same_dtype,
@@ -112,6 +120,7 @@ class Clamp(Clamping):
 
     def masks(self, x: Any, low: Any, high: Any) -> Any:
         """Where the answer is the element, the lower bound, the upper bound."""
+        x, low, high = agreed(x, low, high)
         return (
             v.logical_and(x >= low, x <= high),
             v.logical_and(low < high, x < low),
@@ -132,9 +141,11 @@ class ClampMin(Clamping):
         return v.maximum(x, low)
 
     def vjp(self, node: Node, g: Any, x: Any, low: Any) -> Any:
+        x, low = agreed(x, low)
         return v.where(x >= low, g, 0), v.where(x < low, g, 0)
 
     def partials(self, x: Any, low: Any) -> Any:
+        x, low = agreed(x, low)
         return v.cast(x >= low, raw_dtype(x)), v.cast(x < low, raw_dtype(x))
 
 
@@ -148,9 +159,11 @@ class ClampMax(Clamping):
         return v.minimum(x, high)
 
     def vjp(self, node: Node, g: Any, x: Any, high: Any) -> Any:
+        x, high = agreed(x, high)
         return v.where(x <= high, g, 0), v.where(x > high, g, 0)
 
     def partials(self, x: Any, high: Any) -> Any:
+        x, high = agreed(x, high)
         return v.cast(x <= high, raw_dtype(x)), v.cast(x > high, raw_dtype(x))
 
 
