@@ -49,8 +49,8 @@ m.nn.functional.normalize(x, dim=d) | x.nan_to_num() | x.unbind(d)[0] | x.chunk(
 x.long().to(x.dtype) | m.polar(x.abs(), y).real | m.complex(x, y).abs() | x.renorm(2, 0, 1.0)
 """.replace("\n", " | ").split(" | ")  # noqa: E501
 CHAIN = [step for step in (s.strip() for s in STEPS) if step]
-# Steps whose result jumps: a number that rounding alone keeps from zero, from another number or from
-# a whole one may fall on either side.
+# Steps whose result jumps: a number that rounding alone keeps from zero, from another number or
+# from a whole one may fall on either side.
 JUMPS = ("> ", "any(", "nonzero", "atan2", "long()", "argsort")
 # Steps in which a stride of an axis of size 1, which means nothing (docs/differences.md), decides
 # how longer axes lie: there it meets a longer one, or that of a result in between.

@@ -97,13 +97,20 @@ def integral(x: Any) -> bool:
 def agreed(*xs: Any) -> tuple[Any, ...]:
     """Operands in the dtype in which PyTorch compares them. Left to NumPy, a 0-d array of a wider
     dtype would widen the other, and what an op took for equal would no longer be so in its rule."""
-    arrays = [x for x in xs if hasattr(x, "dtype")]  # a bare number is weak in NumPy too
-    raw = raw_dtype(arrays[0])
-    if all(raw_dtype(x) == raw for x in arrays):
+    raw: Any = None
+    for x in xs:
+        if not isinstance(x, (int, float)):  # a bare number is weak in NumPy too
+            have = raw_dtype(x)
+            if raw is None:
+                raw = have
+            elif have is not raw and have != raw:
+                break
+    else:
         return xs
-    seen = [(dtypes.of(raw_dtype(x)), "dim" if x.ndim else "zero") for x in arrays]
+    arrays = [x for x in xs if not isinstance(x, (int, float))]
+    seen: list[Any] = [(dtypes.of(raw_dtype(x)), "dim" if x.ndim else "zero") for x in arrays]
     common = dtypes.promote(seen).numpy
-    return tuple([v.cast(x, common) if hasattr(x, "dtype") else x for x in xs])
+    return tuple([x if isinstance(x, (int, float)) else v.cast(x, common) for x in xs])
 
 
 def roomy(x: Any) -> Any:
