@@ -319,3 +319,18 @@ def test_slopes_see_the_numbers_that_were_compared() -> None:
             assert x.grad.tolist() == [want], (dtype, want)
             tangent = torch.func.jvp(function, (x.detach(),), (torch.ones_like(x.detach()),))[1]
             assert tangent.tolist() == [want], (dtype, want)
+
+
+def test_ends_of_clamps_in_low_precision() -> None:
+    """`clamp` compares with the end as the dtype holds it, `hardtanh` with the one given: 0.1 lies
+    above what float16 makes of it, and below what bfloat16 does."""
+    for dtype, slope in ((torch.float16, 1.0), (torch.bfloat16, 0.0)):
+        x = torch.tensor([0.1, 0.2, -0.1], dtype=dtype, requires_grad=True)
+        for function, want in (
+            (lambda t: torch.clamp(t, -1, 0.1), [1, 0, 1]),
+            (lambda t: torch.clamp_max(t, 0.1), [1, 0, 1]),
+            (lambda t: torch.clamp(t, -0.1, 3), [1, 1, 1]),
+            (lambda t: F.hardtanh(t, -1, 0.1), [slope, 0, 1]),
+        ):
+            (g,) = torch.autograd.grad(function(x).sum(), x)
+            assert g.tolist() == want, dtype

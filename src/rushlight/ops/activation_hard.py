@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import maximum, minimum, where
+from rushlight.arrays.vocabulary import cast, low_precision, maximum, minimum, where
 from rushlight.core.graph import TensorBase
 from rushlight.ops.activation_parts import Piecewise, act, fitted
+from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.contract import shared
 from rushlight.ops.numbers import Number
 from rushlight.ops.table import function, op
@@ -43,6 +44,8 @@ class Hardtanh(Piecewise):
         return minimum(maximum(x, self.min_val), self.max_val)
 
     def through(self, g: Any, x: Any) -> Any:
+        if low_precision(raw_dtype(x)):  # unlike `clamp`, PyTorch does not round the ends here
+            x = cast(x, dtypes.float32.numpy)
         return where((x <= self.min_val) | (x >= self.max_val), 0, g)
 
 

@@ -30,7 +30,7 @@ from rushlight.ops.pointwise import (
     not_implemented,
     with_numbers,
 )
-from rushlight.ops.run import operand, put, result_dtype
+from rushlight.ops.run import number_in, operand, put, result_dtype
 from rushlight.ops.samples import Draw
 from rushlight.ops.table import function, op, public
 from rushlight.ops.write import number_for
@@ -78,11 +78,15 @@ class ClampNumbers(Clamping):
 
     def inside(self, x: Any) -> Any:
         """Where the element stayed as it was; the bounds themselves count."""
-        if self.min is None:
-            return x <= self.max
-        if self.max is None:
-            return x >= self.min
-        return v.logical_and(x >= self.min, x <= self.max)
+        low, high = self.min, self.max
+        kind = raw_dtype(x)
+        if v.low_precision(kind):  # where the number that was put counts, not the one given
+            low, high = (n if n is None else number_in(n, dtypes.of(kind)) for n in (low, high))
+        if low is None:
+            return x <= high
+        if high is None:
+            return x >= low
+        return v.logical_and(x >= low, x <= high)
 
     def partials(self, x: Any) -> Any:
         return (v.cast(self.inside(x), raw_dtype(x)),)
