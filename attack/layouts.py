@@ -51,7 +51,7 @@ x.long().to(x.dtype) | m.polar(x.abs(), y).real | m.complex(x, y).abs() | x.reno
 CHAIN = [step for step in (s.strip() for s in STEPS) if step]
 # Steps whose result jumps: a number that rounding alone keeps from zero, from another number or
 # from a whole one may fall on either side.
-JUMPS = ("> ", "any(", "nonzero", "atan2", "long()", "argsort", "normalize")
+JUMPS = ("> ", "any(", "nonzero", "atan2", "long()", "argsort", "normalize", "sqrt")
 # Steps in which a stride of an axis of size 1, which means nothing (docs/differences.md), decides
 # how longer axes lie: there it meets a longer one, or that of a result in between.
 GROWING = ("x * y.mean(d)", "m.cat([x, x.flip(d)], d)")

@@ -331,6 +331,8 @@ def test_ends_of_clamps_in_low_precision() -> None:
             (lambda t: torch.clamp_max(t, 0.1), [1, 0, 1]),
             (lambda t: torch.clamp(t, -0.1, 3), [1, 1, 1]),
             (lambda t: F.hardtanh(t, -1, 0.1), [slope, 0, 1]),
+            (lambda t: F.hardshrink(t, 0.1), [0, 1, 0]),
+            (lambda t: F.softshrink(t, 0.1), [0, 1, 0]),
         ):
             (g,) = torch.autograd.grad(function(x).sum(), x)
             assert g.tolist() == want, dtype

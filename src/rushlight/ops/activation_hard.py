@@ -11,6 +11,7 @@ from rushlight.ops.activation_parts import Piecewise, act, fitted
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.contract import shared
 from rushlight.ops.numbers import Number
+from rushlight.ops.run import number_in
 from rushlight.ops.table import function, op
 
 __all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
@@ -209,6 +210,13 @@ class Shrink(Piecewise):
         return where((x >= -self.lambd) & (x <= self.lambd), 0, g)
 
 
+def _held(input: Any, lambd: Any) -> Any:
+    """`lambd` as an input of low precision holds it: that is what PyTorch compares with."""
+    if isinstance(input, TensorBase) and low_precision(input._array.dtype):
+        return number_in(lambd, dtypes.of(input._array.dtype))
+    return lambd
+
+
 @op
 class Softshrink(Shrink):
     """x moved towards 0 by `lambd`, 0 if it would pass it."""
@@ -240,7 +248,7 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
             f"{lambd:g}"
         )
-    return act("softshrink", shared(Softshrink, *fitted(input, lambd)), input)
+    return act("softshrink", shared(Softshrink, *fitted(input, _held(input, lambd))), input)
 
 
 @op
@@ -264,7 +272,7 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
-    return act("hardshrink", shared(Hardshrink, *fitted(input, lambd)), input)
+    return act("hardshrink", shared(Hardshrink, *fitted(input, _held(input, lambd))), input)
 
 
 @function(**_F)
