@@ -223,6 +223,8 @@ def left_out(name: str, kind: str, dtype: str) -> bool:
         return dtype not in _FULL
     if dtype == "complex64" and ("nan_to_num" in name or "(n, x)" in name or "n **" in name):
         return True
+    if "histc" in name and dtype in ("float16", "bfloat16"):
+        return True  # PyTorch rounds each step of finding a bin: next to an edge that decides
     if "pinv" in name and kind in ("complex", "None"):
         return True
     if dtype == "complex64" and ("var" in name or "std" in name or "poisson" in name):
