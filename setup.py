@@ -26,10 +26,10 @@ from setuptools.command.build_py import build_py
 # is for `make types` to say.
 MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 
-# What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted, and so do
-# files that no ordinary step goes through: compiled they would be a tenth of the wheel.
+# What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted, and so
+# do files that no ordinary step goes through, for the size of the wheel.
 COMPILED = ["src/rushlight/core/**/*.py"]
-INTERPRETED = {"saved_names.py", "output_meta.py", "call_hooks.py"}
+INTERPRETED = {"__init__.py", "saved_names.py", "output_meta.py", "call_hooks.py"}
 
 RECORD = "rushlight/_build.json"
 

@@ -159,6 +159,11 @@ def one(seed: int, torch: Any) -> str | None:
         steps.append((line, draw))
         first, second = ours.run(line, draw), theirs.run(line, draw)
         wrong = compare(first, second, dtype)
+        if wrong and values_alone(first, second, dtype):
+            if dtype == "complex128" and other_branch(line, numbers(first), numbers(second)):
+                return None
+            if dtype in ROUNDED and no_farther(ours, theirs, steps, seed):
+                return None
         if wrong:
             return f"seed {seed}, {dtype}: {'; '.join(written)}: {wrong}"
         if isinstance(second, Exception) or not ours.tame():
@@ -169,22 +174,84 @@ def one(seed: int, torch: Any) -> str | None:
     return f"seed {seed}, {dtype}: {'; '.join(written)}: {wrong}" if wrong else None
 
 
+def values_alone(ours: Any, theirs: Any, dtype: str) -> bool:
+    """Whether two results that differ are numbers that lie alike, of one shape and dtype."""
+    if isinstance(ours, Exception) or isinstance(theirs, Exception):
+        return False
+    alike = str(ours.dtype) == str(theirs.dtype) and tuple(ours.shape) == tuple(theirs.shape)
+    lies = "complex" in dtype or layout(ours) == layout(theirs)
+    return alike and lies and (ours.is_floating_point() or ours.is_complex())
+
+
+def other_branch(line: str, p: Any, q: Any) -> bool:
+    """Whether a root, logarithm or angle was taken on either side of the negative numbers, where
+    rounding decides on which."""
+    if "sqrt" in line or "pow(0.5)" in line:
+        p, q = p * p, q * q
+    elif "log" in line:
+        p, q = np.exp(p), np.exp(q)
+    elif "angle" in line:
+        p, q = np.exp(1j * p), np.exp(1j * q)
+    return far(p, q, CLOSE["complex128"]) == ""
+
+
 def no_farther(ours: Run, theirs: Run, steps: list[tuple[str, float]], seed: int) -> bool:
-    """Rounding adds up where a program is ill-conditioned, in PyTorch too: whether our derivatives
-    are about as near as its own to those that the same program has in float64."""
-    exact = Run(rushlight, seed, "float64")
-    exact.leaves = [t.detach().to(rushlight.float64).requires_grad_() for t in ours.leaves]
-    exact.values = list(exact.leaves)
-    for line, draw in steps:
-        exact.run(line, draw)
-    for g, h, e in zip(ours.slopes(), theirs.slopes(), exact.slopes(), strict=False):
-        if g is None or h is None or e is None:
-            continue
-        true = numbers(e)
-        mine, other = np.abs(numbers(g) - true).max(), np.abs(numbers(h) - true).max()
-        if mine > 2 * other + 0.05 * np.abs(true).max():
+    """Rounding adds up where a program is ill-conditioned, in PyTorch too: whether our results and
+    derivatives are about as near to those that the same program has in float64 as PyTorch's own
+    are, from these leaves or from some that differ in the last digits."""
+    leaves = [t.detach().to(rushlight.float64) for t in ours.leaves]
+    exact = again(rushlight, leaves, "float64", steps, seed)
+    mine, others = errors(ours, exact), [errors(theirs, exact)]
+    for turn in range(8):
+        rng = random.Random(turn)
+        near = [moved(t, _UNIT[ours.dtype], rng) for t in leaves]
+        there = again(theirs.lib, near, ours.dtype, steps, seed)
+        rounded = [t.detach().to(theirs.lib.float64) for t in there.leaves]
+        others.append(errors(there, again(rushlight, rounded, "float64", steps, seed)))
+    sizes = [np.abs(numbers(t)).max(initial=0) for t in told(exact)]
+    for at, (a, size) in enumerate(zip(mine, sizes, strict=False)):
+        room = CLOSE[ours.dtype] * max(size, 1) if at < len(ours.values) else 0.05 * size
+        if a > 2 * max((e[at] for e in others if at < len(e)), default=0.0) + room:
             return False
     return True
+
+
+_UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}
+
+
+def moved(t: Any, unit: float, rng: random.Random) -> Any:
+    """Numbers a few units away."""
+    factors = [1 + rng.randint(-3, 3) * unit for _ in range(t.numel())]
+    return t * rushlight.tensor(factors, dtype=rushlight.float64).reshape(t.shape)
+
+
+def again(
+    lib: Any, leaves: list[Any], dtype: str, steps: list[tuple[str, float]], seed: int
+) -> Run:
+    """The same program from other leaves, in another library or dtype."""
+    run = Run(lib, seed, dtype)
+    kind = getattr(lib, dtype)
+    run.leaves = [
+        lib.tensor(t.tolist(), dtype=lib.float64).to(kind).requires_grad_() for t in leaves
+    ]
+    run.values = list(run.leaves)
+    for line, draw in steps:
+        run.run(line, draw)
+    return run
+
+
+def told(run: Run) -> list[Any]:
+    """Its results and derivatives; a number where there is none that could be off."""
+    nothing = run.leaves[0].detach() * 0
+    found = [*run.values, *run.slopes()]
+    return [nothing if t is None or not t.is_floating_point() else t for t in found]
+
+
+def errors(run: Run, exact: Run) -> list[float]:
+    """How far each result and derivative of a program is from the exact one's."""
+    pairs = zip(told(run), told(exact), strict=False)
+    apart = [(numbers(a), numbers(b)) for a, b in pairs]
+    return [float(np.abs(a - b).max(initial=0)) if a.shape == b.shape else 0.0 for a, b in apart]
 
 
 class Run:
@@ -192,7 +259,7 @@ class Run:
 
     def __init__(self, lib: Any, seed: int, dtype: str) -> None:
         rng = random.Random(seed)
-        self.lib = lib
+        self.lib, self.dtype = lib, dtype
         shape = rng.choice([(2, 3), (3, 2), (4,), (3, 3)])
         kind = getattr(lib, dtype)
         self.leaves = []

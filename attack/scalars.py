@@ -194,7 +194,10 @@ def attempts(seed: int, torch: Any) -> Iterator[str | None]:
                 continue
             ours = _outcome(rushlight, codes[name], kind, dtype, n, data)
             theirs = _outcome(torch, codes[name], kind, dtype, n, data)
-            if alike(ours, theirs, dtype, kind):
+            held = alike(ours, theirs, dtype, kind)
+            if not held and steep(name):
+                held = no_farther(ours, theirs, codes[name], kind, dtype, n, data)
+            if held:
                 yield None
             else:
                 yield f"{name} with n = {kind}({n}), x {dtype}: {ours}, PyTorch {theirs}"
@@ -220,9 +223,11 @@ def left_out(name: str, kind: str, dtype: str) -> bool:
         return dtype not in _FULL
     if dtype == "complex64" and ("nan_to_num" in name or "(n, x)" in name or "n **" in name):
         return True
+    if "histc" in name and dtype in ("float16", "bfloat16"):
+        return True  # PyTorch rounds each step of finding a bin: next to an edge that decides
     if "pinv" in name and kind in ("complex", "None"):
         return True
-    if dtype == "complex64" and ("var" in name or "std" in name):
+    if dtype == "complex64" and ("var" in name or "std" in name or "poisson" in name):
         return True  # where nothing is left to divide by, PyTorch's infinities are partly NaN
     if "lerp" in name and (kind == "asks" or "int" in kind):
         return True
@@ -331,6 +336,8 @@ def alike(a: Any, b: Any, dtype: str, kind: str) -> bool:
     """Whether two outcomes agree. Of two errors about a call that is wrong in two ways, number and
     dtype, either will do; and rushlight may take what PyTorch lacks."""
     if a[0] == "error" and b[0] == "error":
+        if kind == "array" and b[1] == "ValueError":
+            return a[1] in ("TypeError", "ValueError")  # neither a number nor within its range
         if dtype in ("float32", "float64") and kind in ("str", "list", "None", "array"):
             return a[1] == b[1]
         return a[1] in _CLEAR or a[1] == b[1]
@@ -339,6 +346,36 @@ def alike(a: Any, b: Any, dtype: str, kind: str) -> bool:
     if a[0] != b[0] or a[1:3] != b[1:3]:
         return False
     return a[0] != "tensor" or _near(a[3:], b[3:], max(_loose(dtype), _loose(kind[6:])))
+
+
+def steep(name: str) -> bool:
+    """Whether a call magnifies rounding without bound, for some numbers: rows that hardly vary and
+    no `eps`, roots of powers that leave the range of float16, matrices of nearly no rank."""
+    return any(part in name for part in ("orm(", "Norm", "pinv", "triplet", "PairwiseDistance"))
+
+
+def no_farther(
+    ours: Any, theirs: Any, code: Any, kind: str, dtype: str, n: Any, data: list[float]
+) -> bool:
+    """Whether our numbers are about as near as PyTorch's, or nearer, to those in float64."""
+    if dtype not in _TOLERANCE or ours[0] != "tensor" or ours[:3] != theirs[:3]:
+        return False
+    rounded = rushlight.tensor(data, dtype=getattr(rushlight, dtype)).to(rushlight.float64)
+    exact = _outcome(rushlight, code, kind, "float64", n, rounded.tolist())
+    if exact[0] != "tensor" or len(exact[4]) != len(ours[4]) or len(theirs[4]) != len(ours[4]):
+        return False
+    pairs = [(ours[3], theirs[3], exact[3])]
+    if len(ours[4]) == 2 and ours[4][0] == theirs[4][0] and len(theirs[4]) == 2:
+        pairs.append((ours[4][1], theirs[4][1], exact[4][1]))
+    for mine, other, true in pairs:
+        a, b, e = np.array(mine), np.array(other), np.array(true)
+        if a.shape != e.shape or b.shape != e.shape or not np.isfinite(a).all():
+            return False
+        off = np.abs(b - e).max(initial=0)  # NaN where PyTorch's are: then ours need be near
+        room = 2 * off if np.isfinite(off) else 0.0
+        if np.abs(a - e).max(initial=0) > room + _loose(dtype) * max(np.abs(e).max(initial=0), 1):
+            return False
+    return True
 
 
 _PYTORCHS = (

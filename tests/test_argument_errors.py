@@ -131,3 +131,41 @@ def test_read_only_memory(write: Any) -> None:
 def test_texts_of_other_errors(call: Any, kind: Any, text: str) -> None:
     with pytest.raises(kind, match=re.escape(text)):
         call()
+
+
+# --- forms, lists and words -----------------------------------------------------------------------
+def test_one_tolerance_or_two() -> None:
+    s = torch.eye(2)
+    for function, name in ((torch.linalg.matrix_rank, "tol"), (torch.linalg.pinv, "rcond")):
+        for args, named in (
+            ((s, None), {}), ((s,), {name: None}), ((s, None, True), {}),
+            ((s, 0.1), {"atol": 0.1}), ((s, 0.1), {"rtol": 0.1}),
+        ):  # fmt: skip
+            with pytest.raises(TypeError, match="received an invalid combination of arguments"):
+                function(*args, **named)
+        function(s), function(s, 0.1), function(s, atol=None, rtol=None)
+
+
+def test_normalize_takes_the_words_of_norm() -> None:
+    x = torch.tensor([[3.0, 4.0]])
+    for p in ("fro", None, 2):
+        assert F.normalize(x, p).tolist() == F.normalize(x).tolist()
+    for call in (lambda: F.normalize(x, "3"), lambda: x.norm("3", 1), lambda: x.norm("3")):
+        with pytest.raises(RuntimeError, match=r"^linalg\.matrix_norm: Order 3 not supported\."):
+            call()
+    with pytest.raises(RuntimeError, match="dim must be a 2-tuple. Got 1"):
+        F.normalize(x, "nuc")
+
+
+@pytest.mark.parametrize("wrong", [np.int64(1), 3, None])
+def test_lists_that_are_none(wrong: Any) -> None:
+    said = re.escape("numpy.int64" if isinstance(wrong, np.int64) else type(wrong).__name__)
+    with pytest.raises(TypeError, match=rf"argument 'tensors' \(position 1\) .*, not {said}"):
+        torch.linalg.multi_dot(wrong)
+    with pytest.raises(TypeError, match=rf"must be a list of ints, not {said}"):
+        torch.einsum(torch.ones(2), wrong)
+    with pytest.raises(TypeError, match="must be tuple of ints, not float"):
+        torch.unsafe_split_with_sizes(torch.ones(2), 2.0)
+    for s in ("a", 1.0, np.float64(1)):
+        with pytest.raises(TypeError, match="a subscript must be an int or `...`, not "):
+            torch.einsum(torch.ones(2), [s])

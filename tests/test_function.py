@@ -348,3 +348,40 @@ def test_tensors_by_keyword_have_gradients() -> None:
         Times.apply(a, z=a)
     with pytest.raises(TypeError, match=r"forward\(\) missing required argument: 'x' .position 0"):
         Times.apply(y=a)
+
+
+# --- the gradient of what is written over ---------------------------------------------------------
+@pytest.mark.parametrize("kind", ["node", "view of a node", "view of a leaf", "plain"])
+def test_what_a_function_writes_over_loses_its_gradient(kind: str) -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2, g
+
+    w = torch.ones(3, requires_grad=True)
+    if kind == "plain":
+        x = torch.ones(3)
+        x.grad = torch.ones(3)
+    else:
+        x = w.view_as(w) if kind == "view of a leaf" else w * 1
+        x = x[:] if kind == "view of a node" else x
+        x.retain_grad()
+        (x * x).sum().backward()
+    assert x.grad is not None
+    if kind == "view of a leaf":
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+            Doubled.apply(x, w)
+    else:
+        Doubled.apply(x, w)
+    assert x._grad is None  # as in PyTorch, also where the write is refused afterwards
+    x = torch.ones(3, requires_grad=True) * 1
+    x.retain_grad()
+    (x * x).sum().backward()
+    with torch.no_grad():
+        Doubled.apply(x, w)
+    assert x.grad.tolist() == [2, 2, 2]  # no new history: what was is kept

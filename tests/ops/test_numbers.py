@@ -278,3 +278,61 @@ def test_remainders_slope() -> None:
     torch.remainder(a.double(), b.double()).sum().backward()
     want = [-(3.0 // 0.10000000149011612), -(1.0 // 0.10000000149011612)]
     assert b.grad.tolist() == want
+
+
+# --- rules beside operands of other dtypes --------------------------------------------------------
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_logarithms_of_small_integers_keep_their_digits(dtype: Any, shape: Any) -> None:
+    b = torch.full(shape, 3, dtype=dtype)
+    for function, want in (
+        (torch.pow(b, torch.tensor([2.0], requires_grad=True)), 9 * math.log(3)),
+        (torch.xlogy(torch.tensor([2.0], requires_grad=True), b), math.log(3)),
+        (torch.special.xlog1py(torch.tensor([2.0], requires_grad=True), b), math.log(4)),
+        (torch.ldexp(torch.tensor([2.0], requires_grad=True), b * 7), 2.0**21),
+    ):
+        leaf = function.grad_fn.next_functions[0][0] or function.grad_fn.next_functions[1][0]
+        function.sum().backward()
+        assert leaf.variable.grad.item() == pytest.approx(want, rel=1e-6)
+
+
+def test_slopes_see_the_numbers_that_were_compared() -> None:
+    """A 0-d tensor of a wider dtype is rounded to the other's before an op compares them: its
+    rule must find equal what the op did."""
+    n = torch.tensor(0.1, dtype=torch.float64)
+    for dtype in (torch.float32, *HALF):
+        for function, want in (
+            (lambda x: torch.clamp_max(x, n), 1.0),
+            (lambda x: torch.clamp_min(x, n), 1.0),
+            (lambda x: torch.clamp(x, n, n), 1.0),
+            (lambda x: torch.clamp(x, max=n), 1.0),
+            (lambda x: torch.maximum(x, n), 0.5),
+            (lambda x: torch.minimum(n, x), 0.5),
+            (lambda x: torch.fmax(x, n), 1.0),
+            (lambda x: torch.fmin(x, n), 1.0),
+            (lambda x: torch.nextafter(x, n), 0.0),
+            (lambda x: torch.remainder(n, x), -1.0),
+            (lambda x: torch.fmod(n, x), -1.0),
+        ):
+            x = torch.tensor([0.1], dtype=dtype, requires_grad=True)
+            function(x).sum().backward()
+            assert x.grad.tolist() == [want], (dtype, want)
+            tangent = torch.func.jvp(function, (x.detach(),), (torch.ones_like(x.detach()),))[1]
+            assert tangent.tolist() == [want], (dtype, want)
+
+
+def test_ends_of_clamps_in_low_precision() -> None:
+    """`clamp` compares with the end as the dtype holds it, `hardtanh` with the one given: 0.1 lies
+    above what float16 makes of it, and below what bfloat16 does."""
+    for dtype, slope in ((torch.float16, 1.0), (torch.bfloat16, 0.0)):
+        x = torch.tensor([0.1, 0.2, -0.1], dtype=dtype, requires_grad=True)
+        for function, want in (
+            (lambda t: torch.clamp(t, -1, 0.1), [1, 0, 1]),
+            (lambda t: torch.clamp_max(t, 0.1), [1, 0, 1]),
+            (lambda t: torch.clamp(t, -0.1, 3), [1, 1, 1]),
+            (lambda t: F.hardtanh(t, -1, 0.1), [slope, 0, 1]),
+            (lambda t: F.hardshrink(t, 0.1), [0, 1, 0]),
+            (lambda t: F.softshrink(t, 0.1), [0, 1, 0]),
+        ):
+            (g,) = torch.autograd.grad(function(x).sum(), x)
+            assert g.tolist() == want, dtype

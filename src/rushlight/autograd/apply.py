@@ -379,6 +379,7 @@ def rewrite(
             "one that does the other operations). You can ask on the forum "
             "https://discuss.pytorch.org/ if you need help to do this change."
         )
+    o._accumulated_grad = None  # it was that of the values written over
     if not is_input:
         with_history(ctx, o, nr, False)
         if view is not None:

@@ -33,7 +33,9 @@ _TENSORS: Final = frozenset(
     running_mean running_var sorted_sequence sorter source src target tensor1 tensor2 the_template
     vec vec1 vec2 weight x1 x2""".split()
 )
-_DIMS: Final = frozenset({"dim", "dims", "axis", "size", "shape", "indices_or_sections"})
+_DIMS: Final = frozenset(
+    {"dim", "dims", "axis", "size", "shape", "split_sizes", "indices_or_sections"}
+)
 _FLAGS: Final = frozenset({"keepdim", "requires_grad", "descending", "pin_memory"})
 
 
@@ -54,6 +56,8 @@ def _wanted(name: str, said: Any, default: Any) -> tuple[str, bool]:
             return "torch.dtype", optional
         if name in _DIMS:
             return "tuple of ints", optional
+        if name == "tensors":
+            return "tuple of Tensors", optional
     return "", optional
 
 
@@ -66,6 +70,8 @@ def _fits(x: Any, wanted: str) -> bool:
         return isinstance(x, (dtypes.dtype, type))
     if wanted == "tuple of ints":
         return isinstance(x, (tuple, list, TensorBase)) or hasattr(x, "__index__")
+    if wanted == "tuple of Tensors":
+        return hasattr(x, "__iter__")
     if wanted == "str":
         return isinstance(x, str)
     if wanted == "int":

@@ -20,8 +20,8 @@ from rushlight.ops.numbers import number
 from rushlight.ops.registry import methods
 
 __all__ = [
-    "attach_operator", "check_integers", "check_operands", "check_tensors", "has_zero",
-    "integral", "invalid", "is_number", "number_from", "scalar_name", "zeros",
+    "agreed", "attach_operator", "check_integers", "check_operands", "check_tensors", "has_zero",
+    "integral", "invalid", "is_number", "number_from", "roomy", "scalar_name", "zeros",
 ]  # fmt: skip
 
 _NUMBERS: Final = (TensorBase, int, float, complex)
@@ -92,6 +92,33 @@ def integral(x: Any) -> bool:
     """Whether an array or tensor holds integers or bools."""
     kind: str = raw_dtype(x).kind
     return kind in "iub"
+
+
+def agreed(*xs: Any) -> tuple[Any, ...]:
+    """Operands in the dtype in which PyTorch compares them. Left to NumPy, a 0-d array of a wider
+    dtype would widen the other, and what an op took for equal would no longer be so in its rule."""
+    raw: Any = None
+    for x in xs:
+        if not isinstance(x, (int, float)):  # a bare number is weak in NumPy too
+            have = raw_dtype(x)
+            if raw is None:
+                raw = have
+            elif have is not raw and have != raw:
+                break
+    else:
+        return xs
+    arrays = [x for x in xs if not isinstance(x, (int, float))]
+    seen: list[Any] = [(dtypes.of(raw_dtype(x)), "dim" if x.ndim else "zero") for x in arrays]
+    common = dtypes.promote(seen).numpy
+    return tuple([x if isinstance(x, (int, float)) else v.cast(x, common) for x in xs])
+
+
+def roomy(x: Any) -> Any:
+    """Bools and integers of 8 bits as int64, for a rule: NumPy takes their logarithms and powers of
+    two in half precision."""
+    if hasattr(x, "dtype") and raw_dtype(x).kind in "biu" and raw_dtype(x).itemsize == 1:
+        return v.cast(x, dtypes.int64.numpy)
+    return x
 
 
 def zeros(g: Any) -> Any:

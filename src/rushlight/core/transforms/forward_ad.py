@@ -497,6 +497,8 @@ def on_arrays(op: Any, ts: list[Any], raws: tuple[Any, ...], y: Any) -> Any:
         low = v.low_precision(y.dtype)
         inside = _F32 if low else y.dtype
         if inside.kind == "f":
+            if low:  # a 0-d operand of a wider dtype is rounded to the common one first
+                raws = tuple([inside_of(r, y.dtype) for r in raws])
             raws = tuple([inside_of(r, inside) for r in raws])
             if low:
                 arrays = [inside_of(t, inside) for t in arrays]

@@ -24,6 +24,7 @@ from rushlight.ops.linalg.common import (
 from rushlight.ops.linalg.eigh_svd import failed
 from rushlight.ops.matmul.mm import into
 from rushlight.ops.numbers import Operand
+from rushlight.ops.operands import invalid
 from rushlight.ops.reduction.family import raw_dtype
 from rushlight.ops.registry import function, op, word_for
 
@@ -92,6 +93,23 @@ class Pinv(Op):
         yield Pinv(), draw.complex(3, 2), 0.0, 1e-15
 
 
+# What `tol` and `rcond` are where they were not given: None is no number there, as in PyTorch.
+LEFT_OUT: Final[Any] = object()
+
+
+def old_form(function: str, A: Any, name: str, given: Any, atol: Any, rtol: Any) -> None:
+    """Refuse what the older form of a function, with one tolerance, does not take."""
+    more = [x for x in (atol, rtol) if x is not None]
+    if more:
+        raise invalid(
+            function, (A, given, *more),
+            "(Tensor input, *, Tensor atol = None, Tensor rtol = None, bool hermitian = False)",
+            "(Tensor input, *, float atol = None, float rtol = None, bool hermitian = False)",
+            f"(Tensor input, Tensor {name}, bool hermitian = False)",
+            f"(Tensor input, float {name}, bool hermitian = False)",
+        )  # fmt: skip
+
+
 def pinv_back(g: Any, x: Any, y: Any) -> Any:
     """The gradient of a matrix `x` from that of its pseudo-inverse `y`, of whatever rank."""
     gh, yh = mh(g), mh(y)
@@ -116,7 +134,7 @@ def _pinv(x: Any) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def pinv(
-    A: Any, rcond: Operand | None = None, hermitian: bool = False, *, atol: Operand | None = None,
+    A: Any, rcond: Operand = LEFT_OUT, hermitian: bool = False, *, atol: Operand | None = None,
     rtol: Operand | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
@@ -137,7 +155,8 @@ def pinv(
         )
     if hermitian:
         check_square(array, "linalg.eigh")
-    if rcond is not None:
+    if rcond is not LEFT_OUT:
+        old_form("linalg_pinv", A, "rcond", rcond, atol, rtol)
         atol, rtol = 0.0, rcond
     if array.size:
         atol, rtol = tolerances(array, atol, rtol)

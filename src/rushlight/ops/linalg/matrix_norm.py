@@ -9,7 +9,7 @@ from rushlight import dtypes
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.linalg.common import check_square, floating, is_tensor, matrices, tensor_at
 from rushlight.ops.linalg.eigh_svd import eigvalsh, svdvals
-from rushlight.ops.linalg.lstsq import tolerances
+from rushlight.ops.linalg.lstsq import LEFT_OUT, old_form, tolerances
 from rushlight.ops.linalg.solve import inv, inv_ex
 from rushlight.ops.matmul.mm import into
 from rushlight.ops.numbers import Number, Operand
@@ -36,13 +36,11 @@ def _two(dim: Any, rank: int) -> tuple[int, int]:
 
 def _matrix_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     array = A._array
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):  # PyTorch looks at words first
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     matrices(array, "linalg.matrix_norm")
     first, second = _two(dim, array.ndim)
-    if isinstance(ord, str):
-        known = ord in ("fro", "nuc")
-    else:
-        known = abs(ord) in (1, 2, math.inf)
-    if not known:
+    if not isinstance(ord, str) and abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     have = dtypes.of(array.dtype)
     if not (have.is_floating_point or have.is_complex):
@@ -221,7 +219,7 @@ def _cond(A: Any, p: Any) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def matrix_rank(
-    A: Any, tol: Operand | None = None, hermitian: bool = False, *, atol: Operand | None = None,
+    A: Any, tol: Operand = LEFT_OUT, hermitian: bool = False, *, atol: Operand | None = None,
     rtol: Operand | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
@@ -238,7 +236,8 @@ def matrix_rank(
     if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
         raise RuntimeError("This function doesn't handle types other than float and double")
     A = A.detach()
-    if tol is not None:
+    if tol is not LEFT_OUT:
+        old_form("linalg_matrix_rank", A, "tol", tol, atol, rtol)
         atol, rtol = tol, 0.0
 
     def compute() -> Any:

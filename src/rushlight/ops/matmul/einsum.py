@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from rushlight import dtypes
 from rushlight.core.graph import TensorBase
 from rushlight.ops.matmul.mm import bmm_of
 from rushlight.ops.registry import function
@@ -68,10 +69,19 @@ def _read(equation: str, count: int) -> tuple[list[list[str]], list[str] | None]
 
 def _from_list(subscripts: Any) -> list[str]:
     """Subscripts given as numbers and `...`."""
+    if isinstance(subscripts, str) or not hasattr(subscripts, "__iter__"):
+        raise TypeError(
+            "einsum(): the subscripts of an operand must be a list of ints, not "
+            f"{dtypes.type_name(subscripts)}"
+        )
     found: list[str] = []
     for s in subscripts:
         if s is Ellipsis:
             found.append(_DOTS)
+        elif not hasattr(s, "__index__"):
+            raise TypeError(
+                f"einsum(): a subscript must be an int or `...`, not {dtypes.type_name(s)}"
+            )
         elif 0 <= s < len(_LETTERS):
             found.append(_LETTERS[s])
         else:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import maximum, minimum, where
+from rushlight.arrays.vocabulary import cast, low_precision, maximum, minimum, where
 from rushlight.core.graph import TensorBase
+from rushlight.ops.apply import number_in
+from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Piecewise, act, fitted
 from rushlight.ops.numbers import Number
@@ -43,6 +45,8 @@ class Hardtanh(Piecewise):
         return minimum(maximum(x, self.min_val), self.max_val)
 
     def through(self, g: Any, x: Any) -> Any:
+        if low_precision(raw_dtype(x)):  # unlike `clamp`, PyTorch does not round the ends here
+            x = cast(x, dtypes.float32.numpy)
         return where((x <= self.min_val) | (x >= self.max_val), 0, g)
 
 
@@ -206,6 +210,13 @@ class Shrink(Piecewise):
         return where((x >= -self.lambd) & (x <= self.lambd), 0, g)
 
 
+def _held(input: Any, lambd: Any) -> Any:
+    """`lambd` as an input of low precision holds it: that is what PyTorch compares with."""
+    if isinstance(input, TensorBase) and low_precision(input._array.dtype):
+        return number_in(lambd, dtypes.of(input._array.dtype))
+    return lambd
+
+
 @op
 class Softshrink(Shrink):
     """x moved towards 0 by `lambd`, 0 if it would pass it."""
@@ -237,7 +248,7 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
             f"{lambd:g}"
         )
-    return act("softshrink", shared(Softshrink, *fitted(input, lambd)), input)
+    return act("softshrink", shared(Softshrink, *fitted(input, _held(input, lambd))), input)
 
 
 @op
@@ -261,7 +272,7 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
-    return act("hardshrink", shared(Hardshrink, *fitted(input, lambd)), input)
+    return act("hardshrink", shared(Hardshrink, *fitted(input, _held(input, lambd))), input)
 
 
 @function(**_F)

@@ -315,7 +315,7 @@ def glu(input: Any, dim: int = -1) -> Any:
 
 # --- likeness -------------------------------------------------------------------------------------
 @function(**_F)
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """normalize(input, p=2.0, dim=1, eps=1e-12, out=None) -> Tensor
 
     input divided by its norm along `dim`, or by `eps` where that is larger.

@@ -12,12 +12,14 @@ from rushlight.core.record import binary
 from rushlight.ops.apply import number_beside, operand
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.operands import (
+    agreed,
     attach_operator,
     check_integers,
     check_operands,
     check_tensors,
     invalid,
     is_number,
+    roomy,
     zeros,
 )
 from rushlight.ops.pointwise.arithmetic import DivFloor
@@ -55,6 +57,7 @@ class Fmod(Elementwise):
 
     def times(self, a: Any, b: Any) -> Any:
         """How often other goes into input."""
+        a, b = agreed(a, b)
         return v.trunc(a / b)
 
 
@@ -68,6 +71,7 @@ class Remainder(Fmod):
         return v.remainder(a, b)
 
     def times(self, a: Any, b: Any) -> Any:
+        a, b = agreed(a, b)
         return v.floor_divide(a, b)
 
 
@@ -271,6 +275,7 @@ class Extreme(Elementwise):
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        a, b = agreed(a, b)
         half = v.where(a == b, g / 2, g)
         return (
             v.where(self.loses(a, b), 0, half) if node._needs_grad(0) else None,
@@ -278,6 +283,7 @@ class Extreme(Elementwise):
         )
 
     def partials(self, a: Any, b: Any) -> Any:
+        a, b = agreed(a, b)
         half = 1 - 0.5 * v.where(a == b, a * 0 + 1, a * 0)
         return v.where(self.loses(a, b), 0, half), v.where(self.loses(b, a), 0, half)
 
@@ -322,10 +328,12 @@ class Choice(Elementwise):
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        a, b = agreed(a, b)
         mine = self.first(a, b)
         return v.where(mine, g, 0), v.where(mine, 0, g)
 
     def partials(self, a: Any, b: Any) -> Any:
+        a, b = agreed(a, b)
         mine = self.first(a, b)
         return v.cast(mine, raw_dtype(a)), v.cast(v.logical_not(mine), raw_dtype(a))
 
@@ -376,9 +384,11 @@ class NextAfter(Pointwise):
         return v.nextafter(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+        a, b = agreed(a, b)
         return v.where(a == b, 0, g), zeros(g)
 
     def partials(self, a: Any, b: Any) -> Any:
+        a, b = agreed(a, b)
         return v.cast(a != b, raw_dtype(a)), b * 0
 
 
@@ -404,7 +414,7 @@ class Ldexp(Elementwise):
         return self.factor(b), y * LN2
 
     def factor(self, b: Any) -> Any:
-        return v.exp(b * LN2) if is_complex(b) else v.exp2(b)
+        return v.exp(b * LN2) if is_complex(b) else v.exp2(roomy(b))
 
 
 class OfIntegers(Pointwise):

@@ -12,11 +12,19 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.apply import operand, put, result_dtype
+from rushlight.ops.apply import number_in, operand, put, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain
-from rushlight.ops.operands import check_tensors, integral, invalid, is_number, number_from, zeros
+from rushlight.ops.operands import (
+    agreed,
+    check_tensors,
+    integral,
+    invalid,
+    is_number,
+    number_from,
+    zeros,
+)
 from rushlight.ops.pointwise.family import (
     Numbered,
     check_same_dtype,
@@ -70,11 +78,15 @@ class ClampNumbers(Clamping):
 
     def inside(self, x: Any) -> Any:
         """Where the element stayed as it was; the bounds themselves count."""
-        if self.min is None:
-            return x <= self.max
-        if self.max is None:
-            return x >= self.min
-        return v.logical_and(x >= self.min, x <= self.max)
+        low, high = self.min, self.max
+        kind = raw_dtype(x)
+        if v.low_precision(kind):  # where the number that was put counts, not the one given
+            low, high = (n if n is None else number_in(n, dtypes.of(kind)) for n in (low, high))
+        if low is None:
+            return x <= high
+        if high is None:
+            return x >= low
+        return v.logical_and(x >= low, x <= high)
 
     def partials(self, x: Any) -> Any:
         return (v.cast(self.inside(x), raw_dtype(x)),)
@@ -112,6 +124,7 @@ class Clamp(Clamping):
 
     def masks(self, x: Any, low: Any, high: Any) -> Any:
         """Where the answer is the element, the lower bound, the upper bound."""
+        x, low, high = agreed(x, low, high)
         return (
             v.logical_and(x >= low, x <= high),
             v.logical_and(low < high, x < low),
@@ -132,9 +145,11 @@ class ClampMin(Clamping):
         return v.maximum(x, low)
 
     def vjp(self, node: Node, g: Any, x: Any, low: Any) -> Any:
+        x, low = agreed(x, low)
         return v.where(x >= low, g, 0), v.where(x < low, g, 0)
 
     def partials(self, x: Any, low: Any) -> Any:
+        x, low = agreed(x, low)
         return v.cast(x >= low, raw_dtype(x)), v.cast(x < low, raw_dtype(x))
 
 
@@ -148,9 +163,11 @@ class ClampMax(Clamping):
         return v.minimum(x, high)
 
     def vjp(self, node: Node, g: Any, x: Any, high: Any) -> Any:
+        x, high = agreed(x, high)
         return v.where(x <= high, g, 0), v.where(x > high, g, 0)
 
     def partials(self, x: Any, high: Any) -> Any:
+        x, high = agreed(x, high)
         return v.cast(x <= high, raw_dtype(x)), v.cast(x > high, raw_dtype(x))
 
 

@@ -22,6 +22,7 @@ from rushlight.ops.operands import (
     integral,
     invalid,
     is_number,
+    roomy,
     zeros,
 )
 from rushlight.ops.pointwise.family import (
@@ -178,7 +179,7 @@ class Pow(Pointwise):
         """0 ** b is flat for b >= 0."""
         if is_complex(y):
             a = v.cast(a, raw_dtype(y))  # negative numbers have complex logarithms
-        return v.where(v.logical_and(a == 0, _at_least_zero(b)), 0, y * v.log(a))
+        return v.where(v.logical_and(a == 0, _at_least_zero(b)), 0, y * v.log(roomy(a)))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary, unary
 from rushlight.ops.apply import operand
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, invalid, is_number
+from rushlight.ops.operands import check_tensors, invalid, is_number, roomy
 from rushlight.ops.pointwise.family import Pointwise, direction, expose
 from rushlight.ops.pointwise.unary import SIGMOID, SINC
 from rushlight.ops.registry import functions, namespaces, op, public, word_for
@@ -352,7 +352,7 @@ class Xlogy(Special):
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
-        return v.where(v.logical_and(a == 0, b <= 0), 0, v.log(b)), a / b
+        return v.where(v.logical_and(a == 0, b <= 0), 0, v.log(roomy(b))), a / b
 
 
 class XlogyOfNumber(Xlogy):
@@ -375,6 +375,7 @@ class Xlog1py(Special):
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
+        b = roomy(b)
         return v.where(v.logical_and(a == 0, b <= -1), 0, v.log1p(b)), a / (b + 1)
 
 
