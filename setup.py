@@ -37,9 +37,7 @@ RECORD = "rushlight/_build.json"
 def sources() -> list[str]:
     """The files that COMPILED names, as mypyc wants them: relative to this file's folder."""
     found = {path for pattern in COMPILED for path in glob(pattern, recursive=True)}
-    return sorted(
-        path for path in found if os.path.basename(path) not in {"__init__.py", *INTERPRETED}
-    )
+    return sorted(path for path in found if os.path.basename(path) not in INTERPRETED)
 
 
 def why_pure() -> str:
@@ -118,12 +116,11 @@ class Generated:
         return classes
 
 
-# For GCC and Clang: no symbol table, nothing to unwind by (no exception passes through C), and no
-# gaps between functions and loops. Half the size, at the same speed.
+# Nothing to unwind by (no exception passes through C), and no gaps between functions and loops: a
+# sixth less, at the same speed.
 SMALLER = [
     "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-align-functions",
-    "-fno-align-jumps", "-fno-align-labels", "-fno-align-loops", "-fno-inline-functions",
-    "-fno-tree-vectorize", "-fno-ipa-cp", "-fno-reorder-blocks-and-partition",
+    "-fno-align-jumps", "-fno-align-labels", "-fno-align-loops",
 ]  # fmt: skip
 
 
@@ -144,11 +141,8 @@ def extensions() -> list[Extension]:
         print("rushlight: no C of mypyc's that setup.py would mend", file=sys.stderr)
     if sys.platform.startswith("linux"):
         for extension in made:
-            extension.extra_link_args = [
-                *extension.extra_link_args,
-                "-Wl,-s",
-                "-Wl,--build-id=none",
-            ]
+            # no symbol table: a third of the size
+            extension.extra_link_args = [*extension.extra_link_args, "-Wl,-s"]
             extension.extra_compile_args = [*extension.extra_compile_args, *SMALLER]
     return made
 

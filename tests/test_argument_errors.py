@@ -169,3 +169,19 @@ def test_lists_that_are_none(wrong: Any) -> None:
     for s in ("a", 1.0, np.float64(1)):
         with pytest.raises(TypeError, match="a subscript must be an int or `...`, not "):
             torch.einsum(torch.ones(2), [s])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.kron(torch.ones(2, 3), torch.ones(2), out={}),
+        lambda: torch.repeat_interleave(torch.ones(2), np.array(["a"])),
+        lambda: torch.split_with_sizes(torch.ones(1), np.int64(1)),
+        lambda: torch.mm(torch.ones(2, 2), torch.ones(2, 2), out="a"),
+        lambda: torch.matmul(torch.ones(2), None),
+    ],
+)
+def test_later_arguments_are_told_too(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"\w+\(\)[: ]") as caught:
+        call()
+    assert "ufunc" not in str(caught.value) and caught.value.__cause__ is None

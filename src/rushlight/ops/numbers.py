@@ -34,7 +34,6 @@ __all__ = [
     "number",
     "numbers_of",
     "plain",
-    "takes_numbers",
 ]
 
 Number: TypeAlias = Any  # bool, int, float or complex, of which mypy would not let us ask `x < 0`
@@ -166,11 +165,6 @@ class Numbers:
                 f"{self.title}(): argument '{name}'{place} must be {_SAID[wanted]}, not {kind}"
             )
         return found
-
-
-def takes_numbers(fn: Callable[..., Any]) -> bool:
-    """Whether `numbers_of` may find any: quickly, for it is asked of every function at import."""
-    return not _WANTED.keys().isdisjoint(fn.__annotations__.values())
 
 
 def numbers_of(fn: Callable[..., Any], title: str) -> tuple[Numbers | None, int]:

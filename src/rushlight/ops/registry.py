@@ -22,7 +22,7 @@ from rushlight.arrays.kinds import Kind, register
 from rushlight.core.graph import Op, TensorBase
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.mistakes import BLAMED, blame
-from rushlight.ops.numbers import numbers_of, takes_numbers
+from rushlight.ops.numbers import numbers_of
 
 __all__ = [
     "answers", "function", "functions", "methods", "namespaces", "op", "public", "signature_of",
@@ -42,12 +42,6 @@ namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
 UNREAD: Final = object()
 takes_out: Final[set[Callable[..., Any]]] = set()
 answers: Final[dict[str, Callable[..., Any]]] = {}
-
-
-def checks_itself(fn: Callable[..., Any]) -> bool:
-    """Whether a function refuses what is no tensor before it does anything."""
-    names: tuple[str, ...] = fn.__code__.co_names
-    return "expect_tensor" in names[:2]
 
 
 def op(cls: C) -> C:
@@ -76,15 +70,15 @@ def function(
 ) -> Callable[[F], F]:  # fmt: skip
     """Export a function that is made of other functions.
 
-    One that takes no numbers, writes nothing and looks at its tensors itself (`expect_tensor`) is
-    exported as it is, which saves a call (180 ns); so is any with `bare`.
+    With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
+    numbers and look at their arguments themselves.
 
     It is handed back as it was, for others to be made of: those pass it what they have settled.
     """
 
     def register_it(fn: F) -> F:
         title = name or fn.__name__
-        if bare or (checks_itself(fn) and not takes_numbers(fn) and not title.endswith("_")):
+        if bare:
             _export(fn, (title, *aliases), method, free, namespace)
             return fn
         taking: Any = UNREAD

@@ -23,7 +23,7 @@ from rushlight.ops.view.reshape import UnsafeView
 __all__ = ["matmul", "product"]
 
 
-@function()
+@function(bare=True)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """matmul(input, other, *, out=None) -> Tensor
 

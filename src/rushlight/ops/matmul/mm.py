@@ -364,7 +364,7 @@ def _made(cls: Any, *values: Any) -> Any:
     return cls(*values)
 
 
-@function()
+@function(bare=True)
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """mm(input, mat2, *, out=None) -> Tensor
 
@@ -382,7 +382,7 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return into("mm", (input, mat2), out, lambda: mm_of(input, mat2))
 
 
-@function()
+@function(bare=True)
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """bmm(input, mat2, *, out=None) -> Tensor
 
@@ -402,7 +402,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return into("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
 
 
-@function()
+@function(bare=True)
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """mv(input, vec, *, out=None) -> Tensor
 
@@ -421,7 +421,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     return into("mv", (input, vec), out, lambda: mv_of(input, vec))
 
 
-@function()
+@function(bare=True)
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     """dot(input, tensor, *, out=None) -> Tensor
 

@@ -196,7 +196,7 @@ class Alias(ViewOp):
 ALIAS: Final = Alias()
 
 
-@function()
+@function(bare=True)
 def detach(input: Any) -> Any:
     """detach(input) -> Tensor
 

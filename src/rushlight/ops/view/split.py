@@ -149,6 +149,11 @@ def sizes_op(cls: Any, x: Any, sizes: Any, dim: Any) -> Any:
     shape = x._array.shape
     if not shape:
         raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
+    if not hasattr(sizes, "__iter__"):
+        raise TypeError(
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
+            f"{dtypes.type_name(sizes)}"
+        )
     given = ints("split_with_sizes", "split_sizes", (tuple(sizes),))
     d = one_dim(dim, len(shape))
     if any(n < 0 for n in given):
