@@ -24,7 +24,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Final
 
 from rushlight.errors import sentence
@@ -229,17 +229,14 @@ def _put_in_place(file: IO[bytes], part: str, named: bool, path: str) -> None:
         if named:
             os.replace(part, path)
             return
-        while True:
+        with _turn(os.path.dirname(path)):
             try:
                 _link(file.fileno(), part)
-            except FileExistsError:  # left by a killed save, or another's that is complete too
+            except FileExistsError:  # left by a killed save
                 _remove(part)
-                continue
-            try:
-                os.replace(part, path)
-                return
-            except FileNotFoundError:  # another save took the name: once more
-                continue
+                _link(file.fileno(), part)
+            os.replace(part, path)
+        return
     except OSError as error:
         if file.closed or error.errno not in (errno.EBUSY, errno.EACCES, errno.EPERM, errno.EXDEV):
             raise
@@ -249,6 +246,20 @@ def _put_in_place(file: IO[bytes], part: str, named: bool, path: str) -> None:
         file.seek(0)
         with open(path, "wb") as there:  # it cannot be replaced, but perhaps be written
             shutil.copyfileobj(file, there, _CHUNK)
+
+
+@contextmanager
+def _turn(folder: str) -> Iterator[None]:
+    """One save at a time between giving a file its first name and its last: what another took the
+    name from could not be given one again. A killed process leaves no lock behind."""
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            with suppress(OSError):  # some file systems have no locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _link(made: int, part: str) -> None:

@@ -9,6 +9,7 @@ import os
 import pickle
 import stat
 import sys
+import threading
 import weakref
 import zipfile
 from collections import Counter, OrderedDict
@@ -414,3 +415,23 @@ def test_what_a_killed_save_left_is_written_over(
         file.write(b"half")
         raise ZeroDivisionError
     assert torch.load(path).tolist() == [1] and os.listdir(tmp_path) == [path.name]
+
+
+def test_many_saves_to_one_file_take_turns(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    failed: list[BaseException] = []
+
+    def save(number: int) -> None:
+        try:
+            for _ in range(40):
+                torch.save({"w": torch.full((3,), float(number))}, path)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=save, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and torch.load(path)["w"].unique().numel() == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["w.pt"]
