@@ -124,6 +124,7 @@ def test_read_only_memory(write: Any) -> None:
          "The size of tensor a (3) must match the size of tensor b (2)"),
         (lambda: torch.broadcast_shapes(np.float32(2.0)), RuntimeError,
          "Input shapes should be of type ints, a tuple of ints, or a list of ints, got 2.0"),
+        (lambda: torch.arange(2**70), OverflowError, "int too big to convert"),
         (lambda: torch.tensor_split(torch.ones(3), 2**70), ValueError,
          "Overflow when unpacking long long"),
     ],

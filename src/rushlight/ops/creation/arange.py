@@ -66,6 +66,8 @@ def arange(
     for value in (start, end, step):
         if _is_complex(value):
             raise RuntimeError("value cannot be converted to type double without overflow")
+        if isinstance(value, int) and not -(1 << 63) <= value < (1 << 64):
+            raise OverflowError("int too big to convert")
     check_plain("arange", layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, "arange")
     if kind is None and isinstance(out, TensorBase):
