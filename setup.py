@@ -117,7 +117,7 @@ class Generated:
 
 
 # Nothing to unwind by (no exception passes through C), and no gaps between functions and loops: a
-# sixth less, at the same speed.
+# sixth less. With -O2 in place of -O3 the smallest ops cost some 5 % more.
 SMALLER = [
     "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-align-functions",
     "-fno-align-jumps", "-fno-align-labels", "-fno-align-loops",
