@@ -135,7 +135,12 @@ def _save_for_ever(path: str, size: int, named: bool) -> None:
 
         serialize_archive._new_file = lambda folder, part: serialize_archive._named_file(part)
     for number in range(100_000):
-        rushlight.save(_checkpoint(number, size), path)
+        try:
+            rushlight.save(_checkpoint(number, size), path)
+        except Exception as error:
+            # at once, so that the kill does not come before the status that tells of it
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+            os._exit(1)
     os._exit(0)
 
 
