@@ -40,9 +40,9 @@ from rushlight.core.record import (
 from rushlight.core.saved.packed import before_write
 from rushlight.core.transforms.forward_ad import refuse_out
 from rushlight.core.views.inplace import (
-    beside,
     check_partial_overlap,
     check_writable,
+    lift_operands,
     overlaps,
     turn,
     write,
@@ -256,7 +256,7 @@ def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
         return write(op, *xs)
     if state.level != 0:
         slots.check_captured(target, op)
-    xs = (target, *beside(target, xs[1:]))
+    xs = (target, *lift_operands(target, xs[1:]))
     check_writable(target, True, xs[1:])
     check_partial_overlap(target, xs[1:])
     mine = turn(target)
@@ -303,10 +303,10 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
     """Apply an op and put the result into `out`, which is resized if its shape differs."""
     if not isinstance(out, TensorBase):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    asks = any(
+    requires_grad = any(
         isinstance(x, TensorBase) and (x._requires_grad or x._node is not None) for x in (*xs, out)
     )
-    if asks and recording():
+    if requires_grad and recording():
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."

@@ -25,9 +25,9 @@ def levels_of(array: Any) -> set[Any]:
     """The levels of `vmap` from member to member of whose batch an array differs."""
     found: set[Any] = set()
     while type(array) is Batched:
-        if array.hidden:
+        if array.has_batch_dim:
             found.add(array.level)
-        array = outer(array.inside)
+        array = outer(array.value)
     return found
 
 

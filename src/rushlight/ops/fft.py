@@ -16,7 +16,7 @@ from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.pointwise.complex import view_as_real
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.shape.pad import pad as padded
 
 __all__ = ["FftC2C", "FftC2R", "FftR2C"]
@@ -27,7 +27,7 @@ class FftC2C(Linear):
     """The transform of complex numbers, forward or back, times `scale`."""
 
     name, node, params = "_fft_c2c", "FftC2CBackward0", ("forwards", "scale")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, forwards: bool = True, scale: float = 1.0) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class FftR2C(Linear):
     """The transform of real numbers: its first half if `onesided` (the other is the conjugate)."""
 
     name, node, params = "_fft_r2c", "FftR2CBackward0", ("onesided", "scale")
-    align = batch_leading
+    vmap_rule = batch_leading
     complex_too = False
 
     def __init__(self, onesided: bool = True, scale: float = 1.0) -> None:
@@ -83,7 +83,7 @@ class FftC2R(Linear):
     """`n` real numbers from the first half of their transform, times `scale`."""
 
     name, node, params = "_fft_c2r", "FftC2RBackward0", ("n", "scale")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, n: int, scale: float = 1.0) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class FftC2R(Linear):
         yield FftC2R(4, 0.5), draw.complex(2, 3)
 
 
-@word_for("fourier")
+@implements("fourier")
 def _fourier(x: Any, axis: int, inverse: bool) -> Any:
     if x._array.dtype.kind != "c":
         x = x.to(dtypes.promote_types(dtypes.of(x._array.dtype), dtypes.complex64))

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_scalar
-from rushlight.core.graph import TensorBase, asks
+from rushlight.core.graph import TensorBase, requires_grad
 
 __all__ = [
     "Number",
@@ -64,7 +64,7 @@ def number(x: Any, wanted: str = "Number") -> Any:
     if is_scalar(x):  # before the numbers: np.float64 is a float
         x = x.item()
     elif isinstance(x, TensorBase):
-        if x._array.ndim or asks(x):
+        if x._array.ndim or requires_grad(x):
             return NotImplemented
         x = x._array.item()
         if wanted == "float" and isinstance(x, complex) and x.imag == 0:

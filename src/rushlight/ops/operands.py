@@ -130,7 +130,7 @@ def has_zero(x: Any, common: dtypes.dtype) -> bool:
     """Whether there is a zero in a tensor or number, as the common dtype holds it: integers cannot
     be divided by it."""
     if isinstance(x, TensorBase):
-        return not bool(v.everything(v.cast(bottom(x._array), common.numpy), None, False))
+        return not bool(v.reduce_all(v.cast(bottom(x._array), common.numpy), None, False))
     return bool(number_in(x, common) == 0)
 
 

@@ -4,7 +4,7 @@
     @public        a function that returns `(op, inputs)`: becomes `rushlight.f`, `Tensor.f`, and,
                    if asked, `f_` (in place) and `f(..., out=...)`
     @function      a function made of other functions: becomes `rushlight.f` and `Tensor.f`
-    @word_for      says which op answers to a word of the vocabulary when rules run on tensors
+    @implements      says which op answers to a word of the vocabulary when rules run on tensors
 
 What is exported takes whatever users pass as numbers (`ops.numbers`) and tells of arguments of the
 wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what stands here;
@@ -25,8 +25,16 @@ from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import numbers_of
 
 __all__ = [
-    "answers", "function", "functions", "methods", "namespaces", "op", "public", "signature_of",
-    "table", "word_for",
+    "function",
+    "functions",
+    "implements",
+    "methods",
+    "namespaces",
+    "op",
+    "public",
+    "signature_of",
+    "table",
+    "tensor_impls",
 ]  # fmt: skip
 
 C = TypeVar("C", bound=type[Op])
@@ -41,7 +49,7 @@ namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
 # which parameters are numbers is read at the first call: for all functions it takes 2 ms
 UNREAD: Final = object()
 takes_out: Final[set[Callable[..., Any]]] = set()
-answers: Final[dict[str, Callable[..., Any]]] = {}
+tensor_impls: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def op(cls: C) -> C:
@@ -202,19 +210,19 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=[*parameters[:at], extra, *parameters[at:]])
 
 
-def word_for(*names: str) -> Callable[[F], F]:
+def implements(*names: str) -> Callable[[F], F]:
     """Let a function on tensors answer to words (or ufuncs) of the vocabulary."""
 
     def register_it(fn: F) -> F:
         for n in names:
-            answers[n] = fn
+            tensor_impls[n] = fn
         return fn
 
     return register_it
 
 
 def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    answer = answers.get(name)
+    answer = tensor_impls.get(name)
     if answer is None:
         raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
     return answer(*args)

@@ -17,10 +17,17 @@ from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, is_batched
-from rushlight.ops.creation.tensor import check_plain, dtype_of, into, number, place_of, whole
+from rushlight.ops.creation.tensor import (
+    check_plain,
+    dtype_of,
+    number,
+    place_of,
+    whole,
+    write_created,
+)
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 
 __all__ = ["arange", "complex", "linspace", "logspace", "polar", "range"]
 
@@ -78,7 +85,9 @@ def arange(
     if kind is dtypes.bool_ or kind.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{kind.scalar_type}'")
     array = making.arange(start, end, step, kind.numpy)
-    return into("arange", out, move(array, place_of(device, "arange")), want, requires_grad)
+    return write_created(
+        "arange", out, move(array, place_of(device, "arange")), want, requires_grad
+    )
 
 
 def _refuse_arange(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
@@ -114,7 +123,7 @@ def range(
     want = dtype_of(dtype, "range")
     kind = dtypes.default if want is None else want
     array = making.closed_range(first, last, by, kind.numpy)
-    return into("range", out, move(array, place_of(device, "range")), want, requires_grad)
+    return write_created("range", out, move(array, place_of(device, "range")), want, requires_grad)
 
 
 def _spaced(
@@ -171,7 +180,7 @@ def _spaced(
             f"passed dtype {kind.name}"
         )
     array = making.spaced(first, last, count, kind.numpy, base)
-    return into(name, out, move(array, place_of(device, name)), want, requires_grad)
+    return write_created(name, out, move(array, place_of(device, name)), want, requires_grad)
 
 
 def _is_complex(x: Any) -> bool:
@@ -348,6 +357,6 @@ def polar(abs: Any, angle: Any) -> Any:
     return POLAR, (abs, angle)
 
 
-@word_for("complex_of")
+@implements("complex_of")
 def _complex_of(re: Any, im: Any) -> Any:
     return apply(COMPLEX, re, im)

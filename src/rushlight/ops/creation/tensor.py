@@ -29,9 +29,29 @@ from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import lend
 
 __all__ = [
-    "COPIES", "check_plain", "copied", "dtype_of", "empty", "eye", "filled", "from_numpy", "full",
-    "into", "made", "number", "ones", "order_for", "place_of", "raw_from", "shape_of", "shared",
-    "size_named", "size_of", "tensor", "whole", "zeros",
+    "COPIES",
+    "check_plain",
+    "copied",
+    "dtype_of",
+    "empty",
+    "eye",
+    "filled",
+    "from_numpy",
+    "full",
+    "made",
+    "number",
+    "ones",
+    "order_for",
+    "place_of",
+    "raw_from",
+    "shape_of",
+    "shared",
+    "size_named",
+    "size_of",
+    "tensor",
+    "whole",
+    "write_created",
+    "zeros",
 ]  # fmt: skip
 
 COPIES: Final = (
@@ -163,7 +183,7 @@ def shape_of(name: str, sizes: Any, position: int = 1) -> tuple[int, ...]:
     return tuple(found)
 
 
-def into(name: str, out: Any, array: Any, dtype: Any, requires_grad: bool) -> Any:
+def write_created(name: str, out: Any, array: Any, dtype: Any, requires_grad: bool) -> Any:
     """The new array as a tensor, or written into `out`."""
     if out is None:
         return made(array, requires_grad)
@@ -278,7 +298,7 @@ def filled(
     array = make_array(shape, kind.numpy, place_of(device, name))
     if value is not None:
         array.fill(value)
-    return into(name, out, array, want, requires_grad)
+    return write_created(name, out, array, want, requires_grad)
 
 
 @function(method=False)

@@ -16,7 +16,7 @@ from rushlight.ops.arguments import expect_tensor, from_end, one_dim
 from rushlight.ops.creation.fill import edges
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
-from rushlight.ops.registry import op, public, word_for
+from rushlight.ops.registry import implements, op, public
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["Gather", "Ungather", "gather", "gathered"]
@@ -44,7 +44,7 @@ class Gather(Along):
 
     name = "gather"
     inputs, saves = ("self", "index"), ("index",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any, index: Any) -> Any:
         return gathered(x, self.dim, index)
@@ -109,11 +109,11 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     return Gather(dim), (input, index)
 
 
-@word_for("gather")
+@implements("gather")
 def _gather_word(x: Any, axis: int, index: Any) -> Any:
     return apply(Gather(from_end(axis, x.ndim)), x, index)
 
 
-@word_for("ungather")
+@implements("ungather")
 def _ungather_word(g: Any, shape: tuple[int, ...], axis: int, index: Any) -> Any:
     return apply(Ungather(shape, from_end(axis, len(shape))), g, index)

@@ -379,7 +379,7 @@ class IndexFillWith(Vector):
         if not node._needs_grad(2):
             return hole, None, None
         filled = v.equal(self.put(zeros(g), 1, index), 1)  # a place named twice counts once
-        return hole, None, v.total(v.where(filled, g, 0), None, False)
+        return hole, None, v.reduce_sum(v.where(filled, g, 0), None, False)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)

@@ -18,7 +18,7 @@ from rushlight.arrays.layouts import is_dense
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.core.views.views import apply_view, look, order_of
+from rushlight.core.views.views import apply_view, order_of, replay_views
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
 from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, varies
@@ -29,7 +29,7 @@ from rushlight.ops.indexing.gather import gather
 from rushlight.ops.indexing.getitem import joint_shape
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, methods, op, public, word_for
+from rushlight.ops.registry import function, implements, methods, op, public
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.as_strided import AsStrided, Diagonal
 from rushlight.ops.view.expand import Expand
@@ -114,7 +114,7 @@ class MaskedFillWith(Masked):
         return (
             hole,
             None,
-            (v.total(v.where(mask, g, 0), None, False) if node._needs_grad(2) else None),
+            (v.reduce_sum(v.where(mask, g, 0), None, False) if node._needs_grad(2) else None),
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -279,7 +279,7 @@ class MaskedSelect(Masked):
 
     name, dynamic = "masked_select", True
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         if flags[1]:
             raise RuntimeError(
                 "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
@@ -529,7 +529,7 @@ class NonzeroParts(Op):
 
     name, differentiable, dynamic = "nonzero_numpy", False, True
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         raise RuntimeError(
             "Batching rule not implemented for aten::nonzero_numpy. We could not generate a "
             "fallback.\nvmap: We do not support batching operators that can output dynamic shape."
@@ -581,7 +581,7 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     return apply(Nonzero(), input)
 
 
-@word_for("nonzero")
+@implements("nonzero")
 def _nonzero_word(x: Any) -> Any:
     return apply(NonzeroParts(), x)
 
@@ -604,7 +604,7 @@ class Region(Op):
         return put_region(x, (self.view,), self.order, src)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        part = look(g, (self.view,))
+        part = replay_views(g, (self.view,))
         hole = put_region(g, (self.view,), self.order, zeros(part)) if node._needs_grad(0) else None
         return hole, (part if node._needs_grad(1) else None)
 

@@ -27,7 +27,7 @@ from rushlight.ops.indexing.family import (
 from rushlight.ops.indexing.gather import gathered
 from rushlight.ops.indexing.scatter_reduce import ScatterReduce
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.registry import op, word_for
+from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["Scatter", "ScatterAdd", "ScatterValue"]
@@ -50,7 +50,7 @@ class Scatter(Scattering):
     """self[index[i][j]][j] = src[i][j], for `dim` = 0 of two."""
 
     name = "scatter"
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
         return flat_or_not(v.scatter, x, self.dim, index, src)
@@ -81,7 +81,7 @@ class ScatterValue(Along):
 
     name, node, params = "scatter_value", "ScatterBackward1", ("dim", "value")
     inputs, saves = ("self", "index"), ("index",)
-    align = batch_leading
+    vmap_rule = batch_leading
     complex_too = True
 
     def __init__(self, dim: int, value: Any) -> None:
@@ -114,7 +114,7 @@ class ScatterAdd(Scattering):
     """self[index[i][j]][j] += src[i][j], for `dim` = 0 of two."""
 
     name = "scatter_add"
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
         return flat_or_not(v.scatter_add, x, self.dim, index, src)
@@ -207,7 +207,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     return ScatterAdd(dim), (input, index, cut(src, index))
 
 
-@word_for("scatter")
+@implements("scatter")
 def _scatter_word(x: Any, axis: int, index: Any, source: Any) -> Any:
     dim = from_end(axis, x.ndim)
     if hasattr(source, "shape"):
@@ -215,6 +215,6 @@ def _scatter_word(x: Any, axis: int, index: Any, source: Any) -> Any:
     return apply(ScatterValue(dim, source), x, index)
 
 
-@word_for("scatter_add")
+@implements("scatter_add")
 def _scatter_add_word(x: Any, axis: int, index: Any, source: Any) -> Any:
     return apply(ScatterAdd(from_end(axis, x.ndim)), x, index, source)

@@ -20,7 +20,7 @@ from rushlight.ops.indexing.gather import gathered
 from rushlight.ops.indexing.index_select import check_source
 from rushlight.ops.operands import zeros
 from rushlight.ops.pointwise.family import not_implemented
-from rushlight.ops.registry import op, word_for
+from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["IndexReduce", "ScatterReduce"]
@@ -139,7 +139,7 @@ def _joined(how: str, include: bool) -> Callable[..., Any]:
     return join
 
 
-@word_for("reduce_along")
+@implements("reduce_along")
 def _reduce_along(x: Any, axis: int, index: Any, source: Any, how: str, include: bool) -> Any:
     dim = from_end(axis, x.ndim)
     return apply(ScatterReduce(dim, how, include), x, index, source)

@@ -33,8 +33,8 @@ from rushlight.ops.linalg.common import (
     upper_solve,
 )
 from rushlight.ops.linalg.solve import check_right_side
-from rushlight.ops.matmul.mm import into
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.matmul.mm import write_out
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["Cholesky", "CholeskyEx", "CholeskyInverse", "CholeskySolve", "cholesky"]
 
@@ -73,7 +73,7 @@ class CholeskyEx(Choleskies):
 
     name, node = "linalg_cholesky_ex", "LinalgCholeskyExBackward0"
     outputs, saves = ("L", "info"), ("L",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -90,7 +90,7 @@ class Cholesky(Choleskies):
     """As `torch.cholesky` records it."""
 
     name, outputs, saves = "cholesky", ("result", "info"), ("result",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -98,7 +98,7 @@ class Cholesky(Choleskies):
         yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3, complex=True)
 
 
-@word_for("cholesky")
+@implements("cholesky")
 def _cholesky(x: Any, upper: bool) -> Any:
     return apply(CholeskyEx(upper), x)
 
@@ -130,7 +130,7 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
             [1., 2.]])
     """
     tensor_at(A, "linalg_cholesky", "input")
-    return into(
+    return write_out(
         "linalg_cholesky", (A,), out, lambda: _sure_factor(A, upper, CholeskyEx, "linalg.cholesky")
     )
 
@@ -166,7 +166,9 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """
     outdated("cholesky", "cholesky")
     tensor_at(input, "cholesky", "input")
-    return into("cholesky", (input,), out, lambda: _sure_factor(input, upper, Cholesky, "cholesky"))
+    return write_out(
+        "cholesky", (input,), out, lambda: _sure_factor(input, upper, Cholesky, "cholesky")
+    )
 
 
 # --- what it is good for --------------------------------------------------------------------------
@@ -248,7 +250,7 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) 
             )
     check_right_side(input, L, "cholesky_solve")
     what = CholeskySolve(bool(upper))
-    return into("cholesky_solve", (input, L), out, lambda: apply(what, input, L))
+    return write_out("cholesky_solve", (input, L), out, lambda: apply(what, input, L))
 
 
 @op
@@ -292,12 +294,12 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
     check_square(array, "cholesky_inverse")
     lapack_only(array, "cholesky_inverse_out_cpu")
     what = CholeskyInverse(bool(upper))
-    return into("cholesky_inverse", (input,), out, lambda: _sure_inverse(what, input))
+    return write_out("cholesky_inverse", (input,), out, lambda: _sure_inverse(what, input))
 
 
 def _sure_inverse(what: CholeskyInverse, factor: Any) -> Any:
     raw = v.diagonal(bottom(factor._array), 0, -2, -1)
-    if has_values(raw) and bool(v.anything(raw == 0, None, False)):
+    if has_values(raw) and bool(v.reduce_any(raw == 0, None, False)):
         # which number of the diagonal is the first zero, from 1
         missing = (factor.detach().diagonal(0, -2, -1) == 0).int()
         check_info("cholesky_inverse", missing.amax(-1) * (missing.argmax(-1) + 1), "inv")

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import imag, real, total
+from rushlight.arrays.vocabulary import imag, real, reduce_sum
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -22,9 +22,9 @@ from rushlight.ops.linalg.common import (
     square,
     tensor_at,
 )
-from rushlight.ops.matmul.mm import into
+from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.pointwise.comparison import where
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["Cofactors", "Det", "Slogdet"]
 
@@ -40,12 +40,12 @@ class Cofactors(Op):
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         turned = mh(v.inv(x)[0])
-        whole = total(conj(y) * g, (-2, -1), True)
+        whole = reduce_sum(conj(y) * g, (-2, -1), True)
         return (turned * whole - conj(y) @ mt(g) @ turned,)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         turned = mt(v.inv(xs[0])[0])
-        return y * total(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
+        return y * reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -54,7 +54,7 @@ class Cofactors(Op):
         yield Cofactors(), draw.real(1, 1)
 
 
-@word_for("cofactors")
+@implements("cofactors")
 def _cofactors(x: Any) -> Any:
     return apply(Cofactors(), x)
 
@@ -66,7 +66,7 @@ class Det(Op):
 
     name = "linalg_det"
     inputs, saves = ("A",), ("A",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         return v.det(x)
@@ -75,7 +75,7 @@ class Det(Op):
         return (rows(rows(g)) * conj(v.cofactors(x)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
+        return reduce_sum(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -85,7 +85,7 @@ class Det(Op):
         yield Det(), square(draw, 2, 2, complex=True)
 
 
-@word_for("det")
+@implements("det")
 def _det(x: Any) -> Any:
     return apply(Det(), x)
 
@@ -107,7 +107,7 @@ def linalg_det(A: Any, *, out: Any = None) -> Any:
     tensor(8.)
     """
     tensor_at(A, "linalg_det")
-    return into("linalg_det", (A,), out, lambda: _checked_det(A))
+    return write_out("linalg_det", (A,), out, lambda: _checked_det(A))
 
 
 @function()
@@ -131,7 +131,7 @@ class Slogdet(Op):
 
     name = "linalg_slogdet"
     inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         return v.slogdet(x)
@@ -143,7 +143,7 @@ class Slogdet(Op):
         return (rows(rows(step)) * mh(v.inv(x)[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        step = total(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
+        step = reduce_sum(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
         if is_complex(step):
             return 1j * imag(step) * y[0], real(step)
         return step * 0, step
@@ -156,7 +156,7 @@ class Slogdet(Op):
         yield Slogdet(), square(draw, 2, 2, complex=True)
 
 
-@word_for("slogdet")
+@implements("slogdet")
 def _slogdet(x: Any) -> Any:
     return apply(Slogdet(), x)
 

@@ -11,7 +11,7 @@ from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh, tensor_at
-from rushlight.ops.matmul.mm import into
+from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.reduction.family import raw_dtype
 from rushlight.ops.registry import function, op
 
@@ -54,7 +54,7 @@ class Reflectors(Op):
             before = steps[k - 1 - at]
             s = conj(t) if adjoint else t
             seen, back = mh(w) @ before, mh(w) @ g
-            gs = -v.total(back * conj(seen), (-1,), True)
+            gs = -v.reduce_sum(back * conj(seen), (-1,), True)
             gts.append(conj(gs) if adjoint else gs)
             gvs.append(-(conj(s) * (g @ mh(seen)) + s * (before @ mh(back))))
             g = g - conj(s) * (w @ back)
@@ -153,7 +153,7 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     _reflectors(title, a, factors)
     lapack_only(a, "orgqr_cpu")
     what = HouseholderProduct()
-    return into("linalg_householder_product", (A, tau), out, lambda: apply(what, A, tau))
+    return write_out("linalg_householder_product", (A, tau), out, lambda: apply(what, A, tau))
 
 
 @function()
@@ -243,4 +243,4 @@ def ormqr(
     _reflectors("torch.ormqr", a, factors)
     lapack_only(a, "ormqr_cpu")
     what = Ormqr(bool(left), bool(transpose))
-    return into("ormqr", (input, tau, other), out, lambda: apply(what, input, tau, other))
+    return write_out("ormqr", (input, tau, other), out, lambda: apply(what, input, tau, other))

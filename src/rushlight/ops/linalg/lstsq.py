@@ -8,7 +8,16 @@ from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import full, greater, largest, maximum, real, total, where, window
+from rushlight.arrays.vocabulary import (
+    full,
+    greater,
+    maximum,
+    real,
+    reduce_max,
+    reduce_sum,
+    where,
+    window,
+)
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -22,11 +31,11 @@ from rushlight.ops.linalg.common import (
     tensor_at,
 )
 from rushlight.ops.linalg.eigh_svd import failed
-from rushlight.ops.matmul.mm import into
+from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import invalid
 from rushlight.ops.reduction.family import raw_dtype
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["Lstsq", "Pinv", "pinv", "tolerances"]
 
@@ -70,7 +79,7 @@ class Pinv(Op):
         # tolerances may be arrays, one number a matrix
         atol = rows(atol) if hasattr(atol, "shape") else atol
         rtol = rows(rtol) if hasattr(rtol, "shape") else rtol
-        least = maximum(atol, rtol * largest(sizes, (-1,), True))
+        least = maximum(atol, rtol * reduce_max(sizes, (-1,), True))
         kept = greater(sizes, least)
         inverse = where(kept, 1 / where(kept, values, 1), 0)
         return mh(vh) @ (rows(inverse) * mh(u))
@@ -126,7 +135,7 @@ def pinv_forth(t: Any, x: Any, y: Any) -> Any:
     return -(y @ t @ y) + (left - (left @ x) @ y) + (right - y @ (x @ right))
 
 
-@word_for("pinv")
+@implements("pinv")
 def _pinv(x: Any) -> Any:
     longest = max(x.shape[-2:])
     return apply(Pinv(), x, 0.0, longest * dtypes.finfo(dtypes.of(x._array.dtype)).eps)
@@ -162,7 +171,7 @@ def pinv(
         atol, rtol = tolerances(array, atol, rtol)
     atol, rtol = (t.detach() if t is not None and is_tensor(t) else t for t in (atol, rtol))
     what = Pinv(bool(hermitian))
-    return into("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
+    return write_out("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
 
 
 @function()
@@ -215,7 +224,7 @@ class Lstsq(Op):
         residuals = nothing
         if self.tells(a):
             gap = v.absolute(a @ x - b)
-            residuals = total(gap * gap, (-2,), False)
+            residuals = reduce_sum(gap * gap, (-2,), False)
         told = values if self.driver in ("gelsd", "gelss") else nothing
         return self.slim(x), residuals, rank, told
 
@@ -248,7 +257,7 @@ class Lstsq(Op):
         t = pinv_forth(ta, a, p) @ b + p @ tb
         if self.tells(a):
             step = conj(a @ x - b) * (ta @ x - tb)
-            residuals = 2 * total(real(step) if is_complex(step) else step, (-2,), False)
+            residuals = 2 * reduce_sum(real(step) if is_complex(step) else step, (-2,), False)
         return self.slim(t), residuals, rank * 0, values * 0
 
     @staticmethod
@@ -263,7 +272,7 @@ class Lstsq(Op):
 def lacking(rank: Any, full: int) -> bool:
     """Whether a matrix of a batch has less than full rank: then residuals are told of none."""
     raw = bottom(rank._array)
-    return has_values(raw) and not bool(v.everything(raw == full, None, False))
+    return has_values(raw) and not bool(v.reduce_all(raw == full, None, False))
 
 
 @function(method=False, free=False, namespace="linalg", name="lstsq")

@@ -25,7 +25,7 @@ from rushlight.ops.linalg.common import (
     square,
     tensor_at,
 )
-from rushlight.ops.matmul.mm import into
+from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.reduction.family import raw_dtype
 from rushlight.ops.registry import function, op
 
@@ -378,7 +378,7 @@ def linalg_lu_solve(
     check_sides(array, right, left, "linalg.lu_solve")
     order = _order_of(pivots, array.shape[-1])
     what = LuSolve(bool(left), bool(adjoint))
-    return into("linalg_lu_solve", (LU, B), out, lambda: apply(what, LU, order, B))
+    return write_out("linalg_lu_solve", (LU, B), out, lambda: apply(what, LU, order, B))
 
 
 @function()

@@ -11,7 +11,7 @@ from rushlight.ops.linalg.common import check_square, floating, is_tensor, matri
 from rushlight.ops.linalg.eigh_svd import eigvalsh, svdvals
 from rushlight.ops.linalg.lstsq import LEFT_OUT, old_form, tolerances
 from rushlight.ops.linalg.solve import inv, inv_ex
-from rushlight.ops.matmul.mm import into
+from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reduction.family import mismatch, numpy_names, tensor_of
 from rushlight.ops.reduction.vector_norm import vector_norm
@@ -90,7 +90,9 @@ def matrix_norm(
     tensor(5.)
     """
     tensor_at(A, "linalg_matrix_norm", "input")
-    return into("linalg_matrix_norm", (A,), out, lambda: _matrix_norm(A, ord, dim, keepdim, dtype))
+    return write_out(
+        "linalg_matrix_norm", (A,), out, lambda: _matrix_norm(A, ord, dim, keepdim, dtype)
+    )
 
 
 @function(method=False, free=False, namespace="linalg", name="norm")
@@ -129,7 +131,7 @@ def linalg_norm(
             return _matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
         return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
-    return into("linalg_norm", (A,), out, compute)
+    return write_out("linalg_norm", (A,), out, compute)
 
 
 @function()
@@ -161,7 +163,7 @@ def norm(
         dims = dims if isinstance(dims, (tuple, list)) else (dims,)
         return _matrix_norm(input, p, dims, keepdim, dtype)
 
-    return into("norm", (input,), out, compute)
+    return write_out("norm", (input,), out, compute)
 
 
 @function(method=False)
@@ -193,7 +195,7 @@ def cond(A: Any, p: Number | str | None = None, *, out: Any = None) -> Any:
     array = tensor_at(A, "linalg_cond", "input")
     if array.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
-    return into("linalg_cond", (A,), out, lambda: _cond(A, p))
+    return write_out("linalg_cond", (A,), out, lambda: _cond(A, p))
 
 
 def _cond(A: Any, p: Any) -> Any:
@@ -251,7 +253,7 @@ def matrix_rank(
         limit = limit.maximum(least) if is_tensor(least) else limit.clamp(min=least)
         return (sizes > limit).sum(-1)
 
-    return into("linalg_matrix_rank", (A,), out, compute)
+    return write_out("linalg_matrix_rank", (A,), out, compute)
 
 
 # --- powers ---------------------------------------------------------------------------------------
@@ -286,7 +288,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 def _matrix_power(A: Any, n: Any, out: Any, function: str) -> Any:
     array = tensor_at(A, function, "input")
     check_square(array, "linalg.matrix_power")
-    return into(function, (A,), out, lambda: _power(A, n))
+    return write_out(function, (A,), out, lambda: _power(A, n))
 
 
 def _rows(A: Any) -> Any:

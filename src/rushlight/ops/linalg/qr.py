@@ -26,7 +26,7 @@ from rushlight.ops.linalg.common import (
     tensor_at,
     upper_solve,
 )
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["Geqrf", "Qr", "qr"]
 
@@ -42,7 +42,7 @@ class Qr(Op):
     name = "linalg_qr"
     inputs, outputs, saves = ("A",), ("Q", "R"), ("Q", "R")
     params = ("mode",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, mode: str = "reduced") -> None:
         super().__init__()
@@ -114,7 +114,7 @@ def _qr_forth(t: Any, q: Any, r: Any) -> Any:
     return step - q @ upper, upper @ r
 
 
-@word_for("qr")
+@implements("qr")
 def _qr(x: Any, mode: str) -> Any:
     return apply(Qr(mode), x)
 

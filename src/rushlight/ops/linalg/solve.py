@@ -28,8 +28,8 @@ from rushlight.ops.linalg.common import (
     square,
     tensor_at,
 )
-from rushlight.ops.matmul.mm import into
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.matmul.mm import write_out
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.view.expand import broadcast_shape
 
 __all__ = [
@@ -45,7 +45,7 @@ class Inv(Op):
 
     name, node = "linalg_inv_ex", "LinalgInvExBackward0"
     inputs, outputs, saves = ("A",), ("inverse", "info"), ("inverse",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         return v.inv(x)
@@ -82,7 +82,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
             [0.0000, 0.2500]])
     """
     tensor_at(A, "linalg_inv")
-    return into("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
+    return write_out("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
 
 
 def _sure_inverse(A: Any) -> Any:
@@ -122,7 +122,7 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     return inv(input, out=out)
 
 
-@word_for("inv")
+@implements("inv")
 def _inv(x: Any) -> Any:
     return apply(Inv(), x)
 
@@ -211,7 +211,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.]))
     tensor([1.0000, 0.5000])
     """
-    return into("linalg_solve", (A, B), out, lambda: _sure_solution(A, B, left))
+    return write_out("linalg_solve", (A, B), out, lambda: _sure_solution(A, B, left))
 
 
 def _sure_solution(A: Any, B: Any, left: bool) -> Any:
@@ -238,7 +238,7 @@ def solve_ex(
     return named("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
 
 
-@word_for("solve")
+@implements("solve")
 def _solve(a: Any, b: Any) -> Any:
     return apply(Solve(), a, b)
 
@@ -316,10 +316,10 @@ def solve_triangular(
     what = SolveTriangular(bool(upper), bool(left), bool(unitriangular))
     if a.dtype != b.dtype:
         B = B.to(dtypes.of(a.dtype))
-    return into("linalg_solve_triangular", (A, B), out, lambda: apply(what, A, B))
+    return write_out("linalg_solve_triangular", (A, B), out, lambda: apply(what, A, B))
 
 
-@word_for("solve_triangular")
+@implements("solve_triangular")
 def _solve_triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
     return apply(SolveTriangular(upper, True, unit), a, b)
 

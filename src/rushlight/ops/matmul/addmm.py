@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, low_precision, reshape, swap, total
+from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape, swap
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, columns_of
@@ -17,13 +17,13 @@ from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.matmul.mm import (
     c_name,
-    into,
     left_of,
     mat_vec,
     outer_of,
     refuse,
     right_of,
     times,
+    write_out,
 )
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, op
@@ -155,7 +155,7 @@ class Addbmm(AddProduct):
     reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
 
     def times(self, a: Any, b: Any) -> Any:
-        return total(times(a, b), (-3,), False)
+        return reduce_sum(times(a, b), (-3,), False)
 
     def left(self, g: Any, b: Any, a: Any) -> Any:
         return times(batch_of_one(g), swap(b, -1, -2))
@@ -289,7 +289,7 @@ def _go(
             )
         return write(what, *xs)
     _fits(xs[0], shape)
-    return into(name, xs, out, lambda: apply(what, *xs))
+    return write_out(name, xs, out, lambda: apply(what, *xs))
 
 
 def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:

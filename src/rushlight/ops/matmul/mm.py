@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import matrices, narrow_matmul, reshape, swap, total, turned
+from rushlight.arrays.vocabulary import matrices, narrow_matmul, reduce_sum, reshape, swap, turned
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase
@@ -25,9 +25,31 @@ from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = [
-    "BMM", "DOT", "MM", "MMS", "MV", "Bmm", "Dot", "Mm", "Mv", "Vdot", "bmm_of", "c_name", "dot_of",
-    "into", "left_of", "mat_vec", "mm", "mm_of", "mv_of", "outer_of", "refuse", "refuse_grad",
-    "right_of", "shared", "times",
+    "BMM",
+    "DOT",
+    "MM",
+    "MMS",
+    "MV",
+    "Bmm",
+    "Dot",
+    "Mm",
+    "Mv",
+    "Vdot",
+    "bmm_of",
+    "c_name",
+    "dot_of",
+    "left_of",
+    "mat_vec",
+    "mm",
+    "mm_of",
+    "mv_of",
+    "outer_of",
+    "refuse",
+    "refuse_grad",
+    "right_of",
+    "shared",
+    "times",
+    "write_out",
 ]  # fmt: skip
 
 _C_NAMES: Final = {
@@ -84,7 +106,7 @@ def vec_vec(a: Any, b: Any) -> Any:
     """The sum of the products of two vectors' elements."""
     if a.ndim == 1 and b.ndim == 1:
         return times(a, b)
-    return total(a * b, (-1,), False)
+    return reduce_sum(a * b, (-1,), False)
 
 
 def outer_of(a: Any, b: Any) -> Any:
@@ -121,7 +143,7 @@ class Mm(Bilinear):
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, columns: int = 0) -> None:
         super().__init__()
@@ -162,7 +184,7 @@ class Bmm(Mm):
     """Matrix times matrix, for each of a batch."""
 
     name = "bmm"
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "rows"
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -190,7 +212,7 @@ class Mv(Bilinear):
     inputs = ("self", "vec")
     saves = ("self", "vec")
     reads: ClassVar = {0: ("vec",), 1: ("self",)}
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, a: Any, x: Any) -> Any:
         return mat_vec(a, x)
@@ -217,7 +239,7 @@ class Dot(Bilinear):
     inputs = ("self", "tensor")
     saves = ("self", "tensor")
     reads: ClassVar = {0: ("tensor",), 1: ("self",)}
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, a: Any, b: Any) -> Any:
         return vec_vec(a, b)
@@ -240,7 +262,7 @@ class Vdot(Bilinear):
     """The conjugate of a vector times a vector. Not linear in the first: own rules."""
 
     name = "vdot"
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, a: Any, b: Any) -> Any:
         return vec_vec(conj(a), b)
@@ -327,15 +349,15 @@ def dot_of(what: Any, a: Any, b: Any) -> Any:
     return apply(what, a, b)
 
 
-def into(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -> Any:
+def write_out(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -> Any:
     """`compute()`, put into `out` if that is given: resized to fit, of the very same dtype."""
     if out is None:
         return compute()
     expect_tensor(out, name, "out", len(xs) + 1)
-    asks = any(
+    requires_grad = any(
         isinstance(x, TensorBase) and (x._requires_grad or x._node is not None) for x in (*xs, out)
     )
-    if asks and recording():
+    if requires_grad and recording():
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
@@ -379,7 +401,7 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     for name, x in (("self", input), ("mat2", mat2)):
         if x._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
-    return into("mm", (input, mat2), out, lambda: mm_of(input, mat2))
+    return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
 
 
 @function(bare=True)
@@ -399,7 +421,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     for name, x in (("batch1", input), ("batch2", mat2)):
         if x._array.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
-    return into("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
+    return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
 
 
 @function(bare=True)
@@ -418,7 +440,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
         )
-    return into("mv", (input, vec), out, lambda: mv_of(input, vec))
+    return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
 
 
 @function(bare=True)
@@ -433,7 +455,7 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     """
     expect_tensor(input, "dot")
     expect_tensor(tensor, "dot", "tensor", 2)
-    return into("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
+    return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
 
 
 @function()
@@ -448,7 +470,7 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     expect_tensor(input, "vdot")
     expect_tensor(other, "vdot", "other", 2)
-    return into("vdot", (input, other), out, lambda: dot_of(VDOT, input, other))
+    return write_out("vdot", (input, other), out, lambda: dot_of(VDOT, input, other))
 
 
 @function()
@@ -467,7 +489,9 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     for name, x in (("self", input), ("vec2", vec2)):
         if x._array.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x._array.ndim}-D")
-    return into("outer", (input, vec2), out, lambda: input.reshape(input._array.size, 1) * vec2)
+    return write_out(
+        "outer", (input, vec2), out, lambda: input.reshape(input._array.size, 1) * vec2
+    )
 
 
 @function()

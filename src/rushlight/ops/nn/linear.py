@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reshape, swap, total
+from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reduce_sum, reshape, swap
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, columns_of
@@ -78,7 +78,7 @@ class Trilinear(Op):
         dtype = raw_dtype(a)
         if low_precision(dtype):
             a, w, b = (cast(x, dtypes.float32.numpy) for x in (a, w, b))
-        y = total(times(batch_of_one(a), w) * batch_of_one(b), (-1,), False)  # [o, n]
+        y = reduce_sum(times(batch_of_one(a), w) * batch_of_one(b), (-1,), False)  # [o, n]
         return contiguous(swap(cast(y, dtype), -1, -2))
 
     def vjp(self, node: Node, g: Any, a: Any, w: Any, b: Any) -> Any:
@@ -87,11 +87,11 @@ class Trilinear(Op):
         ga = gw = gb = None
         if node._needs_grad(0):
             back = times(batch_of_one(conj(b)), swap(conj(w), -1, -2))  # [o, n, i]
-            ga = total(h * back, (-3,), False)
+            ga = reduce_sum(h * back, (-3,), False)
         if node._needs_grad(1):
             gw = times(swap(h * batch_of_one(conj(a)), -1, -2), batch_of_one(conj(b)))
         if node._needs_grad(2):
-            gb = total(h * times(batch_of_one(conj(a)), conj(w)), (-3,), False)
+            gb = reduce_sum(h * times(batch_of_one(conj(a)), conj(w)), (-3,), False)
         return ga, gw, gb
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

@@ -14,7 +14,7 @@ from rushlight.core.record import apply
 from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.matmul.mm import refuse_grad, shared
-from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, way
+from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum
 from rushlight.ops.pointwise.family import not_implemented
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
@@ -82,7 +82,7 @@ def binary_cross_entropy(
     """
     expect_tensor(input, "binary_cross_entropy")
     expect_tensor(target, "binary_cross_entropy", "target", 2)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     x, t = input._array, target._array
     if x.shape != t.shape:
         raise ValueError(
@@ -155,7 +155,7 @@ def binary_cross_entropy_with_logits(
     """
     expect_tensor(input, "binary_cross_entropy_with_logits")
     expect_tensor(target, "binary_cross_entropy_with_logits", "target", 2)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     x, t = input._array, target._array
     if x.shape != t.shape:
         raise ValueError(

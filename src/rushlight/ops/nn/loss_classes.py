@@ -17,9 +17,9 @@ from rushlight.arrays.vocabulary import (
     iota,
     pick,
     place,
+    reduce_sum,
     reshape,
     scatter,
-    total,
     where,
 )
 from rushlight.core.families import is_complex
@@ -28,7 +28,7 @@ from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.matmul.mm import refuse_grad, shared
 from rushlight.ops.nn.embedding import outside
-from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduced, way
+from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduced, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
 from rushlight.ops.operands import integral
 from rushlight.ops.registry import function, functions, op
@@ -65,7 +65,7 @@ class NllLoss(Op):
         self.ignore_index = ignore_index
         self.masked = masked
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return (self, xs) if flags[0] and flags[1] and xs[2] is None else None
 
     def targets(self, t: Any) -> Any:
@@ -85,7 +85,7 @@ class NllLoss(Op):
 
     def divisor(self, t: Any, w: Any) -> Any:
         if w is not None:
-            return total(w, self.axes(), False)
+            return reduce_sum(w, self.axes(), False)
         n = 1
         for d in self.axes():
             n *= t.shape[d]
@@ -111,7 +111,7 @@ class NllLoss(Op):
             y = y * w
         if self.reduction == NONE:
             return y
-        out = total(y, self.axes(), False)
+        out = reduce_sum(y, self.axes(), False)
         return out / self.divisor(t, w) if self.reduction == MEAN else out
 
     def vjp(self, node: Node, g: Any, t: Any, w: Any) -> Any:
@@ -240,7 +240,9 @@ def nll_loss(
     """
     expect_tensor(input, "nll_loss")
     expect_tensor(target, "nll_loss", "target", 2)
-    return _nll(input, target, weight, way(reduction, size_average, reduce), ignore_index)
+    return _nll(
+        input, target, weight, reduction_enum(reduction, size_average, reduce), ignore_index
+    )
 
 
 # --- cross entropy --------------------------------------------------------------------------------
@@ -261,7 +263,7 @@ def cross_entropy(
     """
     expect_tensor(input, "cross_entropy")
     expect_tensor(target, "cross_entropy", "target", 2)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     kind = dtypes.of(target._array.dtype)
     if target._array.shape == input._array.shape:
         if not kind.is_floating_point:
@@ -362,7 +364,7 @@ def kl_div(
             "release.",
             stacklevel=2,
         )
-    how = SUM if batchmean else way(reduction, size_average, reduce)
+    how = SUM if batchmean else reduction_enum(reduction, size_average, reduce)
     if log_target:
         y = target.exp() * (target - input)
     else:

@@ -11,7 +11,7 @@ from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.matmul.mm import refuse_grad, shared
-from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduced, way
+from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduced, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
@@ -55,7 +55,7 @@ def soft_margin_loss(
     """
     expect_tensor(input, "soft_margin_loss")
     expect_tensor(target, "soft_margin_loss", "target", 2)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     refuse_grad("soft_margin_loss", target=target)
     a, b = pair(input, target, "soft_margin_loss")
     return apply(shared(SoftMarginLoss, how, a._array.ndim), a, b)
@@ -77,7 +77,7 @@ def hinge_embedding_loss(
     """
     expect_tensor(input, "hinge_embedding_loss")
     expect_tensor(target, "hinge_embedding_loss", "target", 2)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     choose = functions["where"]
     short = (margin - input).clamp_min(0)
     y = choose(target != 1, short, 0.0) + choose(target != -1, input, 0.0)
@@ -101,7 +101,7 @@ def margin_ranking_loss(
     """
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
         expect_tensor(t, "margin_ranking_loss", name, position)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     shapes = [Size(t._array.shape) for t in (input1, input2, target)]
     if not len(shapes[0]) == len(shapes[1]) == len(shapes[2]):
         raise RuntimeError(
@@ -128,7 +128,7 @@ def cosine_embedding_loss(
     """
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
         expect_tensor(t, "cosine_embedding_loss", name, position)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     rank = target._array.ndim
     if rank > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -165,7 +165,7 @@ def triplet_margin_loss(
     given = {"anchor": anchor, "positive": positive, "negative": negative}
     for position, (name, t) in enumerate(given.items(), 1):
         expect_tensor(t, "triplet_margin_loss", name, position)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     ranks = [t._array.ndim for t in given.values()]

@@ -16,7 +16,16 @@ from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.loss import MEAN, NONE, WAYS, DifferenceLoss, pair, pairs, reduced, way
+from rushlight.ops.nn.loss import (
+    MEAN,
+    NONE,
+    REDUCTIONS,
+    DifferenceLoss,
+    pair,
+    pairs,
+    reduced,
+    reduction_enum,
+)
 from rushlight.ops.pointwise.family import not_implemented
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
@@ -81,7 +90,7 @@ def mse_loss(
     tensor(2.)
     """
     check_pair("mse_loss", input, target)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "mse_cpu")
     if weight is not None:
         return weighed(
@@ -105,7 +114,7 @@ def l1_loss(
     tensor(1.)
     """
     check_pair("l1_loss", input, target)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     y = (input - target).abs()
     if weight is not None:
         return weighed(y, weight, input._array.shape, how)
@@ -150,7 +159,7 @@ def smooth_l1_loss(
     tensor(1.)
     """
     check_pair("smooth_l1_loss", input, target)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "smooth_l1_cpu")
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -196,7 +205,7 @@ def huber_loss(
     tensor(1.)
     """
     check_pair("huber_loss", input, target)
-    how = way(reduction, None, None)
+    how = reduction_enum(reduction, None, None)
     a, b = pair(input, target, "huber_cpu")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -229,7 +238,7 @@ def poisson_nll_loss(
     """
     expect_tensor(input, "poisson_nll_loss")
     expect_tensor(target, "poisson_nll_loss", "target", 2)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     y = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -269,7 +278,7 @@ def gaussian_nll_loss(
             var = var.unsqueeze(-1)
         elif shape[:-1] != x.shape[:-1] or shape[-1:] != (1,):
             raise ValueError("var is of incorrect size")
-    if reduction not in WAYS:
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not valid")
     var = var.clone()
     raw = numbers(var._array)
@@ -277,4 +286,4 @@ def gaussian_nll_loss(
     y = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         y = y + 0.5 * math.log(2 * math.pi)
-    return reduced(y, WAYS[reduction])
+    return reduced(y, REDUCTIONS[reduction])

@@ -17,12 +17,12 @@ from rushlight.arrays.vocabulary import (
     cast,
     concat,
     exp,
-    largest,
     log,
     low_precision,
     maximum,
+    reduce_max,
+    reduce_sum,
     special,
-    total,
     window,
 )  # fmt: skip
 from rushlight.core.graph import Node, Op
@@ -30,7 +30,7 @@ from rushlight.core.record import apply
 from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.matmul.mm import into, shared
+from rushlight.ops.matmul.mm import shared, write_out
 from rushlight.ops.numbers import Operand
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import function, functions, op
@@ -67,12 +67,12 @@ class Softmax(Along):
 
     name = "softmax"
     saves = ("result",)
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        e = exp(x - largest(x, self.dims, True))
-        return e / total(e, self.dims, True)
+        e = exp(x - reduce_max(x, self.dims, True))
+        return e / reduce_sum(e, self.dims, True)
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         return (self.through(g, y),)
@@ -81,7 +81,7 @@ class Softmax(Along):
         """The Jacobian, which is its own transpose."""
         w = wide(y)
         h = wide(g) * w
-        return narrow(h - w * total(h, self.dims, True), y)
+        return narrow(h - w * reduce_sum(h, self.dims, True), y)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.through(ts[0], y)
@@ -100,20 +100,20 @@ class LogSoftmax(Along):
 
     name = "log_softmax"
     saves = ("result",)
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        z = x - largest(x, self.dims, True)
-        return z - log(total(exp(z), self.dims, True))
+        z = x - reduce_max(x, self.dims, True)
+        return z - log(reduce_sum(exp(z), self.dims, True))
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         w = wide(g)
-        return (narrow(w - exp(wide(y)) * total(w, self.dims, True), g),)
+        return (narrow(w - exp(wide(y)) * reduce_sum(w, self.dims, True), g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = wide(ts[0])
-        return narrow(t - total(exp(wide(y)) * t, self.dims, True), y)
+        return narrow(t - reduce_sum(exp(wide(y)) * t, self.dims, True), y)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -149,7 +149,7 @@ def softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
     >>> torch.softmax(torch.tensor([0., 0., 0., 0.]), dim=0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    return into("softmax", (input,), out, lambda: along(Softmax, "softmax", input, dim, dtype))
+    return write_out("softmax", (input,), out, lambda: along(Softmax, "softmax", input, dim, dtype))
 
 
 @function()
@@ -162,7 +162,7 @@ def log_softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> 
     >>> torch.log_softmax(torch.tensor([0., 0.]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return into(
+    return write_out(
         "log_softmax", (input,), out, lambda: along(LogSoftmax, "log_softmax", input, dim, dtype)
     )
 
@@ -255,7 +255,7 @@ class Glu(Op):
     name = "glu"
     saves = ("self",)
     params = ("dim",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -331,7 +331,7 @@ def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: A
             f"Got {kind.scalar_type}"
         )
     scale = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-    return into("normalize", (input,), out, lambda: input / scale)
+    return write_out("normalize", (input,), out, lambda: input / scale)
 
 
 @function(method=False, namespace="nn.functional")

@@ -28,7 +28,7 @@ from rushlight.ops.operands import (
     number_from,
     zeros,
 )
-from rushlight.ops.registry import function, functions, op, public, word_for
+from rushlight.ops.registry import function, functions, implements, op, public
 
 __all__ = ["DivFloor"]
 
@@ -81,7 +81,7 @@ def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     return Add(check_alpha("add", alpha, input, other)), (input, other)
 
 
-@word_for("add")
+@implements("add")
 def _add(a: Any, b: Any) -> Any:
     return binary(ADD, a, b)
 
@@ -107,7 +107,7 @@ def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     return Sub(check_alpha("sub", alpha, input, other)), (input, other)
 
 
-@word_for("subtract")
+@implements("subtract")
 def _subtract(a: Any, b: Any) -> Any:
     return binary(SUB, a, b)
 
@@ -180,7 +180,7 @@ def mul(input: Any, other: Any) -> Any:
     return MUL, (input, other)
 
 
-@word_for("multiply")
+@implements("multiply")
 def _multiply(a: Any, b: Any) -> Any:
     return binary(MUL, a, b)
 
@@ -252,7 +252,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return (DIV_TRUNC if rounding_mode == "trunc" else DIV_FLOOR), (input, other)
 
 
-@word_for("divide")
+@implements("divide")
 def _divide(a: Any, b: Any) -> Any:
     return binary(DIV, a, b)
 
@@ -286,7 +286,7 @@ def neg(input: Any) -> Any:
     return NEG, (input,)
 
 
-@word_for("negative")
+@implements("negative")
 def _negative(x: Any) -> Any:
     return unary(NEG, x)
 

@@ -33,7 +33,7 @@ from rushlight.ops.pointwise.family import (
     register_impl,
     with_numbers,
 )
-from rushlight.ops.registry import functions, op, public, word_for
+from rushlight.ops.registry import functions, implements, op, public
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -136,19 +136,19 @@ REMAINDER_OF_NUMBER = RemainderOfNumber()
 DIV_FLOOR = DivFloor()
 
 
-@word_for("fmod")
+@implements("fmod")
 def _fmod(a: Any, b: Any) -> Any:
     check_integers("fmod_cpu", a, b)
     return binary(FMOD, operand(a), operand(b))
 
 
-@word_for("remainder")
+@implements("remainder")
 def _remainder(a: Any, b: Any) -> Any:
     check_integers("remainder_cpu", a, b)
     return binary(REMAINDER, operand(a), operand(b))
 
 
-@word_for("floor_divide")
+@implements("floor_divide")
 def _floor_divide(a: Any, b: Any) -> Any:
     check_integers("div_floor_cpu", a, b)
     return binary(DIV_FLOOR, operand(a), operand(b))

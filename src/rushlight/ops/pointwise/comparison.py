@@ -32,7 +32,7 @@ from rushlight.ops.operands import (
     zeros,
 )
 from rushlight.ops.pointwise.family import check_second, expose_pair, not_implemented, register_impl
-from rushlight.ops.registry import function, functions, methods, op, word_for
+from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["Where", "isclose", "where"]
@@ -143,12 +143,12 @@ def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
         functions[name + "_"] = methods[name + "_"] = write
 
 
-def _expose_compare(cls: Any, word: str, aliases: tuple[str, ...], shown: str) -> None:
+def _expose_compare(cls: Any, primitive: str, aliases: tuple[str, ...], shown: str) -> None:
     """The function, the operator and the word of a comparison."""
     args = "torch.tensor([1, 2, 3]), 2"
     made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
     _expose_written(cls, (cls.name, *aliases))
-    register_impl(word, made)
+    register_impl(primitive, made)
 
     # not torch.eq itself: a compared array or foreign object is Python's to answer for
     def both(a: Any, b: Any) -> Any:
@@ -222,7 +222,7 @@ def allclose(
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
             "Compare with `torch.isclose(a, b).all()`: its answer is a tensor, one a member."
         )
-    return bool(v.everything(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
+    return bool(v.reduce_all(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
 
 
 @function()
@@ -243,7 +243,7 @@ def equal(input: Any, other: Any) -> bool:
         )
     if input._array.shape != other._array.shape:
         return False
-    return bool(v.everything(binary(_EQ, input, other)._array, None, False))
+    return bool(v.reduce_all(binary(_EQ, input, other)._array, None, False))
 
 
 _EQ: Final = Eq()
@@ -315,7 +315,7 @@ class Where(Op):
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
     params = ("dtype",)
-    align = lined_up
+    vmap_rule = lined_up
     lies = "operands"
     leads = (2, 0, 1)
 
@@ -370,7 +370,7 @@ WHERE = Where()
 _BOOL: Final = dtypes.bool_.numpy
 
 
-@word_for("where")
+@implements("where")
 def choose(condition: Any, a: Any, b: Any) -> Any:
     """The op, for operands whose dtypes may differ; either may be a number."""
     condition = operand(condition)

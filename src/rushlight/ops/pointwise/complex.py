@@ -19,7 +19,7 @@ from rushlight.ops.pointwise.family import (
     expose,
     register_impl,
 )
-from rushlight.ops.registry import function, functions, methods, op, word_for
+from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -165,7 +165,7 @@ VIEW_AS_REAL, VIEW_AS_COMPLEX = ViewAsReal(), ViewAsComplex()
 
 
 @function(method=False)
-@word_for("as_pairs")
+@implements("as_pairs")
 def view_as_real(input: Any) -> Any:
     """view_as_real(input) -> Tensor
 
@@ -182,7 +182,7 @@ def view_as_real(input: Any) -> Any:
 
 
 @function(method=False)
-@word_for("as_complex")
+@implements("as_complex")
 def view_as_complex(input: Any) -> Any:
     """view_as_complex(input) -> Tensor
 
@@ -211,7 +211,7 @@ def view_as_complex(input: Any) -> Any:
 
 
 @function(method=False)
-@word_for("real")
+@implements("real")
 def real(input: Any) -> Any:
     """real(input) -> Tensor
 
@@ -226,7 +226,7 @@ def real(input: Any) -> Any:
 
 
 @function(method=False)
-@word_for("imag")
+@implements("imag")
 def imag(input: Any) -> Any:
     """imag(input) -> Tensor
 

@@ -17,7 +17,7 @@ from rushlight.ops.apply import operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.operands import check_tensors, invalid, is_number, zeros
-from rushlight.ops.registry import public, word_for
+from rushlight.ops.registry import implements, public
 
 __all__ = [
     "LN2",
@@ -160,7 +160,7 @@ def expose(
     return made
 
 
-def register_impl(word: str, made: Any) -> None:
+def register_impl(primitive: str, made: Any) -> None:
     """Let an op of one or two inputs answer to a word on tensors."""
 
     def one(x: Any) -> Any:
@@ -169,7 +169,7 @@ def register_impl(word: str, made: Any) -> None:
     def two(a: Any, b: Any) -> Any:
         return binary(made, operand(a), operand(b))
 
-    word_for(word)(one if len(made.inputs) == 1 else two)
+    implements(primitive)(one if len(made.inputs) == 1 else two)
 
 
 def check_same_dtype(xs: dict[str, Any]) -> None:

@@ -172,9 +172,9 @@ def _check_bits(name: str, input: Any, other: Any) -> None:
         )  # fmt: skip
 
 
-def _expose_bits(cls: Any, word: str, operator: str, args: str, shown: str) -> None:
+def _expose_bits(cls: Any, primitive: str, operator: str, args: str, shown: str) -> None:
     """The function, the operator and the word of an op on bits."""
-    register_impl(word, expose_pair(cls, args, shown, inplace=True, check=_check_bits))
+    register_impl(primitive, expose_pair(cls, args, shown, inplace=True, check=_check_bits))
     attach_operator(operator, functions[cls.name], functions[cls.name + "_"])
 
 

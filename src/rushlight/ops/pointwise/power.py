@@ -33,7 +33,7 @@ from rushlight.ops.pointwise.family import (
     register_impl,
     with_numbers,
 )
-from rushlight.ops.registry import function, functions, op, public, word_for
+from rushlight.ops.registry import function, functions, implements, op, public
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -390,9 +390,9 @@ def float_power_(input: Any, exponent: Operand) -> Any:
 attach_operator("pow", functions["pow"], functions["pow_"])
 
 
-@word_for("power")
+@implements("power")
 def _power_word(x: Any, y: Any) -> Any:
     return power_of(operand(x), operand(y))
 
 
-word_for("square")(functions["square"])
+implements("square")(functions["square"])

@@ -17,7 +17,7 @@ from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.operands import check_tensors, invalid, is_number, roomy
 from rushlight.ops.pointwise.family import Pointwise, direction, expose
 from rushlight.ops.pointwise.unary import SIGMOID, SINC
-from rushlight.ops.registry import functions, namespaces, op, public, word_for
+from rushlight.ops.registry import functions, implements, namespaces, op, public
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["by_name"]
@@ -587,7 +587,7 @@ _special["multigammaln"] = functions["mvlgamma"]
 
 
 # --- the words of rules ---------------------------------------------------------------------------
-@word_for("special")
+@implements("special")
 def _by_name(x: Any, name: str, *others: Any) -> Any:
     made = by_name.get(name)
     if made is None:
@@ -595,6 +595,6 @@ def _by_name(x: Any, name: str, *others: Any) -> Any:
     return binary(made, x, *others) if others else unary(made, x)
 
 
-@word_for("polygamma")
+@implements("polygamma")
 def _polygamma_word(x: Any, n: int) -> Any:
     return unary(Polygamma(n), x)

@@ -29,7 +29,7 @@ from rushlight.ops.pointwise.family import (
     expose,
     register_impl,
 )
-from rushlight.ops.registry import function, functions, methods, op, public, word_for
+from rushlight.ops.registry import function, functions, implements, methods, op, public
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -174,7 +174,7 @@ def positive(input: Any) -> Any:
     return input
 
 
-word_for("positive")(positive)
+implements("positive")(positive)
 methods["__pos__"] = positive
 
 

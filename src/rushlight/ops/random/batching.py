@@ -95,13 +95,13 @@ def of_level(x: Any, level: Level) -> bool:
 
 def batched_of(x: Any, level: Level) -> bool:
     """Whether the members of the level's batch have each their own `x`."""
-    return of_level(x, level) and bool(x._array.hidden)
+    return of_level(x, level) and bool(x._array.has_batch_dim)
 
 
 def inside(x: Any, level: Level) -> Any:
     """What stands for a tensor beneath the level: a tensor there."""
     if of_level(x, level):
-        return plain_inside(x._array.inside)
+        return plain_inside(x._array.value)
     check_alive(x)
     return x
 
@@ -112,9 +112,11 @@ def check_alive(x: Any) -> None:
         raise RuntimeError(ESCAPED)
 
 
-def packed(y: Any, level: Level, hidden: bool) -> Batched:
+def packed(y: Any, level: Level, has_batch_dim: bool) -> Batched:
     """A tensor from beneath as an array of the level."""
-    return Batched(y if level.batch.tracked or is_tracked(y) else y._array, level.batch, hidden)
+    return Batched(
+        y if level.batch.tracked or is_tracked(y) else y._array, level.batch, has_batch_dim
+    )
 
 
 # --- new tensors ----------------------------------------------------------------------------------
@@ -217,7 +219,7 @@ def drawn_into(
     if not first:
         check_writable(target, False, others)
     if others:
-        others = slots.beside(target, others)
+        others = slots.lift_operands(target, others)
     whole, parts = inside(target, level), [inside(x, level) for x in others]
     with beneath(level, True):
         if own and not different:

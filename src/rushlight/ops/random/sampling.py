@@ -23,13 +23,13 @@ from rushlight.ops.creation.like import alike
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,
-    into,
     number,
     place_of,
     shape_of,
     size_named,
     size_of,
     whole,
+    write_created,
 )
 from rushlight.ops.numbers import Operand, plain
 from rushlight.ops.random.batching import (
@@ -252,8 +252,8 @@ def _sampled(
         refuse_out(out)
         return drawn_anew(
             level, shape, requires_grad,
-            lambda shape, asks: _sampled(
-                name, shape, draw, None, dtype, layout, device, pin_memory, asks, default
+            lambda shape, requires_grad: _sampled(
+                name, shape, draw, None, dtype, layout, device, pin_memory, requires_grad, default
             ),
         )  # fmt: skip
     check_plain(name, layout, pin_memory, requires_grad)
@@ -263,7 +263,9 @@ def _sampled(
     place = place_of(device, name)
     array = make_array(shape, (kind or default or dtypes.default).numpy, CPU)
     draw(array)
-    return into(name, out, array if place is CPU else move(array, place), want, requires_grad)
+    return write_created(
+        name, out, array if place is CPU else move(array, place), want, requires_grad
+    )
 
 
 @function(method=False)
@@ -396,9 +398,9 @@ def randperm(
         refuse_out(out)
         return drawn_singly(
             level, requires_grad,
-            lambda asks: randperm(
+            lambda requires_grad: randperm(
                 count, generator=gen, dtype=dtype, layout=layout, device=device,
-                requires_grad=asks, pin_memory=pin_memory,
+                requires_grad=requires_grad, pin_memory=pin_memory,
             ),
         )  # fmt: skip
     check_plain("randperm", layout, pin_memory, requires_grad)
@@ -407,7 +409,7 @@ def randperm(
         kind = dtypes.of(out._array.dtype) if isinstance(out, TensorBase) else dtypes.int64
     array = random.randperm(count, kind.numpy, gen)
     place = place_of(device, "randperm")
-    return into("randperm", out, move(array, place), want, requires_grad)
+    return write_created("randperm", out, move(array, place), want, requires_grad)
 
 
 def _like(
@@ -418,8 +420,8 @@ def _like(
     if slots.batches != 0 and (level := around()) is not None:
         return drawn_like(
             level, input, requires_grad,
-            lambda like, asks: _like(
-                name, like, draw, dtype, layout, device, pin_memory, asks, memory_format
+            lambda like, requires_grad: _like(
+                name, like, draw, dtype, layout, device, pin_memory, requires_grad, memory_format
             ),
         )  # fmt: skip
     if overlaps(input._array):  # an expanded tensor: its axes in the order of a dense one
@@ -552,7 +554,7 @@ def normal(
 def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
     drawn = from_host(drawn, xs[0]._array)
     if out is not None:
-        return into(name, out, drawn, None, False)
+        return write_created(name, out, drawn, None, False)
     return keep_record(op, tuple(xs), tuple(x._array for x in xs), drawn)
 
 
@@ -610,7 +612,7 @@ def multinomial(
         kind = dtypes.of(out._array.dtype).scalar_type
         raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     drawn = random.multinomial(to_host(input._array), count, bool(replacement), gen)
-    return into("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
+    return write_created("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
 
 
 def _by_rows(x: Any, batched: bool, count: int, replacement: bool, gen: Any) -> Any:

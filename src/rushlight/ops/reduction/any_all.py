@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import anything, cast, equal, everything, not_equal, total
+from rushlight.arrays.vocabulary import cast, equal, not_equal, reduce_all, reduce_any, reduce_sum
 from rushlight.core.families import Linear, Reduce
 from rushlight.core.record import apply
 from rushlight.ops.reduction.family import Fold, dims_of, filled, negatives, numpy_names, tensor_of
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 
 __all__ = ["All", "Any_", "CountNonzero", "Truth"]
 
@@ -33,7 +33,7 @@ class CountNonzero(Fold):
 
     def forward(self, x: Any) -> Any:
         counted = equal(x, x) if self.numbers else not_equal(x, 0)
-        return total(counted, self.dims, self.keepdim)
+        return reduce_sum(counted, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -49,7 +49,7 @@ class Any_(Reduce):
     complex_too = True
 
     def forward(self, x: Any) -> Any:
-        return anything(not_equal(x, 0), self.dims, self.keepdim)
+        return reduce_any(not_equal(x, 0), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -65,7 +65,7 @@ class All(Reduce):
     complex_too = True
 
     def forward(self, x: Any) -> Any:
-        return everything(not_equal(x, 0), self.dims, self.keepdim)
+        return reduce_all(not_equal(x, 0), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -145,11 +145,11 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     return CountNonzero(dims_of("count_nonzero", dim, array.ndim)), (input,)
 
 
-@word_for("anything")
+@implements("reduce_any")
 def _anything(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Any_(negatives(axes, x._array.ndim), keep), x)
 
 
-@word_for("everything")
+@implements("reduce_all")
 def _everything(x: Any, axes: Any, keep: bool) -> Any:
     return apply(All(negatives(axes, x._array.ndim), keep), x)

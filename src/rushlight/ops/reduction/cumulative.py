@@ -53,7 +53,7 @@ from rushlight.ops.reduction.family import (
     tensor_of,
     wide,
 )
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 
 __all__ = ["CumMax", "CumMin", "CumProd", "CumSum", "LogCumSumExp", "recurrence"]
 
@@ -113,7 +113,7 @@ class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -141,7 +141,7 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -176,7 +176,7 @@ class LogCumSumExp(Scan):
     """The logarithm of the running sum of exponentials along `dim`."""
 
     name, saves = "logcumsumexp", ("self", "result")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -255,7 +255,7 @@ class CumMax(Champion):
     """The running largest along `dim`, and where."""
 
     name, most = "cummax", True
-    align = batch_leading
+    vmap_rule = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -269,7 +269,7 @@ class CumMin(Champion):
     """The running smallest along `dim`, and where."""
 
     name, most = "cummin", False
-    align = batch_leading
+    vmap_rule = batch_leading
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -371,16 +371,16 @@ def _negative(axis: int, x: Any) -> int:
     return axis - max(x._array.ndim, 1) if axis >= 0 else axis
 
 
-@word_for("cumsum")
+@implements("cumsum")
 def _cumsum_word(x: Any, axis: int) -> Any:
     return apply(CumSum(_negative(axis, x)), x)
 
 
-@word_for("cumprod")
+@implements("cumprod")
 def _cumprod_word(x: Any, axis: int) -> Any:
     return apply(CumProd(_negative(axis, x)), x)
 
 
-@word_for("running")
+@implements("running")
 def _running_word(x: Any, axis: int, most: bool) -> Any:
     return apply((CumMax if most else CumMin)(_negative(axis, x)), x)[0]

@@ -190,8 +190,8 @@ def filled(function: str, out: Any, result: Any) -> Any:
     """`out` with a result written into it; resized if its shape differs."""
     if not isinstance(out, TensorBase):
         raise TypeError(f"{function}(): argument 'out' must be Tensor, not {dtypes.type_name(out)}")
-    asks = any(t._requires_grad or t._node is not None for t in (out, result))
-    if asks and recording():
+    requires_grad = any(t._requires_grad or t._node is not None for t in (out, result))
+    if requires_grad and recording():
         raise RuntimeError(
             f"{function}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."

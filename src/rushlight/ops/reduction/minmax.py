@@ -21,11 +21,11 @@ from rushlight.arrays.vocabulary import (
     equal,
     full,
     gather,
-    largest,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
     reshape,
     scatter,
-    smallest,
-    total,
     where,
 )
 from rushlight.core.families import Reduce
@@ -46,7 +46,7 @@ from rushlight.ops.reduction.family import (
     single,
     tensor_of,
 )
-from rushlight.ops.registry import function, functions, op, public, word_for
+from rushlight.ops.registry import function, functions, implements, op, public
 
 __all__ = [
     "Amax",
@@ -73,7 +73,7 @@ class Even(Fold):
 
     def share(self, hits: Any, like: Any) -> Any:
         """What each hit gets; NaN where nothing was hit (all is NaN then)."""
-        n = total(cast(hits, raw_dtype(like)), self.dims, True)
+        n = reduce_sum(cast(hits, raw_dtype(like)), self.dims, True)
         return 1 / where(equal(n, 0), math.nan, n)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
@@ -82,7 +82,7 @@ class Even(Fold):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         hits = self.hits(xs[0], y)
-        return total(where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
+        return reduce_sum(where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
 
 
 @op
@@ -92,7 +92,7 @@ class MaxAll(Even):
     name, node = "max", "MaxBackward1"
 
     def forward(self, x: Any) -> Any:
-        return largest(x, self.dims, self.keepdim)
+        return reduce_max(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -107,7 +107,7 @@ class MinAll(Even):
     name, node = "min", "MinBackward1"
 
     def forward(self, x: Any) -> Any:
-        return smallest(x, self.dims, self.keepdim)
+        return reduce_min(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -125,7 +125,7 @@ class Amax(Even):
         return equal(x, self.back(y, x.shape))
 
     def forward(self, x: Any) -> Any:
-        return largest(x, self.dims, self.keepdim)
+        return reduce_max(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -143,7 +143,7 @@ class Amin(Amax):
     name = "amin"
 
     def forward(self, x: Any) -> Any:
-        return smallest(x, self.dims, self.keepdim)
+        return reduce_min(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -159,7 +159,7 @@ class AminMax(Amax):
     name, outputs, saves = "aminmax", ("min", "max"), ("self", "min", "max")
 
     def forward(self, x: Any) -> Any:
-        return smallest(x, self.dims, self.keepdim), largest(x, self.dims, self.keepdim)
+        return reduce_min(x, self.dims, self.keepdim), reduce_max(x, self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any, low: Any, high: Any) -> Any:  # type: ignore[override]  # it saves more
         (first,) = super().vjp(node, g[0], x, low)
@@ -257,8 +257,8 @@ class ArgMax(Reduce):
 
     name, differentiable = "argmax", False
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        return None if self.dims is None else super().align(xs, flags, size)
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return None if self.dims is None else super().vmap_rule(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
         return place_of_largest(x, None if self.dims is None else self.dims[0], self.keepdim)
@@ -275,8 +275,8 @@ class ArgMin(Reduce):
 
     name, differentiable = "argmin", False
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        return None if self.dims is None else super().align(xs, flags, size)
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return None if self.dims is None else super().vmap_rule(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
         return place_of_smallest(x, None if self.dims is None else self.dims[0], self.keepdim)
@@ -500,21 +500,21 @@ def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 # --- words ----------------------------------------------------------------------------------------
-@word_for("largest")
+@implements("reduce_max")
 def _largest_word(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Amax(negatives(axes, x._array.ndim), keep), x)
 
 
-@word_for("smallest")
+@implements("reduce_min")
 def _smallest_word(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Amin(negatives(axes, x._array.ndim), keep), x)
 
 
-@word_for("argmax")
+@implements("argmax")
 def _argmax_word(x: Any, axis: int | None, keep: bool) -> Any:
     return apply(ArgMax(negatives(axis, x._array.ndim), keep), x)
 
 
-@word_for("argmin")
+@implements("argmin")
 def _argmin_word(x: Any, axis: int | None, keep: bool) -> Any:
     return apply(ArgMin(negatives(axis, x._array.ndim), keep), x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, greater, real, total, where
+from rushlight.arrays.vocabulary import cast, greater, real, reduce_sum, where
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.ops.arguments import expect_tensor, one_dim, raw_dtype
@@ -57,7 +57,7 @@ class Renorm(Op):
             return (found,)
         along = conj(x) * g
         along = real(along) if is_complex(along) else along
-        return (found + slope * (total(along, self.dims, True) * self.slope(n)),)
+        return (found + slope * (reduce_sum(along, self.dims, True) * self.slope(n)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x, t = xs[0], ts[0]

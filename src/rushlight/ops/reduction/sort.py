@@ -17,10 +17,10 @@ from rushlight.arrays.vocabulary import (
     gather,
     iota,
     isnan,
+    reduce_sum,
     running,
     scatter,
     swap,
-    total,
     where,
     window,
 )
@@ -42,7 +42,7 @@ from rushlight.ops.reduction.family import (
     wide,
 )
 from rushlight.ops.reduction.minmax import Chosen, Even
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 
 __all__ = [
     "ArgSort", "KthValue", "Median", "MedianAll", "Mode", "NanMedian", "NanMedianAll", "Sort",
@@ -94,7 +94,7 @@ class Sort(Ranked):
     """The elements in order along `dim`."""
 
     name = "sort"
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "input"
 
     @staticmethod
@@ -110,7 +110,7 @@ class SortStable(Ranked):
     """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
 
     name, node = "sort_stable", "SortBackward1"
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "input"
 
     @staticmethod
@@ -125,7 +125,7 @@ class TopK(Ranked):
 
     name = "topk"
     params = ("dim", "descending", "k")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, dim: int, descending: bool, k: int) -> None:
         super().__init__(dim, descending)
@@ -150,7 +150,7 @@ class ArgSort(Op):
     """The indices that sort along `dim`."""
 
     name, params, differentiable = "argsort", ("dim", "descending"), False
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "input"
 
     def __init__(self, dim: int, descending: bool) -> None:
@@ -259,7 +259,7 @@ def topk(
     return pair("topk", return_types.topk, TopK(at, bool(largest), k), input, out)
 
 
-@word_for("sort")
+@implements("sort")
 def _sort_word(x: Any, axis: int, descending: bool, stable: bool) -> Any:
     axes = negatives(axis, x._array.ndim)
     assert axes is not None
@@ -299,7 +299,7 @@ class Median(Chosen):
 
     def choose(self, x: Any, dim: int) -> Any:
         n = x.shape[dim]
-        nans = total(isnan(x), (dim,), True)
+        nans = reduce_sum(isnan(x), (dim,), True)
         order = sorting(wide(x), dim, False, True)
         return gather(order, dim, where(equal(nans, 0), (n - 1) // 2, n - nans))
 
@@ -317,7 +317,7 @@ class NanMedian(Chosen):
     name, node = "nanmedian_dim", "NanmedianBackward1"
 
     def choose(self, x: Any, dim: int) -> Any:
-        numbers = total(equal(x, x), (dim,), True)
+        numbers = reduce_sum(equal(x, x), (dim,), True)
         order = sorting(wide(x), dim, False, True)
         return gather(order, dim, where(equal(numbers, 0), 0, (numbers - 1) // 2))
 

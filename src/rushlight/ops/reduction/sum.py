@@ -23,12 +23,12 @@ from rushlight.arrays.vocabulary import (
     iota,
     isinf,
     isnan,
-    largest,
     log,
     product,
     real,
+    reduce_max,
+    reduce_sum,
     reshape,
-    total,
     where,
 )
 from rushlight.core.families import Linear, conj, is_complex
@@ -52,7 +52,7 @@ from rushlight.ops.reduction.family import (
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 
 __all__ = [
     "LogSumExp", "Mean", "MeanAll", "NanSum", "Prod", "ProdAll", "Sum", "SumAll", "Trace",
@@ -79,8 +79,8 @@ class Sum(Fold):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is None:
-            return total(x, self.dims, self.keepdim)
-        return cast(total(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
+            return reduce_sum(x, self.dims, self.keepdim)
+        return cast(reduce_sum(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
 
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
@@ -157,7 +157,7 @@ def sum(
     return y if out is None else filled("sum", out, y)
 
 
-@word_for("total")
+@implements("reduce_sum")
 def _total(x: Any, axes: Any, keep: bool) -> Any:
     want = _sum_dtype(None, x._array)
     if axes is None and not keep:
@@ -176,7 +176,7 @@ class Mean(Sum):
         if self.dtype is not None:
             x = cast(x, self.dtype)
         n = count(x.shape, self.dims)
-        y = total(wide(x), self.dims, self.keepdim)
+        y = reduce_sum(wide(x), self.dims, self.keepdim)
         return narrow(y / n if n else y * _NAN, x)
 
     def vjp(self, node: Node, g: Any) -> Any:
@@ -264,13 +264,13 @@ class NanSum(Sum):
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = cast(x, self.dtype)
-        return total(where(isnan(x), 0, x), self.dims, self.keepdim)
+        return reduce_sum(where(isnan(x), 0, x), self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:  # type: ignore[override]  # what it saves
         return (where(isnan(x), 0, self.back(g, x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
+        return reduce_sum(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -369,7 +369,7 @@ class Prod(Fold):
         return (self.back(g, x.shape) * conj(contiguous(self.others(x))),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
+        return reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -414,7 +414,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
     return Prod(dims_of("prod", dim, array.ndim), keepdim, want), (input,)
 
 
-@word_for("product")
+@implements("product")
 def _product(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Prod(negatives(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
 
@@ -429,12 +429,12 @@ class LogSumExp(Fold):
     def forward(self, x: Any) -> Any:
         w = wide(x)
         if count(x.shape, self.dims) == 0:
-            return narrow(log(total(exp(w), self.dims, self.keepdim)), x)
-        top = largest(real(w) if is_complex(w) else w, self.dims, True)
+            return narrow(log(reduce_sum(exp(w), self.dims, self.keepdim)), x)
+        top = reduce_max(real(w) if is_complex(w) else w, self.dims, True)
         top = where(isinf(top), 0, top)
-        y = log(total(exp(w - top), self.dims, True)) + top
+        y = log(reduce_sum(exp(w - top), self.dims, True)) + top
         if not self.keepdim:
-            y = total(y, self.dims, False)
+            y = reduce_sum(y, self.dims, False)
         return narrow(y, x)
 
     def weights(self, x: Any, y: Any) -> Any:
@@ -444,7 +444,7 @@ class LogSumExp(Fold):
         return (self.back(g, x.shape) * conj(self.weights(x, y)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
+        return reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -498,7 +498,7 @@ class Trace(Linear):
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = cast(x, self.dtype)
-        return total(diagonal(x, 0, -2, -1), (-1,), False)
+        return reduce_sum(diagonal(x, 0, -2, -1), (-1,), False)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         rows, columns = shape[-2:]

@@ -12,7 +12,6 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
 from rushlight.arrays.vocabulary import (
     SLOT,
-    anything,
     cast,
     concat,
     contiguous,
@@ -22,14 +21,15 @@ from rushlight.arrays.vocabulary import (
     full,
     gather,
     isnan,
-    largest,
     logical_or,
     nonzero,
     not_equal,
     permute,
     pick,
+    reduce_any,
+    reduce_max,
+    reduce_min,
     reshape,
-    smallest,
     sort,
     where,
     window,
@@ -73,7 +73,7 @@ class Refused(Op):
     def forward(self, x: Any) -> Any:
         return self.result
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return WORDS  # the result is there, batched as it is
 
     def vjp(self, node: Node, g: Any) -> Any:
@@ -122,7 +122,7 @@ def changes(x: Any) -> Any:
     first."""
     differs = not_equal(window(x, (slice(1, None),)), window(x, (slice(0, -1),)))
     if x.ndim == 2:
-        differs = anything(differs, (-1,), False)
+        differs = reduce_any(differs, (-1,), False)
     return concat([full(x, (min(1, x.shape[0]),), True, dtypes.bool_.numpy), differs], 0)
 
 
@@ -465,7 +465,7 @@ class Histc(Op):
         """The ends: if none are given those of the numbers, which differ inside `vmap`."""
         if self.low is not None and self.high is not None:
             return self.low, self.high
-        low, high = smallest(line, (-1,), True), largest(line, (-1,), True)
+        low, high = reduce_min(line, (-1,), True), reduce_max(line, (-1,), True)
         one = cast(equal(low, high), line.dtype)
         return low - one, high + one
 

@@ -10,7 +10,7 @@ import warnings
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, deviations, equal, real, sqrt, total, where
+from rushlight.arrays.vocabulary import cast, deviations, equal, real, reduce_sum, sqrt, where
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
@@ -28,7 +28,7 @@ from rushlight.ops.reduction.family import (
     wide,
 )
 from rushlight.ops.reduction.sum import Sum
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 
 __all__ = ["Std", "StdMean", "Var", "VarMean"]
 
@@ -51,7 +51,7 @@ class Spread(Fold):
 
     def average(self, x: Any, keep: bool) -> Any:
         n = count(x.shape, self.dims)
-        y = total(x, self.dims, keep)
+        y = reduce_sum(x, self.dims, keep)
         return y / n if n else y * math.nan
 
     def freedom(self, x: Any) -> Any:
@@ -86,7 +86,7 @@ class Spread(Fold):
     def moved(self, t: Any, x: Any) -> Any:
         """How the variance moves when `x` moves along `t`."""
         p = conj(self.slope(x)) * t
-        return total(real(p) if is_complex(p) else p, self.dims, self.keepdim)
+        return reduce_sum(real(p) if is_complex(p) else p, self.dims, self.keepdim)
 
 
 def _root_slope(y: Any) -> Any:
@@ -189,7 +189,7 @@ class StdMean(VarMean):
         yield StdMean((-1,), True, 1), draw.complex(2, 3)
 
 
-@word_for("deviations")
+@implements("deviations")
 def _deviations(x: Any, axes: Any, keep: bool) -> Any:
     what = Var(negatives(axes, x._array.ndim), keep, 0)
     n = count(x._array.shape, what.dims)

@@ -14,14 +14,14 @@ from rushlight.arrays.vocabulary import (
     cast,
     equal,
     greater,
-    largest,
     less,
     not_equal,
     power,
     real,
-    smallest,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
     sqrt,
-    total,
     where,
     window,
 )
@@ -47,19 +47,19 @@ __all__ = ["CDist", "Dist", "VectorNorm"]
 def norm_of(x: Any, p: float, dims: tuple[int, ...] | None, keep: bool) -> Any:
     """(sum of |x|^p)^(1/p) over `dims`, and its limits at 0 and at the infinities."""
     if p == 2 and not is_complex(x):
-        return sqrt(total(x * x, dims, keep))
+        return sqrt(reduce_sum(x * x, dims, keep))
     a = absolute(x)
     if p == math.inf:
-        return largest(a, dims, keep)
+        return reduce_max(a, dims, keep)
     if p == -math.inf:
-        return smallest(a, dims, keep)
+        return reduce_min(a, dims, keep)
     if p == 0:
-        return total(cast(not_equal(a, 0), raw_dtype(a)), dims, keep)
+        return reduce_sum(cast(not_equal(a, 0), raw_dtype(a)), dims, keep)
     if p == 1:
-        return total(a, dims, keep)
+        return reduce_sum(a, dims, keep)
     if p == 2:
-        return sqrt(total(a * a, dims, keep))
-    return power(total(power(a, p), dims, keep), 1 / p)
+        return sqrt(reduce_sum(a * a, dims, keep))
+    return power(reduce_sum(power(a, p), dims, keep), 1 / p)
 
 
 def safe(y: Any) -> Any:
@@ -91,7 +91,7 @@ def slope_of(x: Any, y: Any, p: float, dims: tuple[int, ...] | None) -> Any:
     a = absolute(x)
     if p in (math.inf, -math.inf):
         hits = cast(same(a, y), raw_dtype(a))
-        return direction(x) * (hits / total(hits, dims, True))
+        return direction(x) * (hits / reduce_sum(hits, dims, True))
     if p < 1:
         steep = where(equal(a, 0), 0, power(safe(a), p - 1))
         return direction(x) * steep * power(y, 1 - p)
@@ -103,7 +103,7 @@ def slope_of(x: Any, y: Any, p: float, dims: tuple[int, ...] | None) -> Any:
 def moved(t: Any, slope: Any, dims: tuple[int, ...] | None, keep: bool) -> Any:
     """How a norm moves when its input moves along `t`."""
     step = conj(slope) * t
-    return total(real(step) if is_complex(step) else step, dims, keep)
+    return reduce_sum(real(step) if is_complex(step) else step, dims, keep)
 
 
 @op
@@ -296,7 +296,7 @@ class CDist(Op):
     def forward(self, a: Any, b: Any) -> Any:
         d = self.gaps(a, b)
         if d.shape[-1] == 0:
-            return total(d, (-1,), False)
+            return reduce_sum(d, (-1,), False)
         return narrow(norm_of(wide(d), self.p, (-1,), False), d)
 
     def slope(self, d: Any, y: Any) -> Any:
@@ -311,8 +311,8 @@ class CDist(Op):
             return a * 0, b * 0
         step = window(g, (..., None)) * slope
         return (
-            total(step, (-2,), False) if node._needs_grad(0) else None,
-            -total(step, (-3,), False) if node._needs_grad(1) else None,
+            reduce_sum(step, (-2,), False) if node._needs_grad(0) else None,
+            -reduce_sum(step, (-3,), False) if node._needs_grad(1) else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -321,7 +321,7 @@ class CDist(Op):
         if slope is None:
             return y * 0
         t = self.gaps(a * 0 if ts[0] is None else ts[0], b * 0 if ts[1] is None else ts[1])
-        return total(t * slope, (-1,), False)
+        return reduce_sum(t * slope, (-1,), False)
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -15,7 +15,7 @@ from rushlight.errors import dim_out_of_range
 from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.reshape import reshape
 from rushlight.ops.view.squeeze import atleast_1d, atleast_2d, atleast_3d
@@ -60,7 +60,7 @@ class Cat(Join):
     name = "cat"
     lies = "channels"
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         legacy = any(x.ndim == 2 and x.shape[1] == 0 for x in xs)  # an empty vector is left out
         return None if legacy else batch_leading(self, xs, flags, size)
 
@@ -99,7 +99,7 @@ class Stack(Join):
     """Tensors of one shape side by side along a new dimension (negative, of the result)."""
 
     name = "stack"
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "stacked"
 
     def forward(self, *xs: Any) -> Any:
@@ -273,7 +273,7 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
     return cat(columns, 1, out=out)
 
 
-@word_for("concat")
+@implements("concat")
 def _concat_word(xs: Any, axis: int) -> Any:
     rank = next(x.ndim for x in xs)
     tensors = [x for x in xs if isinstance(x, TensorBase)]

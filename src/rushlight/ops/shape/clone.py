@@ -12,7 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.registry import function, methods, op, public, word_for
+from rushlight.ops.registry import function, implements, methods, op, public
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Slice, narrow_op
 from rushlight.ops.view.split import Parts, Split, SplitWithSizes, chunk_op, sizes_op, split_op
@@ -89,17 +89,17 @@ class LaidOut(Linear):
         yield LaidOut(None), draw.real()
 
 
-@word_for("copy")
+@implements("copy")
 def _copy_word(x: Any) -> Any:
     return apply(Clone(), x)
 
 
-@word_for("contiguous")
+@implements("contiguous")
 def _contiguous_word(x: Any) -> Any:
     return methods["contiguous"](x)
 
 
-@word_for("laid_out")
+@implements("laid_out")
 def _laid_out_word(x: Any, order: Any) -> Any:
     return apply(LaidOut(order), x)
 

@@ -14,7 +14,7 @@ from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["Flip", "Roll", "Rot90"]
@@ -25,7 +25,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, dims: tuple[int, ...]) -> None:
         super().__init__()
@@ -234,13 +234,13 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     return Rot90(k, (a, b)), (input,)
 
 
-@word_for("flip")
+@implements("flip")
 def _flip_word(x: Any, axes: Any) -> Any:
     rank = x._array.ndim
     return apply(Flip(tuple([from_end(a, rank) for a in axes])), x)
 
 
-@word_for("roll")
+@implements("roll")
 def _roll_word(x: Any, shifts: Any, axes: Any) -> Any:
     rank = x._array.ndim
     return apply(Roll(tuple(shifts), tuple([from_end(a, rank) for a in axes])), x)

@@ -16,7 +16,7 @@ from rushlight.ops.arguments import expect_tensor, ints
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["ConstantPadNd", "pad"]
@@ -51,7 +51,7 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "channels"
 
     def __init__(self, pad: tuple[int, ...], value: Any = 0) -> None:
@@ -167,10 +167,10 @@ class Replicate(Border):
         return _spread(cut(x, dim, n - 1, n), dim, k)
 
     def fold_before(self, g: Any, dim: int, k: int, n: int) -> Any:
-        return pad_at(v.total(g, (dim,), True), dim, 0, n - 1)
+        return pad_at(v.reduce_sum(g, (dim,), True), dim, 0, n - 1)
 
     def fold_after(self, g: Any, dim: int, k: int, n: int) -> Any:
-        return pad_at(v.total(g, (dim,), True), dim, n - 1, 0)
+        return pad_at(v.reduce_sum(g, (dim,), True), dim, n - 1, 0)
 
 
 def _spread(x: Any, dim: int, k: int) -> Any:
@@ -378,7 +378,7 @@ def _check(mode: str, shape: tuple[int, ...], widths: tuple[int, ...]) -> None:
             )
 
 
-@word_for("pad")
+@implements("pad")
 def _pad(x: Any, widths: Any, value: Any) -> Any:
     flat: list[int] = []
     for before, after in reversed(widths):

@@ -15,7 +15,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, ints, is_batched, one_dim, tuple_of_ints
 from rushlight.ops.each_member import one_by_one
-from rushlight.ops.registry import function, functions, op, public, word_for
+from rushlight.ops.registry import function, functions, implements, op, public
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import Clone
 from rushlight.ops.view.expand import expand
@@ -43,7 +43,7 @@ class Repeat(Linear):
         apart: list[int] = []
         for k, times in enumerate(self.repeats):
             apart += (times, shape[k - lead] if k >= lead else 1)
-        g = v.total(v.reshape(g, tuple(apart)), tuple(range(0, len(apart), 2)), False)
+        g = v.reduce_sum(v.reshape(g, tuple(apart)), tuple(range(0, len(apart), 2)), False)
         return v.reshape(g, shape) if lead else g
 
     @staticmethod
@@ -183,7 +183,7 @@ def _interleaved_index(repeats: Any, output_size: Any) -> Any:
     return functions["tensor"](places, dtype=dtypes.of(counts.dtype), device=repeats.device)
 
 
-@word_for("tile")
+@implements("tile")
 def _tile_word(x: Any, repeats: Any) -> Any:
     times = tuple(repeats)
     return apply(Repeat((1,) * (x._array.ndim - len(times)) + times), x)

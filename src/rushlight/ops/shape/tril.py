@@ -13,7 +13,7 @@ from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op, public
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import RegionCopy
 from rushlight.ops.view.as_strided import Diagonal
@@ -47,7 +47,7 @@ class Tril(Triangle):
     """The lower triangle."""
 
     name = "tril"
-    align = batch_leading
+    vmap_rule = batch_leading
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -61,7 +61,7 @@ class Triu(Triangle):
     """The upper triangle."""
 
     name, lower = "triu", False
-    align = batch_leading
+    vmap_rule = batch_leading
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -104,7 +104,7 @@ def triu(input: Any, diagonal: int = 0) -> Any:
     return _triangle("triu", Triu, input, diagonal)
 
 
-@word_for("triangle")
+@implements("triangle")
 def _triangle_word(x: Any, k: int, lower: bool) -> Any:
     return apply((Tril if lower else Triu)(k), x)
 
@@ -127,7 +127,7 @@ class DiagEmbed(OnDiagonal, Written):
     """The last axis as a diagonal of two new ones (negative, of the result)."""
 
     name = "diag_embed"
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         side = x.shape[-1] + abs(self.offset)

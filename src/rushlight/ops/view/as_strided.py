@@ -15,7 +15,7 @@ from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints, varies
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import strides_of
 from rushlight.ops.view.family import Embed, embed, turn
@@ -83,7 +83,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return apply_view(Diagonal(offset, a, b), input)
 
 
-@word_for("diagonal")
+@implements("diagonal")
 def _diagonal(x: Any, offset: int, a: int, b: int) -> Any:
     rank = x._array.ndim
     return apply_view(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
@@ -170,7 +170,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     return apply_view(Unfold(d, size, step), input)
 
 
-@word_for("windows")
+@implements("windows")
 def _windows(x: Any, axis: int, size: int, step: int) -> Any:
     return apply_view(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
 
@@ -313,16 +313,16 @@ def as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) 
     return turn(as_strided_op(AsStridedInplace, input, size, stride, storage_offset), input)
 
 
-@word_for("restrided")
+@implements("restrided")
 def _restrided(x: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
     return apply_view(AsStrided(shape, strides, start, start, inside), x)
 
 
-@word_for("unstrided")
+@implements("unstrided")
 def _unstrided(g: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
     return apply(AsStridedBackward(shape, strides, start, inside, tuple(g._array.shape)), g)
 
 
-@word_for("strided")
+@implements("strided")
 def _strided(x: Any, shape: Any, strides: Any, offset: int) -> Any:
     return as_strided(x, shape, strides, offset)

@@ -14,7 +14,7 @@ from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import expect_tensor, ints, tuple_of_ints
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
 
@@ -30,7 +30,7 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     axes = [*range(lead)]
     axes += [lead + d for d, n in enumerate(shape) if n == 1 and have[lead + d] != 1]
     if axes:
-        g = v.total(g, tuple(axes), True)
+        g = v.reduce_sum(g, tuple(axes), True)
     return v.reshape(g, shape) if lead else g
 
 
@@ -197,6 +197,6 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(result)
 
 
-@word_for("broadcast")
+@implements("broadcast")
 def _broadcast(x: Any, shape: Any) -> Any:
     return apply_view(Expand(tuple(shape)), x)

@@ -13,7 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import function, methods, op, word_for
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import turn
@@ -88,7 +88,7 @@ def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return permute(input, ints("permute", "dims", order if dims is None else (dims,)))
 
 
-@word_for("permute")
+@implements("permute")
 def _permute(x: Any, axes: Any) -> Any:
     rank = x._array.ndim
     return apply_view(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
@@ -220,7 +220,7 @@ def transpose_(input: Any, dim0: int, dim1: int) -> Any:
     return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
-@word_for("swap")
+@implements("swap")
 def _swap(x: Any, a: int, b: int) -> Any:
     rank = x._array.ndim
     return apply_view(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)

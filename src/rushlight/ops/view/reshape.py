@@ -16,7 +16,7 @@ from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import function, methods, op, word_for
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import contiguous, strides_of
 
@@ -265,7 +265,7 @@ def reshape_as(input: Any, other: Any) -> Any:
     return reshape(input, tuple(other._array.shape))
 
 
-@word_for("reshape")
+@implements("reshape")
 def _reshape(x: Any, shape: Any) -> Any:
     return reshape(x, shape)
 

@@ -17,7 +17,7 @@ from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, one_int
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.family import Embed, embed
 from rushlight.ops.view.squeeze import Unsqueeze
@@ -214,9 +214,9 @@ def bare(array: Any) -> Any:
     """A view of the whole array. What stands inside a batch is detached too, at every level."""
     if type(array) is not Batched:
         return v.window(array, (...,))
-    inside = array.inside
+    inside = array.value
     below = detach(inside) if isinstance(inside, TensorBase) else bare(inside)
-    return Batched(below, array.level, array.hidden)
+    return Batched(below, array.level, array.has_batch_dim)
 
 
 # --- basic indexing -------------------------------------------------------------------------------
@@ -245,6 +245,6 @@ def basic_index(x: Any, index: Any) -> Any:
     return apply_view(ALIAS, x) if x is start else x
 
 
-@word_for("window")
+@implements("window")
 def _window(x: Any, index: Any) -> Any:
     return basic_index(x, index)

@@ -13,7 +13,7 @@ from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.arguments import expect_tensor, one_dim, one_int
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.reshape import reshape
@@ -85,7 +85,7 @@ def unsqueeze_(input: Any, dim: int) -> Any:
     return turn(unsqueeze_op(UnsqueezeInplace, input, dim), input)
 
 
-@word_for("unsqueezed")
+@implements("unsqueezed")
 def _unsqueezed(x: Any, dim: int) -> Any:
     return apply_view(Unsqueeze(dim), x)
 
