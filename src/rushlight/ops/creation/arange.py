@@ -27,7 +27,7 @@ from rushlight.ops.creation.tensor import (
 )
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["arange", "complex", "linspace", "logspace", "polar", "range"]
 
@@ -329,7 +329,7 @@ def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
     _joint(a._array.shape, b._array.shape)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def complex(real: Any, imag: Any) -> Any:
     """complex(real, imag, *, out=None) -> Tensor
 
@@ -343,7 +343,7 @@ def complex(real: Any, imag: Any) -> Any:
     return COMPLEX, (real, imag)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def polar(abs: Any, angle: Any) -> Any:
     """polar(abs, angle, *, out=None) -> Tensor
 

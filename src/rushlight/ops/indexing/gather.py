@@ -16,7 +16,7 @@ from rushlight.ops.arguments import expect_tensor, from_end, one_dim
 from rushlight.ops.creation.fill import edges
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
-from rushlight.ops.registry import implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["Gather", "Ungather", "gather", "gathered"]
@@ -92,7 +92,7 @@ class Ungather(Along):
         yield Ungather((3, 2), -2), draw.real(4, 2), draw.ints(0, 3, 4, 2)
 
 
-@public()
+@function(out=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """gather(input, dim, index, *, sparse_grad=False, out=None) -> Tensor
 

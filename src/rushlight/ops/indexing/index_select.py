@@ -28,7 +28,7 @@ from rushlight.ops.indexing.family import (
 )
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import op, public
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["IndexAdd", "IndexCopy", "IndexFill", "IndexFillWith", "IndexSelect", "check_source"]
@@ -151,7 +151,7 @@ class IndexSelect(Vector):
         yield IndexSelect(-1), draw.real(3), draw.ints(0, 3, 0)
 
 
-@public()
+@function(out=True)
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """index_select(input, dim, index, *, out=None) -> Tensor
 

@@ -29,7 +29,7 @@ from rushlight.ops.indexing.gather import gather
 from rushlight.ops.indexing.getitem import joint_shape
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, implements, methods, op, public
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.as_strided import AsStrided, Diagonal
 from rushlight.ops.view.expand import Expand
@@ -310,7 +310,7 @@ class MaskedSelect(Masked):
         yield MaskedSelect(), draw.real(), draw.mask()
 
 
-@public()
+@function(out=True)
 def masked_select(input: Any, mask: Any) -> Any:
     """masked_select(input, mask, *, out=None) -> Tensor
 
@@ -368,7 +368,7 @@ def _check_flat(name: str, x: Any, index: Any) -> None:
     check_bounds(index._array, x._array.size, text, IndexError, negative=True)
 
 
-@public()
+@function(out=True)
 def take(input: Any, index: Any) -> Any:
     """take(input, index, *, out=None) -> Tensor
 
@@ -477,7 +477,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         if indices._array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
         flat = methods["reshape"]
-        return gather(flat(input, -1), 0, flat(indices, -1), out=out)
+        return gather(flat(input, -1), 0, flat(indices, -1), out=out)  # type: ignore[call-arg]  # it has `out`
     if indices._array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
@@ -501,7 +501,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         shape = joint_shape(tuple(wide), (*theirs[:axis], 1, *theirs[axis + 1 :]))
         input = apply_view(Expand((*shape[:axis], mine[axis], *shape[axis + 1 :])), input)
         indices = apply_view(Expand((*shape[:axis], theirs[axis], *shape[axis + 1 :])), indices)
-    return gather(input, dim, indices, out=out)
+    return gather(input, dim, indices, out=out)  # type: ignore[call-arg]  # it has `out`
 
 
 # --- nonzero --------------------------------------------------------------------------------------

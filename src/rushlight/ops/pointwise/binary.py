@@ -33,7 +33,7 @@ from rushlight.ops.pointwise.family import (
     register_impl,
     with_numbers,
 )
-from rushlight.ops.registry import functions, implements, op, public
+from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -154,7 +154,7 @@ def _floor_divide(a: Any, b: Any) -> Any:
     return binary(DIV_FLOOR, operand(a), operand(b))
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def fmod(input: Any, other: Any) -> Any:
     """fmod(input, other, *, out=None) -> Tensor
 
@@ -171,7 +171,7 @@ def fmod(input: Any, other: Any) -> Any:
     return with_numbers(FmodNumber, number_beside(input, operand(other))), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def remainder(input: Any, other: Any) -> Any:
     """remainder(input, other, *, out=None) -> Tensor
 
@@ -196,7 +196,7 @@ def remainder(input: Any, other: Any) -> Any:
     return REMAINDER_OF_NUMBER, (input, other)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def floor_divide(input: Any, other: Any) -> Any:
     """floor_divide(input, other, *, out=None) -> Tensor
 
@@ -467,7 +467,7 @@ register_impl("heaviside", HEAVISIDE)
 register_impl("ldexp", LDEXP)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def heaviside(input: Any, values: Any) -> Any:
     """heaviside(input, values, *, out=None) -> Tensor
 
@@ -485,7 +485,7 @@ def heaviside(input: Any, values: Any) -> Any:
     return HEAVISIDE, (input, values)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def ldexp(input: Any, other: Any) -> Any:
     """ldexp(input, other, *, out=None) -> Tensor
 
@@ -530,7 +530,7 @@ COPYSIGN, COPYSIGN_NUMBER = CopySign(), CopySignNumber()
 register_impl("copysign", COPYSIGN)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def copysign(input: Any, other: Any) -> Any:
     """copysign(input, other, *, out=None) -> Tensor
 

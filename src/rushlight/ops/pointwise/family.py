@@ -17,7 +17,7 @@ from rushlight.ops.apply import operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.operands import check_tensors, invalid, is_number, zeros
-from rushlight.ops.registry import implements, public
+from rushlight.ops.registry import function, implements
 
 __all__ = [
     "LN2",
@@ -143,7 +143,7 @@ def expose(
     def fn(input: Any) -> Any:
         if not isinstance(input, TensorBase):
             check_tensors(title, input=input)
-        return made, (input,)
+        return (made, (input,)) if out or inplace else unary(made, input)
 
     home = f"torch.{namespace}.{title}" if namespace and not free else f"torch.{title}"
     tail = ", *, out=None" if out else ""
@@ -153,7 +153,7 @@ def expose(
         f"{title}(input{tail}) -> Tensor\n\n{cls.__doc__}\n\n"
         f">>> import rushlight as torch\n>>> {home}({example})\n{shown}\n"
     )
-    public(
+    function(
         name=title, aliases=aliases, inplace=inplace, out=out, method=method, free=free,
         namespace=namespace,
     )(fn)  # fmt: skip
@@ -232,7 +232,7 @@ def expose_pair(
         f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
         f">>> import rushlight as torch\n>>> torch.{title}({args})\n{shown}\n"
     )
-    public(name=title, aliases=aliases, inplace=inplace)(fn)
+    function(name=title, aliases=aliases, out=True, inplace=inplace)(fn)
     return made
 
 

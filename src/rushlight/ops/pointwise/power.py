@@ -33,7 +33,7 @@ from rushlight.ops.pointwise.family import (
     register_impl,
     with_numbers,
 )
-from rushlight.ops.registry import function, functions, implements, op, public
+from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -315,7 +315,7 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
-@public(inplace=True, name="pow")
+@function(out=True, inplace=True, name="pow")
 def power_of(input: Any, exponent: Any) -> Any:
     """pow(input, exponent, *, out=None) -> Tensor
 
@@ -328,7 +328,7 @@ def power_of(input: Any, exponent: Any) -> Any:
     return _pow("pow", input, exponent)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def square(input: Any) -> Any:
     """square(input, *, out=None) -> Tensor
 
@@ -356,7 +356,7 @@ def _double_kind(input: Any, exponent: Any) -> dtypes.dtype:
     return dtypes.complex128 if common.is_complex else dtypes.float64
 
 
-@public()
+@function(out=True)
 def float_power(input: Any, exponent: Operand) -> Any:
     """float_power(input, exponent, *, out=None) -> Tensor
 

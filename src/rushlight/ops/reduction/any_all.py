@@ -11,8 +11,9 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, equal, not_equal, reduce_all, reduce_any, reduce_sum
 from rushlight.core.families import Linear, Reduce
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
 from rushlight.ops.reduction.family import Fold, dims_of, filled, negatives, numpy_names, tensor_of
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["All", "Any_", "CountNonzero", "Truth"]
 
@@ -130,7 +131,7 @@ def all_(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None)
     return _test("all", All, input, dim, keepdim, out)
 
 
-@public(out=False)
+@function()
 @numpy_names
 def count_nonzero(input: Any, dim: Any = None) -> Any:
     """count_nonzero(input, dim=None) -> Tensor
@@ -142,7 +143,7 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     tensor([1, 2])
     """
     array = tensor_of(input, "count_nonzero")
-    return CountNonzero(dims_of("count_nonzero", dim, array.ndim)), (input,)
+    return run(CountNonzero(dims_of("count_nonzero", dim, array.ndim)), (input,))
 
 
 @implements("reduce_any")

@@ -53,7 +53,7 @@ from rushlight.ops.reduction.family import (
     tensor_of,
     wide,
 )
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["CumMax", "CumMin", "CumProd", "CumSum", "LogCumSumExp", "recurrence"]
 
@@ -286,7 +286,7 @@ def _scan(name: str, cls: Any, input: Any, dim: Any, dtype: Any) -> Any:
     return cls(at, None if want is array.dtype else want), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 @numpy_names
 def cumsum(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     """cumsum(input, dim, *, dtype=None, out=None) -> Tensor
@@ -300,7 +300,7 @@ def cumsum(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     return _scan("cumsum", CumSum, input, dim, dtype)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 @numpy_names
 def cumprod(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     """cumprod(input, dim, *, dtype=None, out=None) -> Tensor
@@ -314,7 +314,7 @@ def cumprod(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     return _scan("cumprod", CumProd, input, dim, dtype)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def logcumsumexp(input: Any, dim: Any) -> Any:
     """logcumsumexp(input, dim, *, out=None) -> Tensor

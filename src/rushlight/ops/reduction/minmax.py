@@ -46,7 +46,7 @@ from rushlight.ops.reduction.family import (
     single,
     tensor_of,
 )
-from rushlight.ops.registry import function, functions, implements, op, public
+from rushlight.ops.registry import function, functions, implements, op
 
 __all__ = [
     "Amax",
@@ -471,7 +471,7 @@ def _arg(name: str, cls: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     return cls((at,) if array.ndim else None, keepdim), (input,)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """argmax(input, dim=None, keepdim=False) -> Tensor
@@ -485,7 +485,7 @@ def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return _arg("argmax", ArgMax, input, dim, keepdim)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """argmin(input, dim=None, keepdim=False) -> Tensor

@@ -41,7 +41,7 @@ from rushlight.ops.reduction.family import (
     tensor_of,
     unfold,
 )
-from rushlight.ops.registry import op, public
+from rushlight.ops.registry import function, op
 
 __all__ = ["Quantile"]
 
@@ -195,7 +195,7 @@ def _quantile(
     return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def quantile(
     input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
@@ -212,7 +212,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nanquantile(
     input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,

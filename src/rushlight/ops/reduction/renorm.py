@@ -11,7 +11,7 @@ from rushlight.core.graph import Node, Op
 from rushlight.ops.arguments import expect_tensor, one_dim, raw_dtype
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.vector_norm import moved, norm_of, slope_of
-from rushlight.ops.registry import op, public
+from rushlight.ops.registry import function, op
 
 __all__ = ["Renorm"]
 
@@ -77,7 +77,7 @@ class Renorm(Op):
         yield Renorm(2.0, (-1,), 1.0), draw.complex(2, 3)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def renorm(input: Any, p: Number, dim: int, maxnorm: Number) -> Any:
     """renorm(input, p, dim, maxnorm, *, out=None) -> Tensor
 

@@ -42,7 +42,7 @@ from rushlight.ops.reduction.family import (
     wide,
 )
 from rushlight.ops.reduction.minmax import Chosen, Even
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 
 __all__ = [
     "ArgSort", "KthValue", "Median", "MedianAll", "Mode", "NanMedian", "NanMedianAll", "Sort",
@@ -203,7 +203,7 @@ def sort(
     return _sorted(input, dim, descending, stable, out)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool = False) -> Any:
     """argsort(input, dim=-1, descending=False, *, stable=False) -> Tensor

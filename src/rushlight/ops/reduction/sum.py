@@ -34,6 +34,7 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import Linear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
@@ -52,7 +53,7 @@ from rushlight.ops.reduction.family import (
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 
 __all__ = [
     "LogSumExp", "Mean", "MeanAll", "NanSum", "Prod", "ProdAll", "Sum", "SumAll", "Trace",
@@ -280,7 +281,7 @@ class NanSum(Sum):
         yield NanSum((-2,), True), draw.real(0, 3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -394,7 +395,7 @@ class ProdAll(Prod):
         yield ProdAll(), draw.complex(3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
     """prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -454,7 +455,7 @@ class LogSumExp(Fold):
         yield LogSumExp((-1,), False), draw.complex(2, 2)
 
 
-@public(namespace="special")
+@function(out=True, namespace="special")
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor
@@ -514,7 +515,7 @@ class Trace(Linear):
         yield Trace(), draw.complex(2, 2)
 
 
-@public(out=False)
+@function()
 def trace(input: Any) -> Any:
     """trace(input) -> Tensor
 
@@ -529,4 +530,4 @@ def trace(input: Any) -> Any:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {array.ndim}")
     if array.dtype.kind == "b":
         raise not_implemented("trace", array.dtype)
-    return Trace(_sum_dtype(None, array)), (input,)
+    return run(Trace(_sum_dtype(None, array)), (input,))

@@ -44,7 +44,7 @@ from rushlight.ops.arguments import expect_tensor, is_batched
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reduction.family import not_implemented, single, tensor_of, wide
-from rushlight.ops.registry import function, op, public
+from rushlight.ops.registry import function, op
 
 __all__ = ["BinCount", "Histc", "SearchSorted", "Unique", "UniqueConsecutive", "UniqueDim"]
 
@@ -329,7 +329,7 @@ def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
     return what, (wrap(cast(bounds._array, common)), wrap(cast(x._array, common)))
 
 
-@public(method=False)
+@function(out=True, method=False)
 def searchsorted(
     sorted_sequence: Any, input: Operand, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
@@ -378,7 +378,7 @@ def searchsorted(
     return _search(sorted_sequence, input, right, out_int32)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def bucketize(
     input: Operand, boundaries: Any, *, out_int32: bool = False, right: bool = False
 ) -> Any:
@@ -485,7 +485,7 @@ class Histc(Op):
         yield Histc(4, None, None), draw.real(5)
 
 
-@public()
+@function(out=True)
 def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
     """histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor
 

@@ -28,7 +28,7 @@ from rushlight.ops.reduction.family import (
     wide,
 )
 from rushlight.ops.reduction.sum import Sum
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 
 __all__ = ["Std", "StdMean", "Var", "VarMean"]
 
@@ -224,7 +224,7 @@ def _spread(
     return what, (input,)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
@@ -241,7 +241,7 @@ def var(
     return _spread("var", Var, input, dim, unbiased, keepdim, correction)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,

@@ -28,7 +28,7 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import result_dtype
+from rushlight.ops.apply import result_dtype, run
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,
@@ -39,7 +39,7 @@ from rushlight.ops.reduction.family import (
     tensor_of,
     wide,
 )
-from rushlight.ops.registry import op, public
+from rushlight.ops.registry import function, op
 
 __all__ = ["CDist", "Dist", "VectorNorm"]
 
@@ -189,7 +189,7 @@ def _check_identity(array: Any, ord: float, dims: tuple[int, ...] | None) -> Non
             )
 
 
-@public(method=False, free=False, namespace="linalg")
+@function(out=True, method=False, free=False, namespace="linalg")
 def vector_norm(
     x: Any, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
@@ -252,7 +252,7 @@ class Dist(Fold):
         yield Dist(2.0), draw.complex(3), draw.complex(3)
 
 
-@public(out=False)
+@function()
 def dist(input: Any, other: Any, p: Number = 2) -> Any:
     """dist(input, other, p=2) -> Tensor
 
@@ -272,7 +272,7 @@ def dist(input: Any, other: Any, p: Number = 2) -> Any:
         )
     if input._array.dtype != other._array.dtype:
         input, other = cast(input, common.numpy), cast(other, common.numpy)
-    return Dist(p), (input, other)
+    return run(Dist(p), (input, other))
 
 
 @op
@@ -331,7 +331,7 @@ class CDist(Op):
         yield CDist(2.0), draw.real(0, 2), draw.real(4, 2)
 
 
-@public(method=False, out=False)
+@function(method=False)
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
@@ -366,4 +366,4 @@ def cdist(
         )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return CDist(float(p)), (x1, x2)
+    return run(CDist(float(p)), (x1, x2))

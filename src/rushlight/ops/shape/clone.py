@@ -11,8 +11,9 @@ from typing import Any, Final
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
 from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.registry import function, implements, methods, op, public
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Slice, narrow_op
 from rushlight.ops.view.split import Parts, Split, SplitWithSizes, chunk_op, sizes_op, split_op
@@ -48,7 +49,7 @@ class Clone(Linear):
         yield Clone("channels_last"), draw.real(1, 2, 3, 2)
 
 
-@public(out=False)
+@function()
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """clone(input, *, memory_format=torch.preserve_format) -> Tensor
 
@@ -64,7 +65,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     wanted = {"channels_last": 4, "channels_last_3d": 5}.get(name, rank)
     if rank != wanted:
         raise RuntimeError(f"required rank {wanted} tensor to use {name} format")
-    return Clone(name.removesuffix("_format")), (input,)
+    return run(Clone(name.removesuffix("_format")), (input,))
 
 
 @op
@@ -135,7 +136,7 @@ class NarrowCopy(RegionCopy):
         yield NarrowCopy(-1, 1, 2), draw.real(2, 4)
 
 
-@public()
+@function(out=True)
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
     """narrow_copy(input, dim, start, length, *, out=None) -> Tensor
 

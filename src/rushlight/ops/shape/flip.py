@@ -12,9 +12,10 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
 from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["Flip", "Roll", "Rot90"]
@@ -44,16 +45,16 @@ class Flip(Linear):
         yield Flip(()), draw.real()
 
 
-def _flip(input: Any, dims: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _flip(input: Any, dims: tuple[int, ...]) -> Any:
     rank = input._array.ndim
     found = tuple([one_dim(d, rank) for d in dims])
     for d in found:
         if found.count(d) > 1:
             raise RuntimeError(f"dim {d + max(rank, 1)} appears multiple times in the list of dims")
-    return Flip(found if rank else ()), (input,)
+    return run(Flip(found if rank else ()), (input,))
 
 
-@public(method=False, out=False)
+@function(method=False)
 def flip(input: Any, dims: Any) -> Any:
     """flip(input, dims) -> Tensor
 
@@ -80,7 +81,7 @@ def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return flip(input, ints("flip", "dims", order if dims is None else (dims,)))
 
 
-@public(out=False)
+@function()
 def fliplr(input: Any) -> Any:
     """fliplr(input) -> Tensor
 
@@ -96,7 +97,7 @@ def fliplr(input: Any) -> Any:
     return _flip(input, (1,))
 
 
-@public(out=False)
+@function()
 def flipud(input: Any) -> Any:
     """flipud(input) -> Tensor
 
@@ -146,7 +147,7 @@ class Roll(Linear):
         yield Roll((3,), ()), draw.real()
 
 
-@public(out=False)
+@function()
 def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     """roll(input, shifts, dims=()) -> Tensor
 
@@ -169,7 +170,7 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     if given and not rank:
         raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
     found = tuple([one_dim(d, rank) for d in given])
-    return Roll(by, found if rank else ()), (input,)
+    return run(Roll(by, found if rank else ()), (input,))
 
 
 @op
@@ -207,7 +208,7 @@ class Rot90(Linear):
         yield Rot90(4, (-2, -1)), draw.real(2, 2)
 
 
-@public(out=False)
+@function()
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """rot90(input, k=1, dims=(0, 1)) -> Tensor
 
@@ -231,7 +232,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
             "expected rotation dims to be different, but got dim0 = "
             f"{given[0]} and dim1 = {given[1]}"
         )
-    return Rot90(k, (a, b)), (input,)
+    return run(Rot90(k, (a, b)), (input,))
 
 
 @implements("flip")

@@ -20,7 +20,7 @@ from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import put, result_dtype
 from rushlight.ops.arguments import expect_tensor, one_dim, one_int
 from rushlight.ops.reduction.family import not_implemented
-from rushlight.ops.registry import function, functions, namespaces, op, public
+from rushlight.ops.registry import function, functions, namespaces, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.cat import Join, cat, stack
 from rushlight.ops.view.expand import expand
@@ -358,7 +358,7 @@ def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
     return Cross(d), (input, other)
 
 
-@public()
+@function(out=True)
 def cross(input: Any, other: Any, dim: Any = None) -> Any:
     """cross(input, other, dim=None, *, out=None) -> Tensor
 
@@ -387,7 +387,7 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
 namespaces.setdefault("linalg", {})
 
 
-@public(name="cross", method=False, free=False, namespace="linalg")
+@function(out=True, name="cross", method=False, free=False, namespace="linalg")
 def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """cross(input, other, *, dim=-1, out=None) -> Tensor
 

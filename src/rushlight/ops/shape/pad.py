@@ -12,11 +12,12 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
 from rushlight.ops.arguments import expect_tensor, ints
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 __all__ = ["ConstantPadNd", "pad"]
@@ -279,7 +280,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-@public(method=False, out=False)
+@function(method=False)
 def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """constant_pad_nd(input, pad, value=0) -> Tensor
 
@@ -312,7 +313,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
             )
     if isinstance(value, complex) and input._array.dtype.kind != "c":
         value = number_for(value, input._array.dtype)
-    return ConstantPadNd(widths, value), (input,)
+    return run(ConstantPadNd(widths, value), (input,))
 
 
 @function(method=False, free=False, namespace="nn.functional")

@@ -13,7 +13,7 @@ from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import RegionCopy
 from rushlight.ops.view.as_strided import Diagonal
@@ -76,7 +76,7 @@ def _triangle(name: str, cls: Any, input: Any, diagonal: int) -> Any:
     return cls(diagonal), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def tril(input: Any, diagonal: int = 0) -> Any:
     """tril(input, diagonal=0, *, out=None) -> Tensor
 
@@ -90,7 +90,7 @@ def tril(input: Any, diagonal: int = 0) -> Any:
     return _triangle("tril", Tril, input, diagonal)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def triu(input: Any, diagonal: int = 0) -> Any:
     """triu(input, diagonal=0, *, out=None) -> Tensor
 
@@ -150,7 +150,7 @@ class DiagEmbed(OnDiagonal, Written):
         yield DiagEmbed(-1, -1, -2), draw.real(3)
 
 
-@public()
+@function(out=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor
 
@@ -185,7 +185,7 @@ class DiagonalCopy(OnDiagonal, RegionCopy):
         yield DiagonalCopy(1, -2, -1), draw.complex(3, 3)
 
 
-@public()
+@function(out=True)
 def diag(input: Any, diagonal: int = 0) -> Any:
     """diag(input, diagonal=0, *, out=None) -> Tensor
 
