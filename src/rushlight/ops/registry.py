@@ -24,18 +24,6 @@ from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import numbers_of
 
-__all__ = [
-    "function",
-    "functions",
-    "implements",
-    "methods",
-    "namespaces",
-    "op",
-    "signature_of",
-    "table",
-    "tensor_impls",
-]  # fmt: skip
-
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,33 +13,13 @@ from rushlight.core.record import apply, columns_of
 from rushlight.core.views.inplace import write
 from rushlight.ops import old_forms
 from rushlight.ops.apply import result_dtype
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.creation.fill import number_for
-from rushlight.ops.matmul.mm import (
-    c_name,
-    left_of,
-    mat_vec,
-    outer_of,
-    refuse,
-    right_of,
-    times,
-    write_out,
-)
+from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times
 from rushlight.ops.numbers import Number
+from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = [
-    "ADDMMS",
-    "Addbmm",
-    "Addmm",
-    "Addmv",
-    "Addr",
-    "Baddbmm",
-    "addmm",
-    "addmm_of",
-    "batch_of_one",
-]
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -294,7 +274,7 @@ def _go(
 
 def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("mat1", a, 2), ("mat2", b, 3)):
-        expect_tensor(t, "addmm", name, position)
+        check_tensor(t, "addmm", name, position)
     for name, t in (("mat1", a), ("mat2", b)):
         if t._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {t._array.ndim}-D tensor")
@@ -352,7 +332,7 @@ def addmm_(
 
 def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("mat", a, 2), ("vec", b, 3)):
-        expect_tensor(t, "addmv", name, position)
+        check_tensor(t, "addmv", name, position)
     ranks = x._array.ndim, a._array.ndim, b._array.ndim
     if ranks[0] > 1 or ranks[1:] != (2, 1):
         shown = ", ".join(str(r) for r in ranks)
@@ -427,7 +407,7 @@ def _batches(a: Any, b: Any) -> tuple[int, int, int]:
 
 def _addbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
-        expect_tensor(t, "addbmm", name, position)
+        check_tensor(t, "addbmm", name, position)
     if a._array.ndim > 1 and b._array.ndim > 2:
         _fits(x, (a._array.shape[1], b._array.shape[2]))
     _, n, p = _batches(a, b)
@@ -483,7 +463,7 @@ def addbmm_(
 
 def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
-        expect_tensor(t, "baddbmm", name, position)
+        check_tensor(t, "baddbmm", name, position)
     if not place and a._array.ndim > 1 and b._array.ndim > 2:
         _fits(x, (*a._array.shape[:2], b._array.shape[2]))
     shape = _batches(a, b)
@@ -531,7 +511,7 @@ def baddbmm_(
 
 def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("vec1", a, 2), ("vec2", b, 3)):
-        expect_tensor(t, "addr", name, position)
+        check_tensor(t, "addr", name, position)
     for name, t in (("vec1", a), ("vec2", b)):
         if t._array.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t._array.ndim}-D")

@@ -17,20 +17,10 @@ from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
 from rushlight.ops import old_forms
 from rushlight.ops.apply import operand, result_dtype, run
+from rushlight.ops.checks import check_operands, check_tensors, invalid
 from rushlight.ops.numbers import Number
-from rushlight.ops.operands import (
-    attach_operator,
-    check_integers,
-    check_operands,
-    check_tensors,
-    integral,
-    invalid,
-    number_from,
-    zeros,
-)
+from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
 from rushlight.ops.registry import function, functions, implements, op
-
-__all__ = ["DivFloor"]
 
 for _cls in (Add, Div, Mul, Neg, Sub):
     op(_cls)

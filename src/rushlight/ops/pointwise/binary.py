@@ -11,24 +11,14 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary
 from rushlight.ops.apply import number_beside, operand
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import (
-    agreed,
-    attach_operator,
-    check_integers,
-    check_operands,
-    check_tensors,
-    invalid,
-    is_number,
-    roomy,
-    zeros,
-)
+from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
+from rushlight.ops.operands import agreed, attach_operator, check_integers, roomy, zeros
 from rushlight.ops.pointwise.arithmetic import DivFloor
 from rushlight.ops.pointwise.family import (
     LN2,
     Numbered,
     Pointwise,
     Unfinished,
-    check_second,
     expose_pair,
     register_impl,
     with_numbers,

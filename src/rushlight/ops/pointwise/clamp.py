@@ -12,26 +12,21 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.apply import number_in, operand, put, result_dtype
+from rushlight.ops.apply import number_in, operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.creation.fill import number_for
-from rushlight.ops.numbers import Number, Operand, plain
-from rushlight.ops.operands import (
-    agreed,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    zeros,
-)
-from rushlight.ops.pointwise.family import (
-    Numbered,
+from rushlight.ops.checks import (
     check_same_dtype,
     check_second,
+    check_tensors,
+    invalid,
+    is_number,
     not_implemented,
-    with_numbers,
 )
+from rushlight.ops.creation.fill import number_for
+from rushlight.ops.numbers import Number, Operand, plain
+from rushlight.ops.operands import agreed, integral, number_from, zeros
+from rushlight.ops.out import put
+from rushlight.ops.pointwise.family import Numbered, with_numbers
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 

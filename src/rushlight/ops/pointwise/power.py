@@ -14,25 +14,11 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.apply import number_beside, number_in, operand, result_dtype, run_inplace
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    roomy,
-    zeros,
-)
-from rushlight.ops.pointwise.family import (
-    Numbered,
-    Pointwise,
-    expose,
-    not_implemented,
-    register_impl,
-    with_numbers,
-)
+from rushlight.ops.operands import attach_operator, integral, roomy, zeros
+from rushlight.ops.pointwise.family import Numbered, Pointwise, expose, register_impl, with_numbers
 from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 

@@ -14,13 +14,12 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary, unary
 from rushlight.ops.apply import operand
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, invalid, is_number, roomy
+from rushlight.ops.checks import check_tensors, invalid, is_number
+from rushlight.ops.operands import roomy
 from rushlight.ops.pointwise.family import Pointwise, direction, expose
 from rushlight.ops.pointwise.unary import SIGMOID, SINC
 from rushlight.ops.registry import function, functions, implements, namespaces, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["by_name"]
 
 ROOT_PI: Final = math.sqrt(math.pi)
 ROOT_2PI: Final = math.sqrt(2 * math.pi)

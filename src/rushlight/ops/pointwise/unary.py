@@ -17,7 +17,8 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, integral, zeros
+from rushlight.ops.checks import check_tensors
+from rushlight.ops.operands import integral, zeros
 from rushlight.ops.pointwise.family import (
     LN2,
     LN10,

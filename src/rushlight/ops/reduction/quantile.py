@@ -31,19 +31,11 @@ from rushlight.arrays.vocabulary import (
     where,
 )
 from rushlight.core.graph import Node, TensorBase, wrap
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
-from rushlight.ops.reduction.family import (
-    Fold,
-    dims_of,
-    fold,
-    numpy_names,
-    raw_dtype,
-    tensor_of,
-    unfold,
-)
+from rushlight.ops.reduction.family import Fold, dims_of, fold, numpy_names, unfold
 from rushlight.ops.registry import function, op
-
-__all__ = ["Quantile"]
 
 _INT64: Final = dtypes.int64.numpy
 _WAYS: Final = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -170,7 +162,7 @@ class Quantile(Fold):
 def _quantile(
     name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool
 ) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if array.size == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):

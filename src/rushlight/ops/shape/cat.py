@@ -20,8 +20,6 @@ from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.reshape import reshape
 from rushlight.ops.view.squeeze import atleast_1d, atleast_2d, atleast_3d
 
-__all__ = ["Cat", "Join", "Stack", "cat", "stack", "zeros_as"]
-
 _ALL: Final = slice(None)
 
 

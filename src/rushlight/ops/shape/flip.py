@@ -13,12 +13,11 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
-from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.arguments import from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Flip", "Roll", "Rot90"]
 
 
 @op
@@ -64,7 +63,7 @@ def flip(input: Any, dims: Any) -> Any:
     >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
-    expect_tensor(input, "flip")
+    check_tensor(input, "flip")
     return _flip(input, tuple_of_ints("flip", "dims", dims, 2))
 
 
@@ -91,7 +90,7 @@ def fliplr(input: Any) -> Any:
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
-    expect_tensor(input, "fliplr")
+    check_tensor(input, "fliplr")
     if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return _flip(input, (1,))
@@ -107,7 +106,7 @@ def flipud(input: Any) -> Any:
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
-    expect_tensor(input, "flipud")
+    check_tensor(input, "flipud")
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return _flip(input, (0,))
@@ -157,7 +156,7 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    expect_tensor(input, "roll")
+    check_tensor(input, "roll")
     by = ints("roll", "shifts", (shifts,))
     given = () if dims is None else ints("roll", "dims", (dims,))
     if not by:
@@ -219,7 +218,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     tensor([[2, 4],
             [1, 3]])
     """
-    expect_tensor(input, "rot90")
+    check_tensor(input, "rot90")
     given = ints("rot90", "dims", (dims,))
     rank = input._array.ndim
     if len(given) != 2:
