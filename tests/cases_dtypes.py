@@ -1,21 +1,16 @@
-"""Writes dtypes.json.gz: what PyTorch says of its data types, sizes and devices.
+"""What a library says of its data types, sizes and devices.
 
 `describe` asks any namespace shaped like PyTorch's, so that the tests put the same questions to
-rushlight and compare. Run with PyTorch installed: `python tests/reference/make_dtypes.py`.
+rushlight and compare.
 """
 
 import copy
-import gzip
-import json
 import pickle
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-STORED = Path(__file__).with_name("dtypes.json.gz")
 
 NAMES = (
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
@@ -291,8 +286,8 @@ def _evaluate(line: str, T: Any) -> object:
     return eval(line, names)
 
 
-def describe_pytorch() -> dict[str, Any]:
-    import torch
+def results(torch: Any) -> dict[str, Any]:
+    """What PyTorch says."""
 
     def operand(name: str, kind: str) -> Any:
         if kind == "number":
@@ -306,9 +301,3 @@ def describe_pytorch() -> dict[str, Any]:
             lambda a, b: torch.result_type(operand(*a), operand(*b)),
             lambda t: torch.from_numpy(np.zeros(2, t)).dtype,
         )
-
-
-if __name__ == "__main__":
-    text = json.dumps(describe_pytorch(), indent=0, sort_keys=True)
-    STORED.write_bytes(gzip.compress(text.encode(), mtime=0))
-    print(f"{STORED}: {STORED.stat().st_size} bytes")

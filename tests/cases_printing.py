@@ -1,24 +1,17 @@
-"""Makes `printing.json.gz`: tensors and options, each with the text that PyTorch prints for it.
+"""Tensors and options to print them with.
 
-    python tests/reference/make_printing.py
-
-Needs PyTorch. The cases themselves are drawn with NumPy, so that `test_printing.py` can draw new
+The cases are drawn with NumPy, so that `test_printing.py` can draw new
 ones where PyTorch is installed. A case holds the bytes of a short array that is repeated to fill
 the shape: no file of numbers, and no random generator, stands between the reference and the test.
 """
 
 import base64
-import gzip
-import json
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-
-STORED = Path(__file__).with_name("printing.json.gz")
 
 Case = dict[str, Any]
 
@@ -193,21 +186,13 @@ def printed(torch: Any, case: Case) -> str:
         torch.set_default_dtype(before)
 
 
-def expected(case: Case) -> str:
+def expected(torch: Any, case: Case) -> str:
     """What PyTorch prints for a case."""
-    import torch
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # complex32 is called experimental
         return printed(torch, case)
 
 
-def main() -> None:
-    cases = [{**case, "text": expected(case)} for case in draw(seed=0, count=1000)]
-    packed = json.dumps(cases, separators=(",", ":")).encode()
-    STORED.write_bytes(gzip.compress(packed, 9, mtime=0))
-    print(f"{STORED.name}: {len(cases)} tensors, {STORED.stat().st_size / 1024:.0f} KiB")
-
-
-if __name__ == "__main__":
-    main()
+def results(torch: Any) -> list[Case]:
+    """The stored cases, each with the text that PyTorch prints for it."""
+    return [{**case, "text": expected(torch, case)} for case in draw(seed=0, count=1000)]

@@ -12,9 +12,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import programs
+from tests.harness import rounded
+from tests.laws import cases_programs as programs
 
-__all__ = ["nested", "run", "shifted"]
+__all__ = ["nested", "results", "run", "shifted"]
+
+SEEDS = range(250)
 
 KINDS = ("leaf", "view", "view", "view", "op", "op", "write", "write", "write", "detach", "look")
 
@@ -166,3 +169,7 @@ def observer(fw: Any) -> Callable[[Any], list[Any]]:
 def numbers(t: Any) -> list[float]:
     found: list[float] = t.detach().reshape(-1).tolist()
     return found
+
+
+def results(lib: Any) -> Any:
+    return [rounded(run(lib, seed)) for seed in SEEDS]

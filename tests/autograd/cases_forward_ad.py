@@ -1,26 +1,19 @@
-"""Write forward_ad.json.gz: what PyTorch does in forward mode.
+"""Forward mode: functions of one matrix, and situations in a level.
 
-    python tests/reference/make_forward_ad.py
-
-`FUNCTIONS` are functions of one matrix, whose tangents are stored; `CASES` are situations in a
-level, of which everything one can see is stored, errors included; the random programs are those of
-tests/autograd/dual_programs.py. Tests run all of them on rushlight too.
+Of `FUNCTIONS` the tangents are stored; of `cases` everything one can see, errors included. Random
+programs of duals stand in cases_dual_programs.py.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import importlib
-import json
-import sys
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-SEEDS = range(250)
+from tests.harness import Cases, attempt, rounded
+
 X = [[0.3, -1.2, 0.7], [1.1, 0.4, -0.6]]
 T = [[1.0, 2.0, -1.0], [0.5, -0.5, 3.0]]
 
@@ -161,13 +154,17 @@ def tangent_of(lib: Any, fn: Function, asks: bool = False) -> Any:
 
 
 # --- situations -----------------------------------------------------------------------------------
-CASES: dict[str, Callable[[Any, Any], Any]] = {}
+class DualCases(Cases):
+    """Cases of the library and its forward_ad, run inside a level."""
+
+    def run(self, lib: Any, name: str) -> Any:
+        fw = importlib.import_module(f"{lib.__name__}.autograd.forward_ad")
+        with warnings.catch_warnings(), fw.dual_level():
+            warnings.simplefilter("ignore")
+            return plain(lib, fw, attempt(lambda: self[name](lib, fw)))
 
 
-def case(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Add a situation: a function of the library and its forward_ad, called inside a level."""
-    CASES[fn.__name__] = fn
-    return fn
+cases = DualCases()
 
 
 def dual(lib: Any, fw: Any, asks: bool = False) -> Any:
@@ -183,85 +180,85 @@ def tangents(fw: Any, *ts: Any) -> list[Any]:
     return [fw.unpack_dual(t).tangent for t in ts]
 
 
-@case
+@cases
 def other_sizes(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib), lib.ones(3))
 
 
-@case
+@cases
 def integer_tangent(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib), lib.ones(2, 3).long())
 
 
-@case
+@cases
 def integer_primal(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib).long(), lib.ones(2, 3))
 
 
-@case
+@cases
 def other_dtypes(lib: Any, fw: Any) -> Any:
     d = fw.make_dual(numbers(lib), lib.ones(2, 3).double())
     return tangents(fw, d, d * 2, d * numbers(lib), d.sin(), d[0], d.sum(), d.mul_(2))
 
 
-@case
+@cases
 def no_tangent(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib), None)
 
 
-@case
+@cases
 def no_tensor(lib: Any, fw: Any) -> Any:
     return fw.make_dual(1.0, lib.ones(1))
 
 
-@case
+@cases
 def unpack_no_tensor(lib: Any, fw: Any) -> Any:
     return fw.unpack_dual(1.0)
 
 
-@case
+@cases
 def dual_of_a_dual(lib: Any, fw: Any) -> Any:
     return fw.make_dual(dual(lib, fw), lib.ones(2, 3))
 
 
-@case
+@cases
 def tangent_that_is_dual(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib), dual(lib, fw))
 
 
-@case
+@cases
 def wrong_level(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib), lib.ones(2, 3), level=3)
 
 
-@case
+@cases
 def negative_level(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib), lib.ones(2, 3), level=-1)
 
 
-@case
+@cases
 def unpack_wrong_level(lib: Any, fw: Any) -> Any:
     return fw.unpack_dual(dual(lib, fw), level=3)
 
 
-@case
+@cases
 def exit_wrong_level(lib: Any, fw: Any) -> Any:
     return fw.exit_dual_level(level=3)
 
 
-@case
+@cases
 def nested(lib: Any, fw: Any) -> Any:
     return fw.enter_dual_level()
 
 
-@case
+@cases
 def nested_block(lib: Any, fw: Any) -> Any:
     with contextlib.suppress(RuntimeError), fw.dual_level():
         pass
     return dual(lib, fw) * 2  # the outer level goes on
 
 
-@case
+@cases
 def exit_negative_level(lib: Any, fw: Any) -> Any:
     return fw.exit_dual_level(level=-1)
 
@@ -276,19 +273,19 @@ def outside(fw: Any) -> Iterator[None]:
         fw.enter_dual_level()
 
 
-@case
+@cases
 def exit_twice(lib: Any, fw: Any) -> Any:
     with outside(fw):
         fw.exit_dual_level()
 
 
-@case
+@cases
 def make_outside(lib: Any, fw: Any) -> Any:
     with outside(fw):
         return fw.make_dual(numbers(lib), lib.ones(2, 3), level=0)
 
 
-@case
+@cases
 def unpack_outside(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     with outside(fw):
@@ -296,7 +293,7 @@ def unpack_outside(lib: Any, fw: Any) -> Any:
         return [whole.primal is d, *whole, parts.primal is d, *parts, fw.unpack_dual(3).primal, d]
 
 
-@case
+@cases
 def from_one_level_to_the_next(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     y = d * 2
@@ -306,14 +303,14 @@ def from_one_level_to_the_next(lib: Any, fw: Any) -> Any:
     return [*tangents(fw, d, y, y[0], d * y), fw.make_dual(kept, numbers(lib)) * d]
 
 
-@case
+@cases
 def keywords(lib: Any, fw: Any) -> Any:
     d = fw.make_dual(tensor=numbers(lib), tangent=lib.ones(2, 3), level=None)
     found = fw.unpack_dual(tensor=d, level=0)
     return [list(found), list(found._fields), type(found).__name__, *fw.unpack_dual(d, level=-1)]
 
 
-@case
+@cases
 def levels_are_keywords(lib: Any, fw: Any) -> Any:
     failed = []
     for call in (
@@ -327,7 +324,7 @@ def levels_are_keywords(lib: Any, fw: Any) -> Any:
     return failed
 
 
-@case
+@cases
 def switched_off(lib: Any, fw: Any) -> Any:
     d, x = dual(lib, fw), numbers(lib)
     with fw._set_fwd_grad_enabled(False) as nothing:
@@ -341,7 +338,7 @@ def switched_off(lib: Any, fw: Any) -> Any:
     return [nothing, y, row, text, x, made, other, z, seen, fw._is_fwd_grad_enabled(), d]
 
 
-@case
+@cases
 def written_while_switched_off(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     with fw._set_fwd_grad_enabled(False):
@@ -349,7 +346,7 @@ def written_while_switched_off(lib: Any, fw: Any) -> Any:
     return d
 
 
-@case
+@cases
 def switched_off_at_once(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     off = fw._set_fwd_grad_enabled(False)
@@ -359,7 +356,7 @@ def switched_off_at_once(lib: Any, fw: Any) -> Any:
     return [*seen, fw._is_fwd_grad_enabled(), d * 2]
 
 
-@case
+@cases
 def made_in_inference_mode(lib: Any, fw: Any) -> Any:
     d, x = dual(lib, fw), numbers(lib)
     with lib.inference_mode():
@@ -371,20 +368,20 @@ def made_in_inference_mode(lib: Any, fw: Any) -> Any:
     return [made, made * 2, row, row * 2, x, seen, fw.make_dual(fixed, lib.ones(2, 3)) * d]
 
 
-@case
+@cases
 def a_level_in_inference_mode(lib: Any, fw: Any) -> Any:
     with outside(fw), lib.inference_mode(), fw.dual_level():
         d = dual(lib, fw)
         return [x.tolist() for x in (d, d * 2)] + tangents(fw, d, d * 2)
 
 
-@case
+@cases
 def printed(lib: Any, fw: Any) -> Any:
     asks = dual(lib, fw, True)
     return [str(x) for x in (dual(lib, fw), asks, dual(lib, fw).sum(), asks.sum(), asks[0] > 1)]
 
 
-@case
+@cases
 def what_a_dual_is(lib: Any, fw: Any) -> Any:
     x, t = lib.ones(3), lib.arange(3.0)
     d = fw.make_dual(x, t)
@@ -395,34 +392,34 @@ def what_a_dual_is(lib: Any, fw: Any) -> Any:
     ]  # fmt: skip
 
 
-@case
+@cases
 def a_dual_that_requires_grad(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw, True)
     primal = fw.unpack_dual(d).primal
     return [d.requires_grad, d.is_leaf, d.grad_fn.name(), primal.grad_fn.name()]
 
 
-@case
+@cases
 def detached(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     return tangents(fw, d.detach(), d.data, d[0].detach(), d.clone(), d.detach().clone())
 
 
-@case
+@cases
 def without_grad(lib: Any, fw: Any) -> Any:
     with lib.no_grad():
         d = dual(lib, fw, True)
         return tangents(fw, d.detach(), d * 2, d[0], d.clone().mul_(2))
 
 
-@case
+@cases
 def in_inference_mode(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     with lib.inference_mode():
         return tangents(fw, d, d * 2, d[0], dual(lib, fw))
 
 
-@case
+@cases
 def no_derivative(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     return tangents(
@@ -431,14 +428,14 @@ def no_derivative(lib: Any, fw: Any) -> Any:
     )  # fmt: skip
 
 
-@case
+@cases
 def several_results(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     parts = [*d.unbind(), *d.split(1), *d.max(0), *d.sort()]
     return tangents(fw, *parts, lib.cat([numbers(lib), d]), lib.stack([d[0], lib.ones(3)]))
 
 
-@case
+@cases
 def writing_writes_the_tangent(lib: Any, fw: Any) -> Any:
     x, t = numbers(lib), lib.ones(2, 3)
     d = fw.make_dual(x, t)
@@ -447,14 +444,14 @@ def writing_writes_the_tangent(lib: Any, fw: Any) -> Any:
     return [d, x, t, t._version, d._version, fw.unpack_dual(d).tangent is t]
 
 
-@case
+@cases
 def its_own_tangent(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     d = fw.make_dual(x, x)
     return [d * d, fw.unpack_dual(d).tangent is x]
 
 
-@case
+@cases
 def written_by_others(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     row = d[0]
@@ -465,7 +462,7 @@ def written_by_others(lib: Any, fw: Any) -> Any:
     return [d, row, primal, primal._version, d._version]
 
 
-@case
+@cases
 def written_in_another_dtype(lib: Any, fw: Any) -> Any:
     made = [numbers(lib), numbers(lib), numbers(lib).long()]
     d = fw.make_dual(numbers(lib).double(), lib.ones(2, 3).double())
@@ -475,7 +472,7 @@ def written_in_another_dtype(lib: Any, fw: Any) -> Any:
     return made
 
 
-@case
+@cases
 def written_without_grad(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw, True)
     with lib.no_grad():
@@ -485,12 +482,12 @@ def written_without_grad(lib: Any, fw: Any) -> Any:
     return [d.detach(), *tangents(fw, d), moved.detach(), moved.grad_fn.name()]
 
 
-@case
+@cases
 def a_leaf_written(lib: Any, fw: Any) -> Any:
     return dual(lib, fw, True).mul_(2)
 
 
-@case
+@cases
 def rows_exchanged(lib: Any, fw: Any) -> Any:
     d, x = dual(lib, fw), numbers(lib)
     d[0] = d[1].clone() * 2
@@ -499,7 +496,7 @@ def rows_exchanged(lib: Any, fw: Any) -> Any:
     return [d, x]
 
 
-@case
+@cases
 def a_shared_tangent(lib: Any, fw: Any) -> Any:
     x, t = numbers(lib), lib.ones(2, 3)
     first, second = fw.make_dual(x, t), fw.make_dual(x, t)
@@ -507,7 +504,7 @@ def a_shared_tangent(lib: Any, fw: Any) -> Any:
     return [first, second]
 
 
-@case
+@cases
 def a_view_of_constants(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     row, column = x[0], x[:, 0]
@@ -515,7 +512,7 @@ def a_view_of_constants(lib: Any, fw: Any) -> Any:
     return tangents(fw, x, row, column, x[1])
 
 
-@case
+@cases
 def a_view_made_before(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     row = x[0]
@@ -523,7 +520,7 @@ def a_view_made_before(lib: Any, fw: Any) -> Any:
     return tangents(fw, x, row)
 
 
-@case
+@cases
 def views_share_the_tangent(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     row, flat = d[0], d.view(6)
@@ -532,7 +529,7 @@ def views_share_the_tangent(lib: Any, fw: Any) -> Any:
     return tangents(fw, d, row, flat)
 
 
-@case
+@cases
 def a_view_of_the_primal(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     d = fw.make_dual(x, lib.ones(2, 3))
@@ -542,14 +539,14 @@ def a_view_of_the_primal(lib: Any, fw: Any) -> Any:
     return tangents(fw, x, d, primal, row)
 
 
-@case
+@cases
 def a_dual_of_a_view(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     row = x[0]
     return tangents(fw, fw.make_dual(row, lib.ones(3)), row, x)
 
 
-@case
+@cases
 def the_primal_is_written(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     d = fw.make_dual(x, lib.ones(2, 3))
@@ -557,7 +554,7 @@ def the_primal_is_written(lib: Any, fw: Any) -> Any:
     return [x, d]
 
 
-@case
+@cases
 def overwritten(lib: Any, fw: Any) -> Any:
     made = [dual(lib, fw) for _ in range(3)]
     made[0].zero_()
@@ -566,7 +563,7 @@ def overwritten(lib: Any, fw: Any) -> Any:
     return made
 
 
-@case
+@cases
 def set_an_element(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     number = fw.make_dual(lib.tensor(3.0), lib.tensor(1.0))
@@ -575,14 +572,14 @@ def set_an_element(lib: Any, fw: Any) -> Any:
     return x
 
 
-@case
+@cases
 def set_data(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     d.data = lib.zeros(2, 3)
     return d
 
 
-@case
+@cases
 def layouts(lib: Any, fw: Any) -> Any:
     found = []
     for t in (lib.ones(3, 2).t(), lib.ones(1).expand(2, 3), lib.ones(2, 2, 3)[0]):
@@ -592,30 +589,30 @@ def layouts(lib: Any, fw: Any) -> Any:
     return [*found, list(fw.unpack_dual(turned * 2).tangent.stride()), turned.t().view(6) * 1]
 
 
-@case
+@cases
 def into_out(lib: Any, fw: Any) -> Any:
     return lib.mul(dual(lib, fw), 2, out=lib.zeros(2, 3))
 
 
-@case
+@cases
 def out_is_a_dual(lib: Any, fw: Any) -> Any:
     return lib.mul(numbers(lib), 2, out=dual(lib, fw))
 
 
-@case
+@cases
 def promotion(lib: Any, fw: Any) -> Any:
     d = fw.make_dual(lib.tensor(2.0).double(), lib.tensor(1.0).double())
     y = d * numbers(lib)
     return [y, *tangents(fw, y, numbers(lib) + d, d.float(), numbers(lib).long() * d)]
 
 
-@case
+@cases
 def low_precision(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     return tangents(fw, d.half() * 2, d.bfloat16() * 3, d.half().sum())
 
 
-@case
+@cases
 def complex_numbers(lib: Any, fw: Any) -> Any:
     z = lib.complex(numbers(lib), numbers(lib) * 2)
     d = fw.make_dual(z, lib.complex(lib.ones(2, 3), -lib.ones(2, 3)))
@@ -625,7 +622,7 @@ def complex_numbers(lib: Any, fw: Any) -> Any:
 
 
 # gradients inside a level
-@case
+@cases
 def gradients_have_tangents(lib: Any, fw: Any) -> Any:
     x = numbers(lib).requires_grad_()
     y = (fw.make_dual(x, lib.ones(2, 3)) ** 3).sum()
@@ -633,14 +630,14 @@ def gradients_have_tangents(lib: Any, fw: Any) -> Any:
     return [y.detach(), fw.unpack_dual(y).tangent.detach(), g]
 
 
-@case
+@cases
 def tangents_have_gradients(lib: Any, fw: Any) -> Any:
     x = numbers(lib).requires_grad_()
     y = (fw.make_dual(x, lib.ones(2, 3)) ** 3).sum()
     return lib.autograd.grad(fw.unpack_dual(y).tangent, x)[0]
 
 
-@case
+@cases
 def the_tangent_requires_grad(lib: Any, fw: Any) -> Any:
     t = lib.ones(2, 3, requires_grad=True)
     y = fw.make_dual(numbers(lib), t).exp()
@@ -648,14 +645,14 @@ def the_tangent_requires_grad(lib: Any, fw: Any) -> Any:
     return [y.requires_grad, g.detach()]
 
 
-@case
+@cases
 def a_weight_that_requires_grad(lib: Any, fw: Any) -> Any:
     w = lib.ones(3, 2, requires_grad=True)
     y = dual(lib, fw) @ w
     return lib.autograd.grad((y * y).sum(), w)[0]
 
 
-@case
+@cases
 def create_graph(lib: Any, fw: Any) -> Any:
     x = numbers(lib).requires_grad_()
     y = (fw.make_dual(x, lib.ones(2, 3)) ** 3).sum()
@@ -664,7 +661,7 @@ def create_graph(lib: Any, fw: Any) -> Any:
     return [g.detach(), t.detach(), lib.autograd.grad(t.sum(), x)[0].detach()]
 
 
-@case
+@cases
 def accumulated(lib: Any, fw: Any) -> Any:
     x = numbers(lib).requires_grad_()
     d = fw.make_dual(x, lib.ones(2, 3))
@@ -674,7 +671,7 @@ def accumulated(lib: Any, fw: Any) -> Any:
     return [first, x.grad]
 
 
-@case
+@cases
 def dual_cotangent(lib: Any, fw: Any) -> Any:
     x = numbers(lib).requires_grad_()
     seen = []
@@ -683,7 +680,7 @@ def dual_cotangent(lib: Any, fw: Any) -> Any:
     return [lib.autograd.grad(y, x, dual(lib, fw))[0], seen]
 
 
-@case
+@cases
 def retained(lib: Any, fw: Any) -> Any:
     y = dual(lib, fw, True) ** 3
     y.retain_grad()
@@ -691,7 +688,7 @@ def retained(lib: Any, fw: Any) -> Any:
     return y.grad
 
 
-@case
+@cases
 def written_with_history(lib: Any, fw: Any) -> Any:
     x = numbers(lib).requires_grad_()
     y = fw.make_dual(x * 1, lib.ones(2, 3))
@@ -701,12 +698,12 @@ def written_with_history(lib: Any, fw: Any) -> Any:
             *lib.autograd.grad(y.sum(), x)]  # fmt: skip
 
 
-@case
+@cases
 def a_tangent_that_is_a_leaf(lib: Any, fw: Any) -> Any:
     return fw.make_dual(numbers(lib), lib.ones(2, 3, requires_grad=True)).mul_(2)
 
 
-@case
+@cases
 def becomes_a_leaf(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     d.requires_grad_()
@@ -728,17 +725,17 @@ def twice(ctx: Any, x: Any) -> Any:
     return x * 2
 
 
-@case
+@cases
 def custom(lib: Any, fw: Any) -> Any:
     return function(lib, twice, twice).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_without_jvp(lib: Any, fw: Any) -> Any:
     return function(lib, twice).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_arguments(lib: Any, fw: Any) -> Any:
     seen: list[Any] = []
 
@@ -756,7 +753,7 @@ def custom_arguments(lib: Any, fw: Any) -> Any:
     return [y, seen]
 
 
-@case
+@cases
 def custom_unmaterialised(lib: Any, fw: Any) -> Any:
     seen: list[Any] = []
 
@@ -771,32 +768,32 @@ def custom_unmaterialised(lib: Any, fw: Any) -> Any:
     return [function(lib, forward, jvp).apply(dual(lib, fw), numbers(lib)), seen]
 
 
-@case
+@cases
 def custom_too_many(lib: Any, fw: Any) -> Any:
     return function(lib, twice, lambda ctx, t: (t, t)).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_too_few(lib: Any, fw: Any) -> Any:
     return function(lib, lambda ctx, x: (x * 2, x * 3), twice).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_no_tensor(lib: Any, fw: Any) -> Any:
     return function(lib, twice, lambda ctx, t: 3.0).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_list(lib: Any, fw: Any) -> Any:
     return function(lib, twice, lambda ctx, t: [t]).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_other_size(lib: Any, fw: Any) -> Any:
     return function(lib, twice, lambda ctx, t: t[0]).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_fixed(lib: Any, fw: Any) -> Any:
     def forward(ctx: Any, x: Any) -> Any:
         y = x > 1
@@ -806,7 +803,7 @@ def custom_fixed(lib: Any, fw: Any) -> Any:
     return list(function(lib, forward, lambda ctx, t: (t * 2, None)).apply(dual(lib, fw)))
 
 
-@case
+@cases
 def custom_fixed_with_tangent(lib: Any, fw: Any) -> Any:
     def forward(ctx: Any, x: Any) -> Any:
         y = x * 1
@@ -816,7 +813,7 @@ def custom_fixed_with_tangent(lib: Any, fw: Any) -> Any:
     return function(lib, forward, lambda ctx, t: (t * 2, t)).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_integer_with_tangent(lib: Any, fw: Any) -> Any:
     return function(lib, lambda ctx, x: (x * 2, x.long()), lambda ctx, t: (t, t)).apply(
         dual(lib, fw)
@@ -828,26 +825,26 @@ def written_twice(ctx: Any, x: Any, *others: Any) -> Any:
     return x.mul_(others[0] if others else 2)
 
 
-@case
+@cases
 def custom_dirty(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     y = function(lib, written_twice, lambda ctx, t: t.mul_(2)).apply(d)
     return [d, y is d]
 
 
-@case
+@cases
 def custom_dirty_out_of_place(lib: Any, fw: Any) -> Any:
     return function(lib, written_twice, twice).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_dirty_constant(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     function(lib, written_twice, lambda ctx, s, t: t * 2).apply(x, dual(lib, fw))
     return x
 
 
-@case
+@cases
 def custom_dirty_view(lib: Any, fw: Any) -> Any:
     x = numbers(lib)
     function(lib, written_twice, lambda ctx, s, t: t * 2).apply(x[0], dual(lib, fw)[0])
@@ -858,7 +855,7 @@ def flat(ctx: Any, x: Any) -> Any:
     return x.view(6)
 
 
-@case
+@cases
 def custom_view(lib: Any, fw: Any) -> Any:
     d = dual(lib, fw)
     y = function(lib, flat, flat).apply(d)
@@ -866,17 +863,17 @@ def custom_view(lib: Any, fw: Any) -> Any:
     return [y, d]
 
 
-@case
+@cases
 def custom_view_of_a_copy(lib: Any, fw: Any) -> Any:
     return function(lib, flat, lambda ctx, t: t.clone().view(6)).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_view_no_view(lib: Any, fw: Any) -> Any:
     return function(lib, lambda ctx, x: x, lambda ctx, t: t * 2).apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_setup(lib: Any, fw: Any) -> Any:
     def setup(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_forward(inputs[0], output)
@@ -885,7 +882,7 @@ def custom_setup(lib: Any, fw: Any) -> Any:
     return F.apply(dual(lib, fw))
 
 
-@case
+@cases
 def custom_both_ways(lib: Any, fw: Any) -> Any:
     def forward(ctx: Any, x: Any) -> Any:
         ctx.save_for_backward(x)
@@ -903,7 +900,7 @@ def custom_both_ways(lib: Any, fw: Any) -> Any:
     return [y.detach(), t.detach(), g, lib.autograd.grad(t.sum(), x)[0].detach()]
 
 
-@case
+@cases
 def custom_saved_for_forward_only(lib: Any, fw: Any) -> Any:
     def forward(ctx: Any, x: Any) -> Any:
         ctx.save_for_forward(x)
@@ -913,7 +910,7 @@ def custom_saved_for_forward_only(lib: Any, fw: Any) -> Any:
     return len(y.grad_fn.saved_tensors)
 
 
-@case
+@cases
 def custom_raises(lib: Any, fw: Any) -> Any:
     return function(lib, twice, lambda ctx, t: 1 / 0).apply(dual(lib, fw))
 
@@ -930,40 +927,9 @@ def plain(lib: Any, fw: Any, x: Any) -> Any:
     return x
 
 
-def rounded(x: Any) -> Any:
-    if isinstance(x, list):
-        return [rounded(y) for y in x]
-    return round(x, 4) + 0.0 if isinstance(x, float) else x
-
-
-def outcome(lib: Any, name: str) -> Any:
-    """What a situation gives, or how it fails."""
-    fw = importlib.import_module(f"{lib.__name__}.autograd.forward_ad")
-    with warnings.catch_warnings(), fw.dual_level():
-        warnings.simplefilter("ignore")
-        try:
-            return plain(lib, fw, CASES[name](lib, fw))
-        except Exception as error:  # whatever it is, both libraries must raise it
-            return f"{type(error).__name__}: {str(error).splitlines()[0]}"
-
-
-def main() -> None:
-    sys.path[:0] = [str(HERE.parent), str(HERE.parent / "autograd")]
-    import dual_programs
-    import torch
-
-    functions = {}
-    for name, fn in FUNCTIONS.items():
-        functions[name] = [t.tolist() for t in tangent_of(torch, fn)]
-    stored = {
-        "functions": functions,
-        "cases": {name: outcome(torch, name) for name in CASES},
-        "programs": [rounded(dual_programs.run(torch, seed)) for seed in SEEDS],
+def results(lib: Any) -> Any:
+    tangents = {name: tangent_of(lib, fn) for name, fn in FUNCTIONS.items()}
+    return {
+        "functions": {name: [t.tolist() for t in found] for name, found in tangents.items()},
+        "cases": cases.results(lib),
     }
-    text = json.dumps(stored, separators=(",", ":"))
-    with gzip.GzipFile(HERE / "forward_ad.json.gz", "wb", mtime=0) as file:
-        file.write(text.encode())
-
-
-if __name__ == "__main__":
-    main()

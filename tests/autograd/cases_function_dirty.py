@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from cases import Cases, attempt, grads, leaf, look
-from functions_tools import function, several_back, several_written, twice, written
+from tests.autograd.function_tools import function, several_back, several_written, twice, written
+from tests.harness import Cases, attempt, grads, leaf, look
 
 cases = Cases()
 
@@ -466,3 +466,6 @@ def dirty_no_input_warns(lib: Any) -> Any:
         warnings.simplefilter("always")
         function(lib, forward, twice).apply(leaf(lib, 2))
     return [[w.category.__name__, str(w.message).split(" (Triggered")[0]] for w in caught]
+
+
+results = cases.results

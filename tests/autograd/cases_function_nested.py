@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from cases import Cases, attempt, grads, leaf, look
-from functions_tools import function, several_back, several_written, square, twice
+from tests.autograd.function_tools import function, several_back, several_written, square, twice
+from tests.harness import Cases, attempt, grads, leaf, look
 
 cases = Cases()
 
@@ -449,3 +449,6 @@ def a_static_class_in_a_function(lib: Any) -> Any:
 
     x = leaf(lib, 2)
     return grads(lib, Scale.apply(x).sum(), x)
+
+
+results = cases.results

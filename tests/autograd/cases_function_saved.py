@@ -6,8 +6,8 @@ import gc
 import weakref
 from typing import Any
 
-from cases import Cases, attempt, grads, leaf, look
-from functions_tools import function, twice
+from tests.autograd.function_tools import function, twice
+from tests.harness import Cases, attempt, grads, leaf, look
 
 cases = Cases()
 
@@ -397,3 +397,6 @@ def memory_is_freed(lib: Any) -> Any:
         return node() is None
     finally:
         gc.enable()
+
+
+results = cases.results

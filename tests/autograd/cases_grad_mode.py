@@ -1,18 +1,11 @@
-"""Write modes.json.gz: what PyTorch's grad and inference modes do.
-
-    python tests/reference/make_modes.py
-
-`CASES` are situations, of which everything one can see is stored, errors included; `program` makes
-random nestings of modes, calls, generators, threads and exceptions. Tests run all of them on
-rushlight too.
+"""The grad and inference modes: situations, of which all one can see counts, errors included; and
+random nestings (`program`) of modes, calls, generators, threads and exceptions.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import gzip
-import json
 import pickle
 import random
 import threading
@@ -21,18 +14,23 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import copy_context
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+from tests.harness import Cases, as_stored
+
 SEEDS = range(400)
-CASES: dict[str, Callable[[Any], Any]] = {}
 
 
-def case(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Add a situation: a function of the library."""
-    CASES[fn.__name__] = fn
-    return fn
+class ModeCases(Cases):
+    """Each case is run in a thread of its own, so that it leaves no mode behind."""
+
+    def run(self, lib: Any, name: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return as_stored(in_thread(lambda: attempt(lambda: self[name](lib))))
+
+
+cases = ModeCases()
 
 
 def modes(lib: Any) -> list[bool]:
@@ -63,7 +61,7 @@ def in_thread(fn: Callable[[], Any]) -> Any:
 
 
 # --- switching ------------------------------------------------------------------------------------
-@case
+@cases
 def nested(lib: Any) -> Any:
     seen = [modes(lib)]
     for outer in (lib.no_grad, lib.enable_grad, lib.inference_mode):
@@ -77,7 +75,7 @@ def nested(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def inference_switched_off(lib: Any) -> Any:
     seen = []
     for outer in (lib.no_grad, lib.enable_grad, lib.inference_mode):
@@ -88,7 +86,7 @@ def inference_switched_off(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def set_by_a_call(lib: Any) -> Any:
     seen = []
     for flags in ((False, True), (False, False, True), (True, False, True, True)):
@@ -98,7 +96,7 @@ def set_by_a_call(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def set_by_a_call_inside(lib: Any) -> Any:
     seen = []
     for mode in (lib.no_grad, lib.enable_grad, lib.inference_mode):
@@ -114,7 +112,7 @@ def set_by_a_call_inside(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def made_before_it_is_entered(lib: Any) -> Any:
     seen = []
     mode = lib.set_grad_enabled(False)
@@ -130,13 +128,13 @@ def made_before_it_is_entered(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def what_set_grad_enabled_is(lib: Any) -> Any:
     mode = lib.set_grad_enabled(True)
     return [mode.prev, mode.mode, str(mode).rsplit(".", 1)[-1], repr(mode) == str(mode)]
 
 
-@case
+@cases
 def no_bool(lib: Any) -> Any:
     return [
         attempt(lambda: lib.set_grad_enabled(1)),
@@ -146,7 +144,7 @@ def no_bool(lib: Any) -> Any:
     ]
 
 
-@case
+@cases
 def one_object_several_times(lib: Any) -> Any:
     seen = []
     for mode in (lib.no_grad(), lib.enable_grad()):
@@ -158,7 +156,7 @@ def one_object_several_times(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def left_by_exceptions(lib: Any) -> Any:
     seen = []
     for mode in (lib.no_grad, lib.inference_mode, lambda: lib.set_grad_enabled(False)):
@@ -171,7 +169,7 @@ def left_by_exceptions(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def exit_stacks(lib: Any) -> Any:
     seen = []
     with ExitStack() as stack:
@@ -184,7 +182,7 @@ def exit_stacks(lib: Any) -> Any:
     return [*seen, modes(lib)]
 
 
-@case
+@cases
 def multithreading(lib: Any) -> Any:
     setting, enabled = multithreading_of(lib)
     seen = [enabled()]
@@ -210,7 +208,7 @@ def multithreading(lib: Any) -> Any:
     return [*seen, enabled()]
 
 
-@case
+@cases
 def multithreading_decorates(lib: Any) -> Any:
     setting, enabled = multithreading_of(lib)
     seen = []
@@ -225,7 +223,7 @@ def multithreading_decorates(lib: Any) -> Any:
 
 
 # --- decorating -----------------------------------------------------------------------------------
-@case
+@cases
 def decorated(lib: Any) -> Any:
     seen = []
     decorators = (
@@ -249,7 +247,7 @@ def decorated(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def decorated_and_raising(lib: Any) -> Any:
     @lib.no_grad()  # type: ignore[untyped-decorator]
     def fn() -> None:
@@ -259,7 +257,7 @@ def decorated_and_raising(lib: Any) -> Any:
     return [attempt(fn), modes(lib)]
 
 
-@case
+@cases
 def decorated_methods(lib: Any) -> Any:
     class Thing:
         @lib.no_grad()  # type: ignore[untyped-decorator]
@@ -298,7 +296,7 @@ def stepper(lib: Any, seen: list[Any]) -> Iterator[Any]:
     return "result"
 
 
-@case
+@cases
 def decorated_generators(lib: Any) -> Any:
     seen: list[Any] = []
     for mode in (lib.no_grad(), lib.inference_mode(), lib.set_grad_enabled(False)):
@@ -325,7 +323,7 @@ def decorated_generators(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def decorated_generators_from(lib: Any) -> Any:
     seen: list[Any] = []
 
@@ -347,7 +345,7 @@ def decorated_generators_from(lib: Any) -> Any:
     return [found, seen, modes(lib)]
 
 
-@case
+@cases
 def a_block_in_a_generator(lib: Any) -> Any:
     def steps() -> Iterator[Any]:
         with lib.no_grad():
@@ -365,7 +363,7 @@ def a_block_in_a_generator(lib: Any) -> Any:
 
 
 # --- threads and tasks ----------------------------------------------------------------------------
-@case
+@cases
 def threads(lib: Any) -> Any:
     seen = []
     for mode in (lib.no_grad, lib.inference_mode, lib.enable_grad):
@@ -376,14 +374,14 @@ def threads(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def a_pool_keeps_what_was_set(lib: Any) -> Any:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lib.set_grad_enabled, False).result()
         return [pool.submit(modes, lib).result(), modes(lib)]
 
 
-@case
+@cases
 def a_context_in_another_thread(lib: Any) -> Any:
     seen = []
     for mode in (lib.no_grad, lib.inference_mode):
@@ -394,7 +392,7 @@ def a_context_in_another_thread(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def one_object_in_two_threads(lib: Any) -> Any:
     mode = lib.no_grad()
     entered, go = threading.Event(), threading.Event()
@@ -417,7 +415,7 @@ def one_object_in_two_threads(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def tasks(lib: Any) -> Any:
     async def look() -> Any:
         await asyncio.sleep(0)
@@ -439,7 +437,7 @@ def tasks(lib: Any) -> Any:
     return [asyncio.run(main()), modes(lib)]
 
 
-@case
+@cases
 def a_task_that_fails(lib: Any) -> Any:
     async def fail() -> None:
         with lib.inference_mode():
@@ -465,7 +463,7 @@ def a_task_that_fails(lib: Any) -> Any:
 
 
 # --- backward and modes ---------------------------------------------------------------------------
-@case
+@cases
 def backward_inside(lib: Any) -> Any:
     seen: list[Any] = []
     for mode in (lib.no_grad, lib.inference_mode):
@@ -479,7 +477,7 @@ def backward_inside(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def modes_in_hooks(lib: Any) -> Any:
     x = lib.tensor([2.0], requires_grad=True)
     seen: list[Any] = []
@@ -499,7 +497,7 @@ def modes_in_hooks(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def modes_in_functions(lib: Any) -> Any:
     seen = []
 
@@ -543,7 +541,7 @@ def normal(lib: Any, asks: bool = True) -> Any:
     return lib.ones(2, 3, requires_grad=asks)
 
 
-@case
+@cases
 def made_inside(lib: Any) -> Any:
     x = normal(lib)
     with lib.inference_mode():
@@ -556,7 +554,7 @@ def made_inside(lib: Any) -> Any:
     return [inside, [kind(t) for t in found], kind(x)]
 
 
-@case
+@cases
 def made_outside_of_one(lib: Any) -> Any:
     t = inferred(lib)
     found = [
@@ -568,7 +566,7 @@ def made_outside_of_one(lib: Any) -> Any:
     return [kind(x)[:4] for x in found]
 
 
-@case
+@cases
 def used_with_gradients(lib: Any) -> Any:
     x, t = normal(lib), inferred(lib)
     uses: list[Callable[[], Any]] = [
@@ -593,7 +591,7 @@ WRITES: list[Callable[[Any, Any, Any], Any]] = [
 ]  # fmt: skip
 
 
-@case
+@cases
 def written_outside(lib: Any) -> Any:
     seen: list[Any] = []
     for write in WRITES:
@@ -605,7 +603,7 @@ def written_outside(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def written_inside(lib: Any) -> Any:
     seen = []
     with lib.inference_mode():
@@ -626,7 +624,7 @@ def written_inside(lib: Any) -> Any:
     return [*seen, kind(x), kind(y), kind(z), attempt(lambda: z.sum().backward())]
 
 
-@case
+@cases
 def written_inside_breaks_a_graph(lib: Any) -> Any:
     x = normal(lib)
     y = x * 1
@@ -636,7 +634,7 @@ def written_inside_breaks_a_graph(lib: Any) -> Any:
     return attempt(lambda: z.sum().backward())
 
 
-@case
+@cases
 def views_of_normal_tensors(lib: Any) -> Any:
     seen = []
     for asks in (False, True):
@@ -661,7 +659,7 @@ def views_of_normal_tensors(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def views_of_inference_tensors(lib: Any) -> Any:
     v = inferred(lib)[0]
     seen = [kind(v), attempt(lambda: v.add_(1))]
@@ -670,7 +668,7 @@ def views_of_inference_tensors(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def attributes(lib: Any) -> Any:
     t = inferred(lib)
     seen: list[Any] = [attempt(lambda: t._version), t.grad, t.is_leaf, t.requires_grad]
@@ -692,7 +690,7 @@ def attributes(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def a_parameter_made_inside(lib: Any) -> Any:
     with lib.inference_mode():
         layer = lib.nn.Linear(2, 2)
@@ -700,7 +698,7 @@ def a_parameter_made_inside(lib: Any) -> Any:
     return [kind(layer.weight), y, attempt(lambda: layer.weight.requires_grad_().is_inference())]
 
 
-@case
+@cases
 def enabled_inside(lib: Any) -> Any:
     x = normal(lib)
     with lib.inference_mode(), lib.enable_grad():
@@ -714,7 +712,7 @@ def enabled_inside(lib: Any) -> Any:
     return [*seen, x.grad.tolist()]
 
 
-@case
+@cases
 def saved_by_functions(lib: Any) -> Any:
     class Keep(lib.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -733,7 +731,7 @@ def saved_by_functions(lib: Any) -> Any:
     ]
 
 
-@case
+@cases
 def shown(lib: Any) -> Any:
     t = inferred(lib)
     return [str(t), str(t[0] * 2), t.is_inference(), t.numpy().tolist()]
@@ -809,25 +807,8 @@ def observed(lib: Any, seed: int) -> list[str]:
     return seen
 
 
-# --- writing them down ----------------------------------------------------------------------------
-def outcome(lib: Any, name: str) -> Any:
-    """What a situation gives; in a thread of its own, as above."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return json.loads(json.dumps(in_thread(lambda: attempt(lambda: CASES[name](lib)))))
-
-
-def main() -> None:
-    import torch
-
-    stored = {
-        "cases": {name: outcome(torch, name) for name in CASES},
-        "programs": [observed(torch, seed) for seed in SEEDS],
+def results(lib: Any) -> Any:
+    return {
+        "cases": cases.results(lib),
+        "programs": [observed(lib, seed) for seed in SEEDS],
     }
-    text = json.dumps(stored, separators=(",", ":"))
-    with gzip.GzipFile(HERE / "modes.json.gz", "wb", mtime=0) as file:
-        file.write(text.encode())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,13 @@
-"""Scripts about nodes, edges, `grad`, `inputs=` and `.grad`, run on PyTorch and on rushlight.
-
-See `scripted`.
-"""
+"""Scripts about nodes, edges, `grad`, `inputs=` and `.grad`, run on PyTorch and on rushlight."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf
+from tests.harness import Log, LoggedCases, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
 def describe(node: Any) -> Any:
@@ -21,9 +18,9 @@ def describe(node: Any) -> Any:
 
 
 # --- nodes ----------------------------------------------------------------------------------------
-@script
+@cases
 def nodes(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = (x * 2).sin() + x
     log(describe(y.grad_fn))
     acc = y.grad_fn.next_functions[1][0]
@@ -40,13 +37,13 @@ def nodes(torch: Any, log: Log) -> None:
     log(fn.metadata, acc.metadata, isinstance(fn, torch.autograd.graph.Node))
 
 
-@script
+@cases
 def node_attributes_are_fixed(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     fn = (x * 2).grad_fn
     for name in ("next_functions", "metadata", "requires_grad", "_saved_other"):
-        attempt(log, name, lambda name=name: type(_error(lambda: setattr(fn, name, 1))).__name__)
-    attempt(log, "missing", lambda: fn.missing)
+        log.attempt(name, lambda name=name: type(_error(lambda: setattr(fn, name, 1))).__name__)
+    log.attempt("missing", lambda: fn.missing)
 
 
 def _error(call: Any) -> Any:
@@ -57,7 +54,7 @@ def _error(call: Any) -> Any:
     return None
 
 
-@script
+@cases
 def metadata_of_inputs(torch: Any, log: Log) -> None:
     x = torch.ones(2, 3, requires_grad=True)
     b = torch.ones(3, requires_grad=True)
@@ -79,13 +76,13 @@ def metadata_of_inputs(torch: Any, log: Log) -> None:
     }  # fmt: skip
     for name, y in made.items():
         node = torch.autograd.graph.get_gradient_edge(y).node
-        attempt(log, name, lambda node=node: [
+        log.attempt(name, lambda node=node: [
             [list(m.shape), str(m.dtype), str(m.device), m.is_nested_tensor]
             for m in node._input_metadata
         ])  # fmt: skip
 
 
-@script
+@cases
 def metadata_of_several_outputs(torch: Any, log: Log) -> None:
     x = torch.ones(4, 3, requires_grad=True)
     for y in (x.split(2)[0], x.unbind(1)[0], x.max(1)[0], x.sort(0)[0], x.chunk(4)[1]):
@@ -95,10 +92,10 @@ def metadata_of_several_outputs(torch: Any, log: Log) -> None:
     log([[list(m.shape), str(m.dtype)] for m in z.grad_fn._input_metadata], z.grad_fn.name())
 
 
-@script
+@cases
 def edges(torch: Any, log: Log) -> None:
     graph = torch.autograd.graph
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 3
     a, b = (y * 2).unbind()
     z = (y * y).sum() + a + b
@@ -107,10 +104,10 @@ def edges(torch: Any, log: Log) -> None:
         edge = graph.get_gradient_edge(t)
         log(name, edge.node.name(), edge.output_nr, edge.ownership_token, len(edge))
         for out in (z, graph.get_gradient_edge(z)):
-            attempt(log, name, lambda out=out, edge=edge: torch.autograd.grad(
+            log.attempt(name, lambda out=out, edge=edge: torch.autograd.grad(
                 out, edge, torch.tensor(1.0), retain_graph=True
             ))  # fmt: skip
-            attempt(log, name, lambda out=out, t=t: torch.autograd.grad(
+            log.attempt(name, lambda out=out, t=t: torch.autograd.grad(
                 out, [t], [torch.tensor(1.0)], retain_graph=True
             ))  # fmt: skip
     e = graph.get_gradient_edge(y)
@@ -118,39 +115,39 @@ def edges(torch: Any, log: Log) -> None:
     log(x.grad)
     torch.autograd.backward([e, z], [torch.ones(2), None], retain_graph=True)
     log(x.grad)
-    attempt(log, "plain", lambda: graph.get_gradient_edge(torch.ones(1)))
-    attempt(log, "no grad", lambda: torch.autograd.backward(e, retain_graph=True))
-    attempt(log, "grad", lambda: torch.autograd.grad(e, x, retain_graph=True))
-    attempt(log, "wrong shape", lambda: torch.autograd.grad(e, x, torch.ones(3), retain_graph=True))
-    attempt(log, "mixed", lambda: torch.autograd.grad(
+    log.attempt("plain", lambda: graph.get_gradient_edge(torch.ones(1)))
+    log.attempt("no grad", lambda: torch.autograd.backward(e, retain_graph=True))
+    log.attempt("grad", lambda: torch.autograd.grad(e, x, retain_graph=True))
+    log.attempt("wrong shape", lambda: torch.autograd.grad(e, x, torch.ones(3), retain_graph=True))
+    log.attempt("mixed", lambda: torch.autograd.grad(
         [e, z], [e, x, graph.get_gradient_edge(x)], [torch.ones(2), None], retain_graph=True
     ))  # fmt: skip
 
 
-@script
+@cases
 def edges_as_inputs(torch: Any, log: Log) -> None:
     graph = torch.autograd.graph
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     y = x * w
     z = y * w
     ex, ey = graph.get_gradient_edge(x), graph.get_gradient_edge(y)
-    attempt(log, "leaf", lambda: z.backward(inputs=[ex], retain_graph=True))
+    log.attempt("leaf", lambda: z.backward(inputs=[ex], retain_graph=True))
     log(x.grad, w.grad)
-    attempt(log, "inner", lambda: z.backward(inputs=[ey], retain_graph=True))
+    log.attempt("inner", lambda: z.backward(inputs=[ey], retain_graph=True))
     log(x.grad, w.grad, y.grad)
-    attempt(log, "one", lambda: z.backward(inputs=ex, retain_graph=True))
+    log.attempt("one", lambda: z.backward(inputs=ex, retain_graph=True))
     log(x.grad)
-    attempt(log, "backward", lambda: torch.autograd.backward(z, inputs=ey, retain_graph=True))
-    attempt(log, "empty", lambda: z.backward(inputs=[], retain_graph=True))
-    attempt(log, "empty tuple", lambda: torch.autograd.backward(z, inputs=(), retain_graph=True))
-    attempt(log, "number", lambda: torch.autograd.grad(z, [3], retain_graph=True))
-    attempt(log, "number out", lambda: torch.autograd.grad([3], x, retain_graph=True))
-    attempt(log, "plain", lambda: z.backward(inputs=[torch.ones(1)], retain_graph=True))
+    log.attempt("backward", lambda: torch.autograd.backward(z, inputs=ey, retain_graph=True))
+    log.attempt("empty", lambda: z.backward(inputs=[], retain_graph=True))
+    log.attempt("empty tuple", lambda: torch.autograd.backward(z, inputs=(), retain_graph=True))
+    log.attempt("number", lambda: torch.autograd.grad(z, [3], retain_graph=True))
+    log.attempt("number out", lambda: torch.autograd.grad([3], x, retain_graph=True))
+    log.attempt("plain", lambda: z.backward(inputs=[torch.ones(1)], retain_graph=True))
 
 
-@script
+@cases
 def inputs_inside(torch: Any, log: Log) -> None:
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     y = x * w
     u = y * 3
     z = (u * w + y).sum()
@@ -173,78 +170,78 @@ def inputs_inside(torch: Any, log: Log) -> None:
     log("end", x.grad, w.grad, y.grad, u.grad)
 
 
-@script
+@cases
 def unused_inputs(torch: Any, log: Log) -> None:
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     y = x * 2
     other = w * 2
-    attempt(log, "grad", lambda: torch.autograd.grad(y, w, retain_graph=True))
-    attempt(log, "edge", lambda: torch.autograd.grad(
+    log.attempt("grad", lambda: torch.autograd.grad(y, w, retain_graph=True))
+    log.attempt("edge", lambda: torch.autograd.grad(
         y, torch.autograd.graph.get_gradient_edge(w), retain_graph=True
     ))  # fmt: skip
-    attempt(
-        log, "allow", lambda: torch.autograd.grad(y, [w, x], allow_unused=True, retain_graph=True)
+    log.attempt(
+        "allow", lambda: torch.autograd.grad(y, [w, x], allow_unused=True, retain_graph=True)
     )
-    attempt(log, "zeros", lambda: torch.autograd.grad(
+    log.attempt("zeros", lambda: torch.autograd.grad(
         y, [other, x], materialize_grads=True, retain_graph=True
     ))  # fmt: skip
-    attempt(log, "edge zeros", lambda: torch.autograd.grad(
+    log.attempt("edge zeros", lambda: torch.autograd.grad(
         y, [torch.autograd.graph.get_gradient_edge(w)], materialize_grads=True, retain_graph=True
     ))  # fmt: skip
     y.backward(inputs=[w, other], retain_graph=True)
     log(x.grad, w.grad, other.grad)
-    attempt(log, "plain", lambda: torch.autograd.grad(y, torch.ones(1), retain_graph=True))
-    attempt(log, "none", lambda: torch.autograd.grad(y, [], retain_graph=True))
-    attempt(log, "root", lambda: torch.autograd.grad(torch.ones(1), x))
-    attempt(log, "grads", lambda: torch.autograd.grad([y, y], x, [torch.ones(1)]))
-    attempt(log, "type", lambda: torch.autograd.grad(y, x, [3.0]))
-    attempt(log, "both", lambda: torch.autograd.grad(
+    log.attempt("plain", lambda: torch.autograd.grad(y, torch.ones(1), retain_graph=True))
+    log.attempt("none", lambda: torch.autograd.grad(y, [], retain_graph=True))
+    log.attempt("root", lambda: torch.autograd.grad(torch.ones(1), x))
+    log.attempt("grads", lambda: torch.autograd.grad([y, y], x, [torch.ones(1)]))
+    log.attempt("type", lambda: torch.autograd.grad(y, x, [3.0]))
+    log.attempt("both", lambda: torch.autograd.grad(
         y, x, allow_unused=False, materialize_grads=True
     ))  # fmt: skip
 
 
-@script
+@cases
 def given_gradients(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 2
-    attempt(log, "implicit", lambda: y.backward(retain_graph=True))
-    attempt(log, "shape", lambda: y.backward(torch.ones(3), retain_graph=True))
-    attempt(log, "scalar", lambda: y.backward(torch.tensor(1.0), retain_graph=True))
-    attempt(log, "complex", lambda: y.backward(torch.ones(2) + 0j, retain_graph=True))
-    attempt(log, "double", lambda: y.backward(torch.ones(2).double(), retain_graph=True))
-    attempt(log, "int", lambda: y.backward(torch.ones(2).long(), retain_graph=True))
+    log.attempt("implicit", lambda: y.backward(retain_graph=True))
+    log.attempt("shape", lambda: y.backward(torch.ones(3), retain_graph=True))
+    log.attempt("scalar", lambda: y.backward(torch.tensor(1.0), retain_graph=True))
+    log.attempt("complex", lambda: y.backward(torch.ones(2) + 0j, retain_graph=True))
+    log.attempt("double", lambda: y.backward(torch.ones(2).double(), retain_graph=True))
+    log.attempt("int", lambda: y.backward(torch.ones(2).long(), retain_graph=True))
     log(x.grad, str(x.grad.dtype))
-    attempt(log, "number", lambda: y.backward(2.0, retain_graph=True))
-    attempt(log, "list", lambda: y.backward([1.0, 2.0], retain_graph=True))
-    attempt(log, "lengths", lambda: torch.autograd.backward([y], [None, None]))
-    attempt(log, "no roots", lambda: torch.autograd.backward([]))
-    attempt(log, "plain root", lambda: torch.ones(2).backward(torch.ones(2)))
-    attempt(log, "two", lambda: torch.autograd.backward([y, y], [torch.ones(2)]))
-    attempt(log, "old name", lambda: torch.autograd.backward(
+    log.attempt("number", lambda: y.backward(2.0, retain_graph=True))
+    log.attempt("list", lambda: y.backward([1.0, 2.0], retain_graph=True))
+    log.attempt("lengths", lambda: torch.autograd.backward([y], [None, None]))
+    log.attempt("no roots", lambda: torch.autograd.backward([]))
+    log.attempt("plain root", lambda: torch.ones(2).backward(torch.ones(2)))
+    log.attempt("two", lambda: torch.autograd.backward([y, y], [torch.ones(2)]))
+    log.attempt("old name", lambda: torch.autograd.backward(
         y, grad_tensors=torch.ones(2), grad_variables=torch.ones(2)
     ))  # fmt: skip
     c = torch.ones(1, dtype=torch.complex64, requires_grad=True)
-    attempt(log, "complex implicit", lambda: (c * 2).sum().backward())
-    attempt(log, "int out", lambda: torch.autograd.grad(torch.ones(1).long(), x))
+    log.attempt("complex implicit", lambda: (c * 2).sum().backward())
+    log.attempt("int out", lambda: torch.autograd.grad(torch.ones(1).long(), x))
 
 
-@script
+@cases
 def dicts_of_inputs(torch: Any, log: Log) -> None:
     from types import MappingProxyType
 
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     y = x * w
     log(torch.autograd.grad(y, {"w": w, "x": x}, retain_graph=True))
     y.backward(inputs={"w": w}, retain_graph=True)
     log(x.grad, w.grad)
     for inputs in (MappingProxyType({"x": x}), {}, ()):
-        attempt(log, "grad", lambda inputs=inputs: torch.autograd.grad(y, inputs))
-        attempt(log, "backward", lambda inputs=inputs: y.backward(inputs=inputs))
+        log.attempt("grad", lambda inputs=inputs: torch.autograd.grad(y, inputs))
+        log.attempt("backward", lambda inputs=inputs: y.backward(inputs=inputs))
 
 
-@script
+@cases
 def grads_of_grads(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x**3
     (g,) = torch.autograd.grad(y, x, create_graph=True)
     (h,) = torch.autograd.grad(g, x, create_graph=True)
@@ -254,17 +251,17 @@ def grads_of_grads(torch: Any, log: Log) -> None:
     z = (x * 2).sum()
     (g,) = torch.autograd.grad(z, x, create_graph=True)
     log(g, g.requires_grad)
-    attempt(log, "no more", lambda: torch.autograd.grad(g, x))
+    log.attempt("no more", lambda: torch.autograd.grad(g, x))
     with torch.no_grad():
         (g,) = torch.autograd.grad(y, x, create_graph=True)
         log(g.requires_grad)
 
 
 # --- where gradients end --------------------------------------------------------------------------
-@script
+@cases
 def in_place_or_not(torch: Any, log: Log) -> None:
     def kept(first: dict[str, bool], second: dict[str, bool]) -> None:
-        x = leaf(torch, 1.0, 2.0)
+        x = vector(torch, 1.0, 2.0)
         y = (x * x).sum()
         y.backward(**first)
         g, version = x.grad, x.grad._version
@@ -279,7 +276,7 @@ def in_place_or_not(torch: Any, log: Log) -> None:
             kept(first, second)
 
 
-@script
+@cases
 def strides_of_gradients(torch: Any, log: Log) -> None:
     leaves = {
         "plain": torch.ones(2, 3), "t": torch.ones(3, 2).t(), "slice": torch.ones(2, 6)[:, ::2],
@@ -297,7 +294,7 @@ def strides_of_gradients(torch: Any, log: Log) -> None:
             log(name, list(x.grad.stride()))
 
 
-@script
+@cases
 def kept_gradients(torch: Any, log: Log) -> None:
     x = torch.ones(3, 2, requires_grad=True)
     y = x.t() * 1
@@ -322,20 +319,20 @@ def kept_gradients(torch: Any, log: Log) -> None:
     log(y.retains_grad, y.is_leaf)
 
 
-@script
+@cases
 def gradients_are_nobodys_else(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
     g = torch.ones(1)
     (a + b).backward(g)
     log(a.grad is b.grad, a.grad is g, a.grad.data_ptr() == b.grad.data_ptr())
     a.grad.mul_(5)
     log(b.grad, g)
-    x = leaf(torch, 3.0)
+    x = vector(torch, 3.0)
     x.backward(g)
     log(x.grad is g, x.grad.data_ptr() == g.data_ptr())
 
 
-@script
+@cases
 def assigning_grad(torch: Any, log: Log) -> None:
     x = torch.ones(2, 3, requires_grad=True)
     values: dict[str, Any] = {
@@ -349,7 +346,7 @@ def assigning_grad(torch: Any, log: Log) -> None:
         "expanded": torch.ones(3).expand(2, 3),
     }  # fmt: skip
     for name, value in values.items():
-        attempt(log, name, lambda value=value: setattr(x, "grad", value))
+        log.attempt(name, lambda value=value: setattr(x, "grad", value))
         log(x.grad is value)
     x.grad = torch.zeros(2, 3)
     (x * 2).sum().backward()
@@ -360,17 +357,17 @@ def assigning_grad(torch: Any, log: Log) -> None:
     p.grad = torch.ones(2)
     log(p.grad, p.requires_grad)
     y = x * 2
-    attempt(log, "interior", lambda: setattr(y, "grad", torch.ones(2, 3)))
+    log.attempt("interior", lambda: setattr(y, "grad", torch.ones(2, 3)))
     log(y.grad)
     x.grad = torch.zeros(3).expand(2, 3)
-    attempt(log, "expanded", lambda: (x * 2).sum().backward())
+    log.attempt("expanded", lambda: (x * 2).sum().backward())
     d = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    attempt(log, "float", lambda: setattr(d, "grad", torch.ones(2)))
+    log.attempt("float", lambda: setattr(d, "grad", torch.ones(2)))
 
 
-@script
+@cases
 def held_gradients_written(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     held = torch.zeros(2)
     x.grad = held
     (x * 2).sum().backward()
@@ -380,13 +377,13 @@ def held_gradients_written(torch: Any, log: Log) -> None:
     log(x.grad, list(x.grad.stride()))
     asking = torch.zeros(2, requires_grad=True)
     x.grad = asking
-    attempt(log, "asking", lambda: (x * 2).sum().backward())
+    log.attempt("asking", lambda: (x * 2).sum().backward())
     log(x.grad is asking, asking)
 
 
-@script
+@cases
 def flags(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     d, plain = y.detach(), torch.ones(1)
     for t in (x, y, d, plain):
@@ -395,14 +392,14 @@ def flags(torch: Any, log: Log) -> None:
                         ("output_nr", 1), ("_version", 3)):  # fmt: skip
         error = _error(lambda name=name, value=value: setattr(y, name, value))
         log(name, type(error).__name__)
-    attempt(log, "off", lambda: setattr(y, "requires_grad", False))
-    attempt(log, "on", lambda: setattr(y, "requires_grad", True))
-    attempt(log, "same", lambda: y.requires_grad_())
-    attempt(log, "not a bool", lambda: setattr(x, "requires_grad", 1))
-    attempt(log, "integers", lambda: torch.ones(1).long().requires_grad_())
-    attempt(log, "integers 2", lambda: setattr(torch.ones(1).long(), "requires_grad", True))
-    attempt(log, "detach_", lambda: y[0].detach_())
-    attempt(log, "deepcopy", lambda: __import__("copy").deepcopy(y))
+    log.attempt("off", lambda: setattr(y, "requires_grad", False))
+    log.attempt("on", lambda: setattr(y, "requires_grad", True))
+    log.attempt("same", lambda: y.requires_grad_())
+    log.attempt("not a bool", lambda: setattr(x, "requires_grad", 1))
+    log.attempt("integers", lambda: torch.ones(1).long().requires_grad_())
+    log.attempt("integers 2", lambda: setattr(torch.ones(1).long(), "requires_grad", True))
+    log.attempt("detach_", lambda: y[0].detach_())
+    log.attempt("deepcopy", lambda: __import__("copy").deepcopy(y))
     x.requires_grad_(False)
     log(x.requires_grad, y.requires_grad)
     z = x * 2
@@ -411,40 +408,40 @@ def flags(torch: Any, log: Log) -> None:
     log(y.is_leaf, y.requires_grad, y.grad_fn is None)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        (leaf(torch, 1.0) * 2).grad
+        (vector(torch, 1.0) * 2).grad
     log([str(w.message)[:80] for w in said], [w.category.__name__ for w in said])
 
 
-@script
+@cases
 def freed_graphs(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x * x
     y.backward()
-    attempt(log, "again", lambda: y.backward())
-    attempt(log, "saved", lambda: y.grad_fn._saved_self)
-    attempt(log, "raw", lambda: y.grad_fn._raw_saved_self is None)
+    log.attempt("again", lambda: y.backward())
+    log.attempt("saved", lambda: y.grad_fn._saved_self)
+    log.attempt("raw", lambda: y.grad_fn._raw_saved_self is None)
     z = x + x
     z.backward()
-    attempt(log, "nothing saved", lambda: z.backward())
+    log.attempt("nothing saved", lambda: z.backward())
     w = x.exp().sum()
     torch.autograd.grad(w, x)
-    attempt(log, "after grad", lambda: torch.autograd.grad(w, x))
+    log.attempt("after grad", lambda: torch.autograd.grad(w, x))
     u = (x * 2).square()
     v = u * 3
     torch.autograd.grad(v, u)
-    attempt(log, "behind the input", lambda: torch.autograd.grad(u, x))
+    log.attempt("behind the input", lambda: torch.autograd.grad(u, x))
     v = (x * 2).square() * 3
     torch.autograd.grad(v, x, retain_graph=True)
-    attempt(log, "kept", lambda: torch.autograd.grad(v, x))
+    log.attempt("kept", lambda: torch.autograd.grad(v, x))
     log(x.grad)
 
 
-@script
+@cases
 def tasks(torch: Any, log: Log) -> None:
     graph = torch.autograd.graph
     current = getattr(graph, "_current_graph_task_id", None) or torch._C._current_graph_task_id
     will = getattr(graph, "_will_engine_execute_node", None) or torch._C._will_engine_execute_node
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     y = x * w
     u = w * 3
     z = (y * u).sum()
@@ -454,14 +451,17 @@ def tasks(torch: Any, log: Log) -> None:
     def hook(g: Any) -> None:
         seen.append(current())
         for end in ends:
-            attempt(log, "will", lambda end=end: will(end))
+            log.attempt("will", lambda end=end: will(end))
 
     y.register_hook(hook)
     z.backward(retain_graph=True)
     z.backward(inputs=[x], retain_graph=True)
     z.backward(inputs=[y], retain_graph=True)
     torch.autograd.grad(z, y, retain_graph=True)
-    attempt(log, "grad", lambda: torch.autograd.grad(z, w, retain_graph=True))
+    log.attempt("grad", lambda: torch.autograd.grad(z, w, retain_graph=True))
     torch.autograd.grad(z, u, retain_graph=True)
     log(current(), len(set(seen)), sorted(seen) == seen)
-    attempt(log, "outside", lambda: will(ends[0]))
+    log.attempt("outside", lambda: will(ends[0]))
+
+
+results = cases.results

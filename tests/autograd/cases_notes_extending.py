@@ -1,6 +1,6 @@
 """Extending: your own functions, twice differentiable or batched, and longer programs.
 
-The situations of PyTorch's notes and tutorials, in small; see `scripted`.
+The situations of PyTorch's notes and tutorials, in small.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scripted import Bank, Log, attempt
 
-script = Bank()
+from tests.harness import Log, LoggedCases
+
+cases = LoggedCases()
 
 
 # --- Extending: functions -------------------------------------------------------------------------
-@script
+@cases
 def linear_function(torch: Any, log: Log) -> None:
     class LinearFunction(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -72,7 +73,7 @@ def linear_function(torch: Any, log: Log) -> None:
     log(torch.autograd.gradgradcheck(LinearFunction.apply, input))
 
 
-@script
+@cases
 def wrong_backward(torch: Any, log: Log) -> None:
     class Wrong(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -84,7 +85,7 @@ def wrong_backward(torch: Any, log: Log) -> None:
             return g * 3
 
     x = torch.ones(2, dtype=torch.double, requires_grad=True)
-    attempt(log, "gradcheck", lambda: torch.autograd.gradcheck(Wrong.apply, x))
+    log.attempt("gradcheck", lambda: torch.autograd.gradcheck(Wrong.apply, x))
     log(torch.autograd.gradcheck(Wrong.apply, x, raise_exception=False))
 
     class Counts(torch.autograd.Function):  # type: ignore[misc]
@@ -96,7 +97,7 @@ def wrong_backward(torch: Any, log: Log) -> None:
         def backward(ctx: Any, g: Any) -> Any:
             return g
 
-    attempt(log, "count", lambda: Counts.apply(x, x).sum().backward())
+    log.attempt("count", lambda: Counts.apply(x, x).sum().backward())
 
     class Shapes(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -107,10 +108,10 @@ def wrong_backward(torch: Any, log: Log) -> None:
         def backward(ctx: Any, g: Any) -> Any:
             return g[:1].expand(3)
 
-    attempt(log, "shape", lambda: Shapes.apply(x).sum().backward())
+    log.attempt("shape", lambda: Shapes.apply(x).sum().backward())
 
 
-@script
+@cases
 def functions_by_numpy(torch: Any, log: Log) -> None:
     def to_numpy(t: Any) -> Any:
         return t.detach().cpu().numpy()
@@ -181,7 +182,7 @@ def functions_by_numpy(torch: Any, log: Log) -> None:
     log(torch.vmap(sort)(x), torch.vmap(torch.func.grad(lambda t: (sort(t) * weights).sum()))(x))
 
 
-@script
+@cases
 def generated_batching(torch: Any, log: Log) -> None:
     class MyCube(torch.autograd.Function):  # type: ignore[misc]
         generate_vmap_rule = True
@@ -232,10 +233,10 @@ def generated_batching(torch: Any, log: Log) -> None:
         def backward(ctx: Any, g: Any) -> Any:
             return g * 2
 
-    attempt(log, "no rule", lambda: func.vmap(NoRule.apply)(x))
+    log.attempt("no rule", lambda: func.vmap(NoRule.apply)(x))
 
 
-@script
+@cases
 def double_backward(torch: Any, log: Log) -> None:
     class Sinh(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -272,10 +273,10 @@ def double_backward(torch: Any, log: Log) -> None:
             return g * 2 * x
 
     (g,) = torch.autograd.grad(Once.apply(x).sum(), x, create_graph=True)
-    attempt(log, "twice", lambda: g.sum().backward() if g.requires_grad else "no graph")
+    log.attempt("twice", lambda: g.sum().backward() if g.requires_grad else "no graph")
 
 
-@script
+@cases
 def neural_tangent_kernel(torch: Any, log: Log) -> None:
     func = torch.func
     torch.manual_seed(2)
@@ -317,7 +318,7 @@ def neural_tangent_kernel(torch: Any, log: Log) -> None:
     log(list(a.shape), torch.allclose(a, b, atol=1e-5), round(a.sum().item(), 3))
 
 
-@script
+@cases
 def maml(torch: Any, log: Log) -> None:
     func = torch.func
 
@@ -343,7 +344,7 @@ def maml(torch: Any, log: Log) -> None:
     log(value, [g.flatten() for g in grads])
 
 
-@script
+@cases
 def lennard_jones(torch: Any, log: Log) -> None:
     func = torch.func
 
@@ -358,7 +359,7 @@ def lennard_jones(torch: Any, log: Log) -> None:
     log(func.vmap(func.jacfwd(func.jacrev(total)))(x))
 
 
-@script
+@cases
 def ensembles_by_vmap_of_training(torch: Any, log: Log) -> None:
     func = torch.func
     torch.manual_seed(9)
@@ -380,7 +381,7 @@ def ensembles_by_vmap_of_training(torch: Any, log: Log) -> None:
         log(value)
 
 
-@script
+@cases
 def functional_calls(torch: Any, log: Log) -> None:
     class Foo(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -398,13 +399,16 @@ def functional_calls(torch: Any, log: Log) -> None:
     log(call(f, a, (torch.ones(()),)), call(f, a, torch.ones(()), tie_weights=False))
     log(call(f, {"_tied": torch.ones(())}, torch.ones(())), call(f, a, (1.0,), {"scale": 2.0}))
     log(call(f, ({"foo": torch.ones(())}, {"shift": torch.zeros(())}), (1.0,)))
-    attempt(log, "strict", lambda: call(f, a, (1.0,), strict=True))
-    attempt(log, "unknown", lambda: call(f, {"bar": torch.ones(())}, (1.0,)))
-    attempt(
-        log, "twice", lambda: call(f, ({"foo": torch.ones(())}, {"foo": torch.ones(())}), (1.0,))
+    log.attempt("strict", lambda: call(f, a, (1.0,), strict=True))
+    log.attempt("unknown", lambda: call(f, {"bar": torch.ones(())}, (1.0,)))
+    log.attempt(
+        "twice", lambda: call(f, ({"foo": torch.ones(())}, {"foo": torch.ones(())}), (1.0,))
     )
-    attempt(log, "tied", lambda: call(f, {"foo": torch.ones(()), "_tied": torch.zeros(())}, (1.0,)))
+    log.attempt("tied", lambda: call(f, {"foo": torch.ones(()), "_tied": torch.zeros(())}, (1.0,)))
     log(f.foo, f(torch.ones(())))
     x = torch.tensor(2.0, requires_grad=True)
     call(f, {"foo": x}, torch.ones(())).backward()
     log(x.grad)
+
+
+results = cases.results

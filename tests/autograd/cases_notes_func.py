@@ -1,6 +1,6 @@
 """Functions of functions: per-sample gradients, ensembles, Jacobians, forward mode, limits.
 
-The situations of PyTorch's notes and tutorials, in small; see `scripted`.
+The situations of PyTorch's notes and tutorials, in small.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import copy
 from functools import partial
 from typing import Any
 
-from scripted import Bank, Log, attempt
+from tests.harness import Log, LoggedCases
 
-script = Bank()
+cases = LoggedCases()
 
 
 # --- Whirlwind tour -------------------------------------------------------------------------------
-@script
+@cases
 def whirlwind_tour(torch: Any, log: Log) -> None:
     from_func = torch.func
     grad, vmap, vjp, jvp = from_func.grad, from_func.vmap, from_func.vjp, from_func.jvp
@@ -50,7 +50,7 @@ def whirlwind_tour(torch: Any, log: Log) -> None:
     log(out, lin(torch.ones(3)))
 
 
-@script
+@cases
 def auxiliary_values(torch: Any, log: Log) -> None:
     from_func = torch.func
     x = torch.arange(3.0)
@@ -88,7 +88,7 @@ def network(torch: Any) -> Any:
     return Net
 
 
-@script
+@cases
 def per_sample_gradients(torch: Any, log: Log) -> None:
     func = torch.func
     torch.manual_seed(3)
@@ -125,7 +125,7 @@ def per_sample_gradients(torch: Any, log: Log) -> None:
 
 
 # --- Ensembles ------------------------------------------------------------------------------------
-@script
+@cases
 def ensembles(torch: Any, log: Log) -> None:
     func = torch.func
     torch.manual_seed(5)
@@ -146,13 +146,13 @@ def ensembles(torch: Any, log: Log) -> None:
     log(torch.allclose(same, torch.stack([m(data[0]) for m in models]), atol=1e-5))
     got.sum().backward()
     log({k: [list(v.grad.shape), round(v.grad.sum().item(), 2)] for k, v in params.items()})
-    attempt(log, "training differs", lambda: func.stack_module_state([models[0], models[1].eval()]))
-    attempt(log, "classes", lambda: func.stack_module_state([base, torch.nn.Linear(1, 1)]))
-    attempt(log, "no model", lambda: func.stack_module_state([]))
+    log.attempt("training differs", lambda: func.stack_module_state([models[0], models[1].eval()]))
+    log.attempt("classes", lambda: func.stack_module_state([base, torch.nn.Linear(1, 1)]))
+    log.attempt("no model", lambda: func.stack_module_state([]))
 
 
 # --- Jacobians, Hessians, hvp, vhp ----------------------------------------------------------------
-@script
+@cases
 def jacobians(torch: Any, log: Log) -> None:
     func = torch.func
     torch.manual_seed(7)
@@ -201,7 +201,7 @@ def jacobians(torch: Any, log: Log) -> None:
 
 
 # --- Forward mode ---------------------------------------------------------------------------------
-@script
+@cases
 def forward_mode(torch: Any, log: Log) -> None:
     fwAD = torch.autograd.forward_ad
     primal, tangent = torch.arange(4.0), torch.ones(4)
@@ -216,8 +216,8 @@ def forward_mode(torch: Any, log: Log) -> None:
         dual_output = fn(dual_input, plain_tensor)
         jvp = fwAD.unpack_dual(dual_output).tangent
         log(jvp, repr(dual_output), repr(fwAD.unpack_dual(plain_tensor)))
-    attempt(log, "outside", lambda: fwAD.make_dual(primal, tangent))
-    attempt(log, "unpack outside", lambda: fwAD.unpack_dual(dual_output).tangent)
+    log.attempt("outside", lambda: fwAD.make_dual(primal, tangent))
+    log.attempt("unpack outside", lambda: fwAD.unpack_dual(dual_output).tangent)
     torch.manual_seed(1)
     model = torch.nn.Linear(2, 2)
     input = torch.ones(3, 2)
@@ -236,7 +236,7 @@ def forward_mode(torch: Any, log: Log) -> None:
         ({k: torch.ones_like(v) for k, v in params.items()},))[1])  # fmt: skip
 
 
-@script
+@cases
 def forward_mode_of_functions(torch: Any, log: Log) -> None:
     fwAD = torch.autograd.forward_ad
 
@@ -268,7 +268,7 @@ def forward_mode_of_functions(torch: Any, log: Log) -> None:
 
 
 # --- Limits ---------------------------------------------------------------------------------------
-@script
+@cases
 def limits_of_transforms(torch: Any, log: Log) -> None:
     func = torch.func
     x = torch.arange(3.0)
@@ -279,27 +279,27 @@ def limits_of_transforms(torch: Any, log: Log) -> None:
         return t.sin().sum()
 
     func.grad(leaks)(x)
-    attempt(log, "leaked", lambda: repr(kept[0].detach().sum().item()))
-    attempt(log, "branch", lambda: func.vmap(lambda t: t * 2 if t.sum() > 0 else t)(x))
-    attempt(log, "item", lambda: func.vmap(lambda t: t.item())(x))
-    attempt(log, "nonzero", lambda: func.vmap(lambda t: t.nonzero())(torch.ones(2, 3)))
-    attempt(log, "masked", lambda: func.vmap(lambda t: t[t > 0])(torch.ones(2, 3)))
-    attempt(log, "out=", lambda: func.vmap(lambda t: torch.abs(t, out=torch.zeros(())))(x))
+    log.attempt("leaked", lambda: repr(kept[0].detach().sum().item()))
+    log.attempt("branch", lambda: func.vmap(lambda t: t * 2 if t.sum() > 0 else t)(x))
+    log.attempt("item", lambda: func.vmap(lambda t: t.item())(x))
+    log.attempt("nonzero", lambda: func.vmap(lambda t: t.nonzero())(torch.ones(2, 3)))
+    log.attempt("masked", lambda: func.vmap(lambda t: t[t > 0])(torch.ones(2, 3)))
+    log.attempt("out=", lambda: func.vmap(lambda t: torch.abs(t, out=torch.zeros(())))(x))
 
     def in_place(t: Any, y: Any) -> Any:
         t.add_(y)
         return t
 
     log(func.vmap(in_place, in_dims=(0, None))(torch.ones(3, 2), torch.ones(2)))
-    attempt(log, "random", lambda: func.vmap(lambda t: t + torch.randn(()))(x))
+    log.attempt("random", lambda: func.vmap(lambda t: t + torch.randn(()))(x))
     torch.manual_seed(0)
     same = func.vmap(lambda t: torch.rand(2) + 0 * t, randomness="same")(x)
     log(bool((same == same[0]).all()))
     other = func.vmap(lambda t: torch.rand(2) + 0 * t, randomness="different")(x)
     log(bool((other == other[0]).all()))
-    attempt(log, "which", lambda: func.vmap(lambda t: t, randomness="maybe")(x))
+    log.attempt("which", lambda: func.vmap(lambda t: t, randomness="maybe")(x))
 
-    attempt(log, "grad inside", lambda: func.grad(lambda t: t.sin().backward())(torch.tensor(1.0)))
+    log.attempt("grad inside", lambda: func.grad(lambda t: t.sin().backward())(torch.tensor(1.0)))
 
     def with_no_grad(t: Any) -> Any:
         with torch.no_grad():
@@ -309,21 +309,21 @@ def limits_of_transforms(torch: Any, log: Log) -> None:
     log(func.grad(with_no_grad)(torch.tensor(3.0)))
     with torch.no_grad():
         log(func.grad(with_no_grad)(torch.tensor(3.0)))
-    attempt(log, "not scalar", lambda: func.grad(torch.sin)(x))
-    attempt(log, "not tensor", lambda: func.grad(lambda t: 1.0)(x))
-    attempt(log, "in_dims", lambda: func.vmap(torch.add, in_dims=0)(x, 1.0))
-    attempt(log, "sizes", lambda: func.vmap(torch.add)(x, torch.ones(2)))
-    attempt(log, "all None", lambda: func.vmap(torch.add, in_dims=(None, None))(x, x))
-    attempt(log, "too large", lambda: func.vmap(torch.sin, in_dims=3)(x))
-    attempt(log, "no tensor", lambda: func.vmap(lambda t: 3)(x))
-    attempt(log, "out_dims", lambda: func.vmap(lambda t: (t, t), out_dims=(0, 0, 0))(x))
-    attempt(log, "data-dependent", lambda: func.vmap(lambda t: t.tolist())(x))
-    attempt(log, "ask", lambda: func.grad(lambda t: t.requires_grad_().sum())(x))
-    attempt(log, "detach_", lambda: func.grad(lambda t: (t * t.clone().detach_()).sum())(x))
-    attempt(log, "strings", lambda: func.grad(lambda s: s)("a"))
+    log.attempt("not scalar", lambda: func.grad(torch.sin)(x))
+    log.attempt("not tensor", lambda: func.grad(lambda t: 1.0)(x))
+    log.attempt("in_dims", lambda: func.vmap(torch.add, in_dims=0)(x, 1.0))
+    log.attempt("sizes", lambda: func.vmap(torch.add)(x, torch.ones(2)))
+    log.attempt("all None", lambda: func.vmap(torch.add, in_dims=(None, None))(x, x))
+    log.attempt("too large", lambda: func.vmap(torch.sin, in_dims=3)(x))
+    log.attempt("no tensor", lambda: func.vmap(lambda t: 3)(x))
+    log.attempt("out_dims", lambda: func.vmap(lambda t: (t, t), out_dims=(0, 0, 0))(x))
+    log.attempt("data-dependent", lambda: func.vmap(lambda t: t.tolist())(x))
+    log.attempt("ask", lambda: func.grad(lambda t: t.requires_grad_().sum())(x))
+    log.attempt("detach_", lambda: func.grad(lambda t: (t * t.clone().detach_()).sum())(x))
+    log.attempt("strings", lambda: func.grad(lambda s: s)("a"))
 
 
-@script
+@cases
 def batches_of_everything(torch: Any, log: Log) -> None:
     vmap = torch.vmap
     x, y = torch.arange(6.0).reshape(2, 3), torch.arange(6.0, 12.0).reshape(2, 3)
@@ -349,3 +349,6 @@ def batches_of_everything(torch: Any, log: Log) -> None:
     log(list(vmap(lambda t: t.unsqueeze(0).expand(4, 3))(x).shape))
     log(vmap(torch.func.grad(lambda t: (t**3).sum()))(x))
     log(torch.func.grad(lambda t: vmap(torch.dot)(t, t).sum())(x))
+
+
+results = cases.results

@@ -1,6 +1,6 @@
 """Hooks: on tensors, nodes, modules and optimisers, and on what is saved for backward.
 
-The situations of PyTorch's notes and tutorials, in small; see `scripted`.
+The situations of PyTorch's notes and tutorials, in small.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import os
 import tempfile
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf
+from tests.harness import Log, LoggedCases, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
 # --- Hooks ----------------------------------------------------------------------------------------
-@script
+@cases
 def when_hooks_fire(torch: Any, log: Log) -> None:
-    a = leaf(torch, 1.0, 2.0)
+    a = vector(torch, 1.0, 2.0)
     b = a * 2
     c = b.exp()
     for name, t in (("a", a), ("b", b), ("c", c)):
@@ -36,9 +36,9 @@ def when_hooks_fire(torch: Any, log: Log) -> None:
     c.sum().backward(inputs=[a])
 
 
-@script
+@cases
 def hooks_and_writes(torch: Any, log: Log) -> None:
-    t = leaf(torch, 1.0).sin()
+    t = vector(torch, 1.0).sin()
     t.register_hook(lambda g: log("before the write", g))
     t.retain_grad()
     t.mul_(2)
@@ -47,16 +47,16 @@ def hooks_and_writes(torch: Any, log: Log) -> None:
     log(t.grad)
 
 
-@script
+@cases
 def hooks_that_change_gradients(torch: Any, log: Log) -> None:
-    v = leaf(torch, 0.0, 0.0, 0.0)
+    v = vector(torch, 0.0, 0.0, 0.0)
     h = v.register_hook(lambda grad: grad * 2)
     v.backward(torch.tensor([1.0, 2.0, 3.0]))
     log(v.grad)
     h.remove()
     v.backward(torch.tensor([1.0, 2.0, 3.0]))
     log(v.grad)
-    w = leaf(torch, 0.0, 0.0, 0.0)
+    w = vector(torch, 0.0, 0.0, 0.0)
     # the update returns the tensor it wrote, which is no other
     h = w.register_post_accumulate_grad_hook(lambda p: p.add_(p.grad, alpha=-0.5))
     w.backward(torch.tensor([1.0, 2.0, 3.0]))
@@ -64,12 +64,12 @@ def hooks_that_change_gradients(torch: Any, log: Log) -> None:
     h.remove()
     w.register_post_accumulate_grad_hook(lambda p: p * 2)
     w.register_post_accumulate_grad_hook(lambda p: log("second"))
-    attempt(log, "other", lambda: w.backward(torch.ones(3)))
+    log.attempt("other", lambda: w.backward(torch.ones(3)))
     with w.register_hook(lambda g: log("inside")) as handle:
         log(type(handle).__name__)
 
 
-@script
+@cases
 def hooks_of_modules(torch: Any, log: Log) -> None:
     m = torch.nn.Linear(2, 1)
     with torch.no_grad():
@@ -85,7 +85,7 @@ def hooks_of_modules(torch: Any, log: Log) -> None:
     m(torch.ones(1, 2)).backward()
 
 
-@script
+@cases
 def hooks_of_all_modules(torch: Any, log: Log) -> None:
     module = torch.nn.modules.module
     handles = [
@@ -120,7 +120,7 @@ def hooks_of_all_modules(torch: Any, log: Log) -> None:
     m(torch.zeros(2, requires_grad=True)).sum().backward()
 
 
-@script
+@cases
 def hooks_of_all_modules_when_calls_fail(torch: Any, log: Log) -> None:
     module = torch.nn.modules.module
 
@@ -139,7 +139,7 @@ def hooks_of_all_modules_when_calls_fail(torch: Any, log: Log) -> None:
         module.register_module_forward_hook(note("kwargs"), with_kwargs=True),
     ):
         m.register_forward_hook(note("own always"), always_call=True)
-        attempt(log, "call", lambda: m(torch.ones(1)))
+        log.attempt("call", lambda: m(torch.ones(1)))
         log(m(torch.ones(1), fail=False))
     with module.register_module_forward_pre_hook(lambda m, args: (args[0] * 2, False)):
         log(m(torch.ones(1)))
@@ -150,9 +150,9 @@ def hooks_of_all_modules_when_calls_fail(torch: Any, log: Log) -> None:
     log(m.weight, len(list(m.parameters())))
 
 
-@script
+@cases
 def hooks_of_optimisers(torch: Any, log: Log) -> None:
-    p = leaf(torch, 1.0)
+    p = vector(torch, 1.0)
     p.grad = torch.ones(1)
     optimiser = torch.optim.SGD([p], lr=0.5)
     module = importlib.import_module(torch.__name__ + ".optim.optimizer")
@@ -178,7 +178,7 @@ def hooks_of_optimisers(torch: Any, log: Log) -> None:
 
 
 # --- Hooks for saved tensors ----------------------------------------------------------------------
-@script
+@cases
 def packing(torch: Any, log: Log) -> None:
     def pack(x: Any) -> Any:
         log("pack", x)
@@ -201,11 +201,11 @@ def packing(torch: Any, log: Log) -> None:
     log(x.grad)
     z = x.exp()  # kept: PyTorch's saved tensors point into a node that they do not keep
     raw = z.grad_fn._raw_saved_result
-    attempt(log, "no hook", lambda: raw.register_hooks(1, 2))
-    attempt(log, "written", lambda: raw.register_hooks(lambda t: t.mul_(2), lambda t: t))
+    log.attempt("no hook", lambda: raw.register_hooks(1, 2))
+    log.attempt("written", lambda: raw.register_hooks(lambda t: t.mul_(2), lambda t: t))
 
 
-@script
+@cases
 def on_disk(torch: Any, log: Log) -> None:
     removed = []
 
@@ -229,7 +229,7 @@ def on_disk(torch: Any, log: Log) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         x = torch.arange(5.0, requires_grad=True)
-        small = leaf(torch, 2.0)
+        small = vector(torch, 2.0)
         with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
             y = (x.exp() * x).sum() * small.sin()
         log(len(os.listdir(folder)))
@@ -248,22 +248,22 @@ def on_disk(torch: Any, log: Log) -> None:
                 return self.module(*args)
 
     m = SaveToDisk(torch.nn.Tanh())
-    x = leaf(torch, 0.0, 1.0)
+    x = vector(torch, 0.0, 1.0)
     m(x).sum().backward()
     log(x.grad)
 
 
-@script
+@cases
 def refused_packing(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     with torch.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
 
         def enter() -> None:
             with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
                 x.exp()
 
-        attempt(log, "disabled", enter)
-        attempt(log, "cpu", lambda: torch.autograd.graph.save_on_cpu().__enter__())
+        log.attempt("disabled", enter)
+        log.attempt("cpu", lambda: torch.autograd.graph.save_on_cpu().__enter__())
 
     def bad(t: Any) -> Any:
         t += 1
@@ -273,11 +273,11 @@ def refused_packing(torch: Any, log: Log) -> None:
         with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
             return x.exp()
 
-    attempt(log, "pack writes", lambda: use(bad, lambda t: t))
-    attempt(log, "unpack gives no tensor", lambda: use(lambda t: t, lambda t: 1).backward())
+    log.attempt("pack writes", lambda: use(bad, lambda t: t))
+    log.attempt("unpack gives no tensor", lambda: use(lambda t: t, lambda t: 1).backward())
 
 
-@script
+@cases
 def mutation_allowed(torch: Any, log: Log) -> None:
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
         a = torch.ones(2, 3, requires_grad=True)
@@ -288,7 +288,7 @@ def mutation_allowed(torch: Any, log: Log) -> None:
         log(a.grad)
 
 
-@script
+@cases
 def several_gradients_at_once(torch: Any, log: Log) -> None:
     a, b, c, d = (torch.rand(2, 3, requires_grad=True) for _ in range(4))
     e = a * b
@@ -306,3 +306,6 @@ def several_gradients_at_once(torch: Any, log: Log) -> None:
     register((a, b, c), lambda g: seen.append(list(g.shape)), mode="any")
     f.backward()
     log(seen)
+
+
+results = cases.results

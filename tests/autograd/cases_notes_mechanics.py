@@ -1,6 +1,6 @@
 """Autograd mechanics: what is saved, modes, writes in place, threads, complex numbers, graphs.
 
-The situations of PyTorch's notes and tutorials, in small; see `scripted`.
+The situations of PyTorch's notes and tutorials, in small.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import threading
 import weakref
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf
+from tests.harness import Log, LoggedCases, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
 # --- Autograd mechanics ---------------------------------------------------------------------------
-@script
+@cases
 def saved_tensors(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, -2.0, 3.0)
+    x = vector(torch, 1.0, -2.0, 3.0)
     y = x.pow(2)
     log(x.equal(y.grad_fn._saved_self), x is y.grad_fn._saved_self, y.grad_fn._saved_exponent)
     y = x.exp()
@@ -28,9 +28,9 @@ def saved_tensors(torch: Any, log: Log) -> None:
     log([n for n in dir(y.grad_fn) if n.startswith(("_saved_", "_raw_saved_"))])
 
 
-@script
+@cases
 def subgradients(torch: Any, log: Log) -> None:
-    x = leaf(torch, -1.0, 0.0, 1.0)
+    x = vector(torch, -1.0, 0.0, 1.0)
     for f in (
         lambda t: t.relu(), lambda t: t.abs(), lambda t: t.sqrt(), lambda t: t.sign(),
         lambda t: t.max(), lambda t: torch.clamp(t, min=0.0), lambda t: t.norm(),
@@ -40,12 +40,12 @@ def subgradients(torch: Any, log: Log) -> None:
         lambda t: t.prod(), lambda t: t.std(), lambda t: t.acos(), lambda t: t.argmax().float(),
     ):  # fmt: skip
         y = f(x)
-        attempt(log, str(y.requires_grad), lambda y=y: repr(torch.autograd.grad(y.sum(), x)))
+        log.attempt(str(y.requires_grad), lambda y=y: repr(torch.autograd.grad(y.sum(), x)))
 
 
-@script
+@cases
 def division_by_zero_and_masks(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 1.0)
+    x = vector(torch, 1.0, 1.0)
     div = torch.tensor([0.0, 1.0])
     y = x / div
     mask = div != 0
@@ -57,9 +57,9 @@ def division_by_zero_and_masks(torch: Any, log: Log) -> None:
     log(repr(x.grad))
 
 
-@script
+@cases
 def locally_disabling(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     with torch.no_grad():
         y = x * 2
         z = torch.ones(2, requires_grad=True)  # leaves may still ask
@@ -94,20 +94,20 @@ def locally_disabling(torch: Any, log: Log) -> None:
     log([p.requires_grad for p in frozen.parameters()], frozen(torch.ones(1, 2)).requires_grad)
 
 
-@script
+@cases
 def inference(torch: Any, log: Log) -> None:
     x = torch.ones(1, 2, 3, requires_grad=True)
     with torch.inference_mode():
         y = x * x
         log(torch.is_inference_mode_enabled(), torch.is_inference(y), y.is_inference())
-        attempt(log, "version", lambda: y._version)
+        log.attempt("version", lambda: y._version)
         z = torch.ones(2)
     log(y.requires_grad, torch.is_inference(x), torch.is_inference_mode_enabled())
-    attempt(log, "version", lambda: y._version)
-    attempt(log, "saved", lambda: x * y)
-    attempt(log, "add", lambda: repr(x + y))
-    attempt(log, "write", lambda: y.add_(1))
-    attempt(log, "ask", lambda: z.requires_grad_())
+    log.attempt("version", lambda: y._version)
+    log.attempt("saved", lambda: x * y)
+    log.attempt("add", lambda: repr(x + y))
+    log.attempt("write", lambda: y.add_(1))
+    log.attempt("ask", lambda: z.requires_grad_())
     with torch.no_grad():
         log(x.numpy().tolist())
     log(repr(z.clone().requires_grad_()), z.clone().is_inference())
@@ -129,7 +129,7 @@ def inference(torch: Any, log: Log) -> None:
     log(other(x).is_inference())
 
 
-@script
+@cases
 def evaluation_mode_is_another_thing(torch: Any, log: Log) -> None:
     m = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(2))
     m.eval()
@@ -138,17 +138,17 @@ def evaluation_mode_is_another_thing(torch: Any, log: Log) -> None:
     log(m.training)
 
 
-@script
+@cases
 def writes_in_place(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
-    attempt(log, "leaf", lambda: x.add_(1))
+    x = vector(torch, 1.0, 2.0)
+    log.attempt("leaf", lambda: x.add_(1))
     with torch.no_grad():
         x.add_(1)
     log(x, x._version)
     y = x * 2
     z = y.exp()
     z.mul_(2)
-    attempt(log, "needed", lambda: z.sum().backward())
+    log.attempt("needed", lambda: z.sum().backward())
     y = x * 2
     z = y + 1
     y.mul_(3)  # nobody needs it
@@ -162,12 +162,12 @@ def writes_in_place(torch: Any, log: Log) -> None:
     y.sum().backward()
     log(x.grad)
     a, _ = (x * 2).unbind()
-    attempt(log, "unbind", lambda: a.add_(1))
+    log.attempt("unbind", lambda: a.add_(1))
     e = x.detach().expand(3, 2)
-    attempt(log, "expanded", lambda: e.add_(1))
+    log.attempt("expanded", lambda: e.add_(1))
 
 
-@script
+@cases
 def several_threads(torch: Any, log: Log) -> None:
     x = torch.ones(5, 5, requires_grad=True)
 
@@ -193,7 +193,7 @@ def several_threads(torch: Any, log: Log) -> None:
     log(torch.autograd.is_multithreading_enabled(), x.grad)
 
 
-@script
+@cases
 def complex_numbers(torch: Any, log: Log) -> None:
     z = torch.tensor([1 + 2j, -0.5 + 1j], requires_grad=True)
     (z * z.conj()).real.sum().backward()
@@ -201,7 +201,7 @@ def complex_numbers(torch: Any, log: Log) -> None:
     z.grad = None
     (z**2).sum().abs().backward()
     log(repr(z.grad))
-    attempt(log, "complex", lambda: (z**2).sum().backward())
+    log.attempt("complex", lambda: (z**2).sum().backward())
     z.grad = None
     (z**2).backward(torch.ones_like(z))
     log(repr(z.grad))
@@ -211,7 +211,7 @@ def complex_numbers(torch: Any, log: Log) -> None:
     with torch.no_grad():
         z -= 0.1 * z.grad
     log(repr(z))
-    r = leaf(torch, 1.0, 2.0)
+    r = vector(torch, 1.0, 2.0)
     (r * (1 + 1j)).abs().sum().backward()
     log(repr(r.grad))
     w = torch.view_as_real(z)
@@ -219,15 +219,15 @@ def complex_numbers(torch: Any, log: Log) -> None:
 
 
 # --- The dtype and the layout of gradients --------------------------------------------------------
-@script
+@cases
 def dtypes_of_gradients(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     log(str(x.grad_dtype))
     x.grad_dtype = torch.float16
     (x * 2).sum().backward()
     (x * 2).sum().backward()
     log(repr(x.grad), str(x.grad_dtype))
-    attempt(log, "other", lambda: setattr(x, "grad_dtype", torch.float64))
+    log.attempt("other", lambda: setattr(x, "grad_dtype", torch.float64))
     x.grad = None
     x.grad_dtype = torch.float64
     x.register_hook(lambda g: log("hook", repr(g)))
@@ -238,12 +238,12 @@ def dtypes_of_gradients(torch: Any, log: Log) -> None:
     x.grad_dtype = None
     x.sum().backward()
     log(x.grad_dtype, repr(x.grad))
-    attempt(log, "no dtype", lambda: setattr(x, "grad_dtype", "float"))
-    attempt(log, "asked of an interior tensor", lambda: (x * 2).grad_dtype)
-    attempt(log, "set", lambda: setattr(x * 2, "grad_dtype", None))
+    log.attempt("no dtype", lambda: setattr(x, "grad_dtype", "float"))
+    log.attempt("asked of an interior tensor", lambda: (x * 2).grad_dtype)
+    log.attempt("set", lambda: setattr(x * 2, "grad_dtype", None))
 
 
-@script
+@cases
 def layouts_of_gradients(torch: Any, log: Log) -> None:
     def run() -> None:
         p = torch.ones(2, 3).t().requires_grad_()
@@ -269,7 +269,7 @@ def layouts_of_gradients(torch: Any, log: Log) -> None:
 
 
 # --- Graphs ---------------------------------------------------------------------------------------
-@script
+@cases
 def graphs_of_a_model(torch: Any, log: Log) -> None:
     m = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
     y = torch.nn.functional.mse_loss(m(torch.ones(4, 2)), torch.zeros(4, 1))
@@ -287,22 +287,22 @@ def graphs_of_a_model(torch: Any, log: Log) -> None:
     log(torch.autograd.grad(edge, first)[0].shape == m[0].weight.shape)
 
 
-@script
+@cases
 def nodes_are_not_copied(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     for node in ((x * 2).grad_fn, torch.autograd.graph.get_gradient_edge(x).node):
-        attempt(log, "pickle", lambda node=node: pickle.dumps(node))
-        attempt(log, "copy", lambda node=node: copy.copy(node))
-        attempt(log, "deepcopy", lambda node=node: copy.deepcopy(node))
+        log.attempt("pickle", lambda node=node: pickle.dumps(node))
+        log.attempt("copy", lambda node=node: copy.copy(node))
+        log.attempt("deepcopy", lambda node=node: copy.deepcopy(node))
 
 
-@script
+@cases
 def freed_graphs(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x * x
     y.backward()
-    attempt(log, "again", lambda: y.backward())
-    attempt(log, "saved", lambda: y.grad_fn._saved_self)
+    log.attempt("again", lambda: y.backward())
+    log.attempt("saved", lambda: y.grad_fn._saved_self)
     z = x + 1
     z.backward()
     z.backward()
@@ -316,9 +316,9 @@ def freed_graphs(torch: Any, log: Log) -> None:
     log(ref() is None)
 
 
-@script
+@cases
 def higher_order(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = (x**3).sum()
     for _ in range(3):
         (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
@@ -328,9 +328,9 @@ def higher_order(torch: Any, log: Log) -> None:
     log(x.grad)
 
 
-@script
+@cases
 def coroutines(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
 
     @torch.no_grad()
     def numbers() -> Any:
@@ -349,3 +349,6 @@ def coroutines(torch: Any, log: Log) -> None:
             return bool((x * 2).requires_grad)
 
     log(asyncio.run(main()), torch.is_grad_enabled())
+
+
+results = cases.results

@@ -1,6 +1,6 @@
 """Training: an optimiser inside the backward pass, checkpoints, anomalies, profiles.
 
-The situations of PyTorch's notes and tutorials, in small; see `scripted`.
+The situations of PyTorch's notes and tutorials, in small.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import tempfile
 from functools import partial
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf
+from tests.harness import Log, LoggedCases, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
 # --- An optimiser step inside the backward pass ---------------------------------------------------
-@script
+@cases
 def optimiser_in_backward(torch: Any, log: Log) -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
@@ -43,7 +43,7 @@ def optimiser_in_backward(torch: Any, log: Log) -> None:
     log([round(p.sum().item(), 4) for p in model.parameters()])
 
 
-@script
+@cases
 def gradients_by_hand(torch: Any, log: Log) -> None:
     model = torch.nn.Linear(2, 1)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -65,7 +65,7 @@ def gradients_by_hand(torch: Any, log: Log) -> None:
 
 
 # --- Checkpoints ----------------------------------------------------------------------------------
-@script
+@cases
 def checkpoints(torch: Any, log: Log) -> None:
     from_utils = torch.utils.checkpoint
     torch.manual_seed(1)
@@ -95,14 +95,12 @@ def checkpoints(torch: Any, log: Log) -> None:
         y.sum().backward()
         log(bool((y == z.grad).all()))
     log(from_utils.checkpoint(lambda a, b=1: a * b, z, b=3, use_reentrant=False)[0])
-    attempt(
-        log, "kwargs", lambda: from_utils.checkpoint(lambda a, b: a, z, b=3, use_reentrant=True)
-    )
+    log.attempt("kwargs", lambda: from_utils.checkpoint(lambda a, b: a, z, b=3, use_reentrant=True))
     y = from_utils.checkpoint(torch.sin, z, use_reentrant=True).sum()
-    attempt(log, "grad", lambda: torch.autograd.grad(y, z))
+    log.attempt("grad", lambda: torch.autograd.grad(y, z))
 
 
-@script
+@cases
 def selective_checkpoints(torch: Any, log: Log) -> None:
     utils = torch.utils.checkpoint
     seen: list[str] = []
@@ -125,7 +123,7 @@ def selective_checkpoints(torch: Any, log: Log) -> None:
 
 
 # --- Anomalies ------------------------------------------------------------------------------------
-@script
+@cases
 def anomalies(torch: Any, log: Log) -> None:
     class MyFunc(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -139,11 +137,11 @@ def anomalies(torch: Any, log: Log) -> None:
     def run(a: Any) -> None:
         MyFunc.apply(a).sum().backward()
 
-    attempt(log, "plain", lambda: run(torch.rand(3, requires_grad=True)))
+    log.attempt("plain", lambda: run(torch.rand(3, requires_grad=True)))
     with torch.autograd.detect_anomaly():
-        attempt(log, "mode", lambda: run(torch.rand(3, requires_grad=True)))
-        x = leaf(torch, -1.0)
-        attempt(log, "nan", lambda: x.sqrt().backward())
+        log.attempt("mode", lambda: run(torch.rand(3, requires_grad=True)))
+        x = vector(torch, -1.0)
+        log.attempt("nan", lambda: x.sqrt().backward())
         log(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
     with torch.autograd.set_detect_anomaly(True, check_nan=False):
         log(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
@@ -152,7 +150,7 @@ def anomalies(torch: Any, log: Log) -> None:
 
 
 # --- Profiles -------------------------------------------------------------------------------------
-@script
+@cases
 def profiles(torch: Any, log: Log) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
     x = torch.ones(2, 4)
@@ -195,3 +193,6 @@ def profiles(torch: Any, log: Log) -> None:
             z.backward(torch.ones_like(z))
     rows = {row.key: row.count for row in old.key_averages()}
     log(rows["aten::pow"] >= 3, any("PowBackward0" in key for key in rows))
+
+
+results = cases.results

@@ -1,44 +1,32 @@
-"""Write profiler.json.gz: what PyTorch's profilers show of small programs, and when they record.
-
-    python tests/reference/make_profiler.py
-
-`CASES` are functions of the library: tests run them on rushlight and compare with what is stored,
-and with PyTorch itself where it is installed. An error is stored as its type and first line.
-"""
+"""What profilers show of small programs, and when they record."""
 
 from __future__ import annotations
 
-import gzip
 import itertools
-import json
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-CASES: dict[str, Callable[[Any], Any]] = {}
+from tests.harness import Cases, as_stored, attempt
+
 OUTSIDE = "autograd::engine::evaluate_function: "
 
 
-def case(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    CASES[fn.__name__] = fn
-    return fn
+class ProfilerCases(Cases):
+    """Cases of which the warnings count too."""
+
+    def run(self, lib: Any, name: str) -> Any:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result = attempt(lambda: self[name](lib))
+        # PyTorch says once in a program that a cycle clears the last one's events
+        said = [w for w in said if "clears events" not in str(w)]
+        told = {f"{w.category.__name__}: {w.message}" for w in said}
+        return as_stored({"result": result, "warnings": sorted(told)})
 
 
-def outcome(one: Callable[[Any], Any], torch: Any) -> Any:
-    """What a case gives, or how it fails, and what it warns of."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        try:
-            result = one(torch)
-        except Exception as error:  # whatever it is, both libraries must raise it
-            text = str(error).splitlines()[0]
-            result = f"{type(error).__name__}: {text}"
-    # PyTorch says once in a program that a cycle clears the last one's events
-    told = {f"{w.category.__name__}: {w.message}" for w in said if "clears events" not in str(w)}
-    return json.loads(json.dumps({"result": result, "warnings": sorted(told)}))
+cases = ProfilerCases()
 
 
 # --- which events, and how often ------------------------------------------------------------------
@@ -81,7 +69,7 @@ def profiled(program: Callable[[Any], None]) -> Callable[[Any], Any]:
             program(torch)
         return counts(prof.function_events)
 
-    CASES[f"counts: {program.__name__}"] = run
+    cases[f"counts: {program.__name__}"] = run
     return run
 
 
@@ -184,7 +172,7 @@ def backward_twice(torch: Any) -> None:
 
 
 # --- what an event has ----------------------------------------------------------------------------
-@case
+@cases
 def shapes_flops_memory(torch: Any) -> Any:
     a = torch.ones(3, 4, requires_grad=True)
     b = torch.ones(4, 2)
@@ -204,7 +192,7 @@ def shapes_flops_memory(torch: Any) -> Any:
     ]
 
 
-@case
+@cases
 def nesting(torch: Any) -> Any:
     record, x = torch.autograd.profiler.record_function, torch.ones(2, requires_grad=True)
 
@@ -227,7 +215,7 @@ def nesting(torch: Any) -> Any:
     ]
 
 
-@case
+@cases
 def grouped_by_shape(torch: Any) -> Any:
     with torch.profiler.profile(record_shapes=True) as prof:
         for n in (2, 3, 2):
@@ -236,7 +224,7 @@ def grouped_by_shape(torch: Any) -> Any:
     return sorted([r.key, r.count, r.input_shapes] for r in rows if r.key == "aten::exp")
 
 
-@case
+@cases
 def averages(torch: Any) -> Any:
     x = torch.ones(3)
     with torch.autograd.profiler.profile() as prof:
@@ -269,14 +257,14 @@ def columns(torch: Any, **options: bool) -> Any:
 
 
 for shapes, memory, flops in itertools.product((False, True), repeat=3):
-    CASES[f"table: shapes={shapes} memory={memory} flops={flops}"] = (
+    cases[f"table: shapes={shapes} memory={memory} flops={flops}"] = (
         lambda torch, shapes=shapes, memory=memory, flops=flops: columns(
             torch, record_shapes=shapes, profile_memory=memory, with_flops=flops
         )
     )  # fmt: skip
 
 
-@case
+@cases
 def formats(torch: Any) -> Any:
     util = torch.autograd.profiler_util
     event = util.FunctionEvent(1, "name", 1, 0.0, 1.0)
@@ -303,7 +291,7 @@ for wait, warmup, active, repeat, first, hasty in (
         "wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": first,
         "skip_first_wait": hasty,
     }  # fmt: skip
-    CASES[f"schedule: {wait} {warmup} {active} {repeat} {first} {hasty}"] = (
+    cases[f"schedule: {wait} {warmup} {active} {repeat} {first} {hasty}"] = (
         lambda torch, made=made: actions(torch, **made)
     )
 
@@ -334,7 +322,7 @@ def loop(torch: Any, steps: int, plan: Any, **options: Any) -> Any:
 
 for steps, cycle in itertools.product((0, 1, 2, 3, 4, 5, 9), ((1, 1, 2), (0, 1, 1), (0, 0, 2))):
     for keep in (False, True):
-        CASES[f"loop: {steps} {cycle} keep={keep}"] = (
+        cases[f"loop: {steps} {cycle} keep={keep}"] = (
             lambda torch, steps=steps, cycle=cycle, keep=keep: loop(
                 torch,
                 steps,
@@ -344,7 +332,7 @@ for steps, cycle in itertools.product((0, 1, 2, 3, 4, 5, 9), ((1, 1, 2), (0, 1, 
         )
 
 
-@case
+@cases
 def loop_without_schedule(torch: Any) -> Any:
     return loop(torch, 3, None)
 
@@ -359,10 +347,10 @@ for plan in (
     "RECORD_AND_SAVE RECORD_AND_SAVE NONE", "RECORD RECORD_AND_SAVE RECORD", "WARMUP WARMUP",
     "NONE RECORD_AND_SAVE WARMUP RECORD", "NONE DEVICE_STOPPED",
 ):  # fmt: skip
-    CASES[f"odd schedule: {plan}"] = lambda torch, plan=plan: odd_plan(torch, plan)
+    cases[f"odd schedule: {plan}"] = lambda torch, plan=plan: odd_plan(torch, plan)
 
 
-@case
+@cases
 def start_and_stop(torch: Any) -> Any:
     prof, x = torch.profiler.profile(), torch.ones(2)
     x.exp()
@@ -374,7 +362,7 @@ def start_and_stop(torch: Any) -> Any:
 
 
 # --- refusals -------------------------------------------------------------------------------------
-@case
+@cases
 def entered_twice(torch: Any) -> Any:
     prof = torch.autograd.profiler.profile()
     with prof:
@@ -383,27 +371,27 @@ def entered_twice(torch: Any) -> Any:
         pass
 
 
-@case
+@cases
 def disabled(torch: Any) -> Any:
     with torch.autograd.profiler.profile(enabled=False) as prof:
         torch.ones(2).exp()
     return prof
 
 
-@case
+@cases
 def unfinished(torch: Any) -> Any:
     prof = torch.autograd.profiler.profile()
     return [repr(prof), str(prof), prof.table(), len(prof.key_averages())]
 
 
-@case
+@cases
 def empty(torch: Any) -> Any:
     with torch.autograd.profiler.profile() as prof:
         pass
     return [prof.table(), prof.key_averages().table(), prof.self_cpu_time_total, len(str(prof))]
 
 
-@case
+@cases
 def too_early(torch: Any) -> Any:
     found = []
     for what in ("key_averages", "events", "stop_trace", "start_trace", "get_trace_id"):
@@ -414,42 +402,42 @@ def too_early(torch: Any) -> Any:
     return found
 
 
-@case
+@cases
 def export_too_early(torch: Any) -> Any:
     torch.profiler.profile().export_chrome_trace("never.json")
 
 
-@case
+@cases
 def stacks_without_stack(torch: Any) -> Any:
     with torch.profiler.profile() as prof:
         torch.ones(2).exp()
     prof.export_stacks("never.txt")
 
 
-@case
+@cases
 def sort_by_nothing(torch: Any) -> Any:
     with torch.autograd.profiler.profile() as prof:
         torch.ones(2).exp()
     prof.table(sort_by="bogus")
 
 
-@case
+@cases
 def no_activities(torch: Any) -> Any:
     torch.profiler.profile(activities=[])
 
 
-@case
+@cases
 def activity_twice(torch: Any) -> Any:
     cpu = torch.profiler.ProfilerActivity.CPU
     torch.profiler.profile(activities=[cpu, cpu])
 
 
-@case
+@cases
 def cpu_only_without_gpu(torch: Any) -> Any:
     torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]).start()
 
 
-@case
+@cases
 def cuda_that_is_not_there(torch: Any) -> Any:
     kinds = torch.profiler.ProfilerActivity
     with torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA]) as prof:
@@ -461,22 +449,22 @@ def cuda_that_is_not_there(torch: Any) -> Any:
     return [row.count for row in prof.key_averages() if row.key == "aten::exp"]
 
 
-@case
+@cases
 def device_only(torch: Any) -> Any:
     torch.autograd.profiler.profile(use_cpu=False)
 
 
-@case
+@cases
 def unknown_device(torch: Any) -> Any:
     torch.autograd.profiler.profile(use_device="abacus")
 
 
-@case
+@cases
 def negative_timeout(torch: Any) -> Any:
     torch.autograd.profiler.profile(post_processing_timeout_s=-1)
 
 
-@case
+@cases
 def name_that_is_no_text(torch: Any) -> Any:
     with (
         torch.autograd.profiler.profile(),
@@ -485,7 +473,7 @@ def name_that_is_no_text(torch: Any) -> Any:
         pass
 
 
-@case
+@cases
 def error_in_the_block(torch: Any) -> Any:
     x = torch.ones(2)
     try:
@@ -498,7 +486,7 @@ def error_in_the_block(torch: Any) -> Any:
     return {row.key: row.count for row in prof.key_averages() if row.key in ("aten::exp", "range")}
 
 
-@case
+@cases
 def enums(torch: Any) -> Any:
     p = torch.profiler
     return [
@@ -510,16 +498,7 @@ def enums(torch: Any) -> Any:
     ]  # fmt: skip
 
 
-def main() -> None:
-    import torch
-
-    stored: dict[str, Any] = {name: outcome(one, torch) for name, one in CASES.items()}
+def results(torch: Any) -> Any:
     names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
     ops = {name.removeprefix("aten::").split(".")[0] for name in names}
-    text = json.dumps({"cases": stored, "aten": sorted(ops)}, separators=(",", ":"))
-    with gzip.GzipFile(HERE / "profiler.json.gz", "wb", mtime=0) as file:
-        file.write(text.encode())
-
-
-if __name__ == "__main__":
-    main()
+    return {"cases": cases.results(torch), "aten": sorted(ops)}

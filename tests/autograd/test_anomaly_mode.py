@@ -1,4 +1,4 @@
-"""Anomaly mode names the forward line; PyTorch's texts are in test_functional.py."""
+"""Anomaly mode names the forward line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import pytest
 import rushlight as torch
 from rushlight.autograd import detect_anomaly, set_detect_anomaly
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled
+from tests.autograd.cases_anomaly_mode import cases
+from tests.harness import LIVE, pytorch, stored
 
 
 @pytest.fixture(autouse=True)
@@ -159,3 +161,25 @@ def test_gradients_are_the_same_with_the_mode_on() -> None:
     off = gradient(x)
     with set_detect_anomaly(True):
         assert torch.equal(gradient(x), off)
+
+
+# --- as PyTorch -----------------------------------------------------------------------------------
+STORED = stored("autograd/anomaly_mode")
+
+
+def test_every_case_is_stored() -> None:
+    assert STORED.keys() == cases.keys()
+
+
+@pytest.mark.parametrize("name", cases)
+def test_as_pytorch(name: str) -> None:
+    wrong = cases.only([name]).differing(torch, STORED)
+    assert not wrong, "\n".join(wrong)
+
+
+if LIVE:
+
+    @pytest.mark.parametrize("name", cases)
+    def test_stored_is_what_pytorch_does(name: str) -> None:
+        wrong = cases.only([name]).differing(pytorch(), STORED)
+        assert not wrong, "\n".join(wrong)

@@ -1,4 +1,4 @@
-"""Custom autograd functions behave as PyTorch's in every situation of functions_*.py.
+"""Custom autograd functions behave as PyTorch's in every situation of cases_function_*.py.
 
 What PyTorch does is stored, and asked live where it is installed. What follows after the cases is
 where rushlight does better, or what PyTorch cannot be asked.
@@ -7,37 +7,36 @@ where rushlight does better, or what PyTorch cannot be asked.
 from __future__ import annotations
 
 import gc
-import gzip
-import importlib
-import importlib.util
-import json
 import sys
 import threading
 import weakref
-from pathlib import Path
 from typing import Any
 
-import functions_calls
-import functions_dirty
-import functions_nested
-import functions_outputs
-import functions_rules
-import functions_saved
 import pytest
-from cases import Case, agree, outcome
 
 import rushlight as torch
 from rushlight.autograd import Function, apply
 from rushlight.core.grad_mode import state
+from tests.autograd import (
+    cases_function_calls,
+    cases_function_dirty,
+    cases_function_nested,
+    cases_function_outputs,
+    cases_function_rules,
+    cases_function_saved,
+)
+from tests.harness import LIVE, agree, pytorch, stored
 
-PARTS = (
-    functions_calls, functions_outputs, functions_dirty, functions_saved, functions_rules,
-    functions_nested,
-)  # fmt: skip
-CASES: dict[str, Case] = {name: case for part in PARTS for name, case in part.cases.items()}
-REFERENCE = Path(__file__).parents[1] / "reference"
-STORED = json.loads(gzip.decompress((REFERENCE / "functions.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+PARTS = {
+    "calls": cases_function_calls.cases,
+    "outputs": cases_function_outputs.cases,
+    "dirty": cases_function_dirty.cases,
+    "saved": cases_function_saved.cases,
+    "rules": cases_function_rules.cases,
+    "nested": cases_function_nested.cases,
+}
+NAMES = [(part, name) for part, cases in PARTS.items() for name in cases]
+STORED = {part: stored(f"autograd/function_{part}") for part in PARTS}
 
 
 @pytest.fixture(autouse=True)
@@ -49,20 +48,22 @@ def nothing_left() -> Any:
 
 
 def test_all_cases_are_stored() -> None:
-    assert list(STORED) == list(CASES)
+    assert {part: list(found) for part, found in STORED.items()} == {
+        part: list(cases) for part, cases in PARTS.items()
+    }
 
 
-@pytest.mark.parametrize("name", list(CASES))
-def test_as_pytorch(name: str) -> None:
-    ours = outcome(torch, CASES[name])
-    assert agree(STORED[name], ours), f"PyTorch: {STORED[name]}\nrushlight: {ours}"
+@pytest.mark.parametrize(("part", "name"), NAMES)
+def test_as_pytorch(part: str, name: str) -> None:
+    ours = PARTS[part].run(torch, name)
+    assert agree(STORED[part][name], ours), f"PyTorch: {STORED[part][name]}\nrushlight: {ours}"
 
 
 if LIVE:  # what PyTorch does is stored; this asks whether it still does
 
-    @pytest.mark.parametrize("name", list(CASES))
-    def test_stored_is_what_pytorch_does(name: str) -> None:
-        assert outcome(importlib.import_module("torch"), CASES[name]) == STORED[name]
+    @pytest.mark.parametrize(("part", "name"), NAMES)
+    def test_stored_is_what_pytorch_does(part: str, name: str) -> None:
+        assert PARTS[part].run(pytorch(), name) == STORED[part][name]
 
 
 # --- better than PyTorch --------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """no_grad and its kin: context managers, decorators, threads, generators, asyncio.
 
-What PyTorch does is stored (tests/reference/make_modes.py), and asked live where it is installed;
+What PyTorch does is stored (cases_grad_mode.py), and asked live where it is installed;
 the other tests say what rushlight does beyond it, or where it is kinder.
 """
 
@@ -9,52 +9,38 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import gzip
 import importlib
 import importlib.util
-import json
 import threading
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rushlight as torch
 from rushlight.core.grad_mode import state
+from tests.autograd import cases_grad_mode as written
+from tests.harness import LIVE, pytorch, stored
 
-REFERENCE = Path(__file__).parent / "reference"
-
-
-def load_maker() -> Any:
-    spec = importlib.util.spec_from_file_location("make_modes", REFERENCE / "make_modes.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "modes.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+STORED = stored("autograd/grad_mode")
 
 
 # --- as PyTorch does ------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", make.CASES)
+@pytest.mark.parametrize("name", written.cases)
 def test_situations(name: str) -> None:
     before = state.active
-    assert make.outcome(torch, name) == STORED["cases"][name]
+    assert written.cases.run(torch, name) == STORED["cases"][name]
     if LIVE:
-        assert make.outcome(importlib.import_module("torch"), name) == STORED["cases"][name]
+        assert written.cases.run(pytorch(), name) == STORED["cases"][name]
     gc.collect()
     assert state.active == before
 
 
 def test_random_programs() -> None:
     before = state.active
-    for seed in make.SEEDS:
-        assert make.observed(torch, seed) == STORED["programs"][seed], make.program(
-            make.random.Random(seed)
+    for seed in written.SEEDS:
+        assert written.observed(torch, seed) == STORED["programs"][seed], written.program(
+            written.random.Random(seed)
         )
     assert state.active == before
 
@@ -62,8 +48,8 @@ def test_random_programs() -> None:
 def test_random_programs_are_those_of_pytorch() -> None:
     if LIVE:
         library = importlib.import_module("torch")
-        for seed in make.SEEDS[:100]:
-            assert make.observed(library, seed) == STORED["programs"][seed]
+        for seed in written.SEEDS[:100]:
+            assert written.observed(library, seed) == STORED["programs"][seed]
 
 
 # --- rushlight's own ------------------------------------------------------------------------------

@@ -6,25 +6,18 @@ both, unless the test says that it is rushlight's own.
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import importlib.util
-import json
-from pathlib import Path
 from typing import Any
 
-import graph_scripts
 import pytest
-from scripted import differing
 
 import rushlight
-
-REFERENCE = Path(__file__).resolve().parents[1] / "reference"
-
-MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
+from tests.autograd.cases_graph import cases
+from tests.harness import LIBRARIES, stored
 
 
-@pytest.fixture(params=MODULES)
+@pytest.fixture(params=LIBRARIES)
 def torch(request: pytest.FixtureRequest) -> Any:
     return importlib.import_module(request.param)
 
@@ -114,11 +107,11 @@ def test_a_number_set_by_the_user_does_not_change_the_order() -> None:
     assert x.grad.item() == 39
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", LIBRARIES)
 def test_scripts(name: str) -> None:
-    stored = json.loads(gzip.decompress((REFERENCE / "scripts.json.gz").read_bytes()))["graph"]
-    assert stored.keys() == graph_scripts.script.keys()
-    wrong = differing(graph_scripts.script, importlib.import_module(name), stored)
+    found = stored("autograd/graph")
+    assert found.keys() == cases.keys()
+    wrong = cases.differing(importlib.import_module(name), found)
     assert not wrong, "\n".join(wrong)
 
 

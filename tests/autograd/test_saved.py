@@ -18,11 +18,10 @@ import numpy as np
 import pytest
 
 import rushlight
+from tests.harness import LIBRARIES
 
-MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
 
-
-@pytest.fixture(params=MODULES)
+@pytest.fixture(params=LIBRARIES)
 def torch(request: pytest.FixtureRequest) -> Any:
     return importlib.import_module(request.param)
 

@@ -24,7 +24,7 @@ SOURCE = Path(__file__).read_text("utf-8").splitlines()
 def line(mark: str) -> str:
     """The marked line, as errors name it."""
     (found,) = [i for i, text in enumerate(SOURCE, 1) if text.endswith(f"# {mark}")]
-    return f"test_provenance.py:{found}     {SOURCE[found - 1].strip()}"
+    return f"test_call_site.py:{found}     {SOURCE[found - 1].strip()}"
 
 
 def said(error: BaseException) -> str:

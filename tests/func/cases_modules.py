@@ -1,29 +1,13 @@
-"""Situations with modules as functions: small programs for any library with PyTorch's names.
-
-Like transform_cases.py, whose `run` and `alike` serve here too.
-"""
+"""Situations with modules as functions: small programs for any library with PyTorch's names."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
-from transform_cases import attempt
+from tests.func.cases_transforms import TransformCases
 
-__all__ = ["CASES", "run"]
-
-Case = Callable[[Any], Any]
-CASES: dict[str, Case] = {}
-
-
-def run(lib: Any, name: str) -> Any:
-    return attempt(lib, lambda: CASES[name](lib))
-
-
-def case(fn: Case) -> Case:
-    CASES[fn.__name__] = fn
-    return fn
+cases = TransformCases()
 
 
 def fixed(t: Any, module: Any) -> Any:
@@ -86,12 +70,12 @@ def state(t: Any, module: Any) -> Any:
     return {k: v.clone() for k, v in module.state_dict().items()}
 
 
-@case
+@cases
 def one_dict(t: Any) -> Any:
     return t.func.functional_call(linear(t), weights(t), (X(t),))
 
 
-@case
+@cases
 def arguments(t: Any) -> Any:
     m, w, f = linear(t), weights(t), t.func.functional_call
     return [
@@ -105,7 +89,7 @@ def arguments(t: Any) -> Any:
     ]
 
 
-@case
+@cases
 def several_dicts(t: Any) -> Any:
     m, w, f = linear(t), weights(t), t.func.functional_call
     parts = [{"weight": w["weight"]}, {"bias": w["bias"]}]
@@ -122,7 +106,7 @@ def several_dicts(t: Any) -> Any:
     ]
 
 
-@case
+@cases
 def names(t: Any) -> Any:
     m, w, f = linear(t), weights(t), t.func.functional_call
     return [
@@ -137,12 +121,12 @@ def names(t: Any) -> Any:
     ]
 
 
-@case
+@cases
 def not_a_module(t: Any) -> Any:
     return t.func.functional_call(5, {}, (X(t),))
 
 
-@case
+@cases
 def the_module_is_itself_again(t: Any) -> Any:
     m = linear(t)
     before = state(t, m)
@@ -150,7 +134,7 @@ def the_module_is_itself_again(t: Any) -> Any:
     return before, state(t, m), type(m.weight).__name__, m.weight.requires_grad
 
 
-@case
+@cases
 def an_error_leaves_the_module_as_it_was(t: Any) -> Any:
     m = counter(t)
     before = state(t, m)
@@ -162,7 +146,7 @@ def an_error_leaves_the_module_as_it_was(t: Any) -> Any:
     return before, call, state(t, m), values, type(m.w).__name__
 
 
-@case
+@cases
 def buffers_written_by_forward(t: Any) -> Any:
     m = counter(t)
     mine = {"seen": t.full((2,), 10.0)}
@@ -171,12 +155,12 @@ def buffers_written_by_forward(t: Any) -> Any:
     return first, second, mine, state(t, m)
 
 
-@case
+@cases
 def keyword_arguments_of_forward(t: Any) -> Any:
     return t.func.functional_call(counter(t), {"w": t.zeros(2)}, X(t), {"scale": 2.0})
 
 
-@case
+@cases
 def tied_weights(t: Any) -> Any:
     m, f = tied(t), t.func.functional_call
     a, b = t.eye(2), t.eye(2) * 2
@@ -195,7 +179,7 @@ def tied_weights(t: Any) -> Any:
     ]  # fmt: skip
 
 
-@case
+@cases
 def gradients_of_the_parameters(t: Any) -> Any:
     m = net(t)
     params = {k: p.detach() for k, p in m.named_parameters()}
@@ -211,7 +195,7 @@ def gradients_of_the_parameters(t: Any) -> Any:
     )
 
 
-@case
+@cases
 def parameters_that_require_grad(t: Any) -> Any:
     m = net(t)
     params = dict(m.named_parameters())
@@ -221,7 +205,7 @@ def parameters_that_require_grad(t: Any) -> Any:
     return y, {k: p.grad for k, p in params.items()}, rest.requires_grad
 
 
-@case
+@cases
 def functional_call_inside_grad_with_a_buffer(t: Any) -> Any:
     m = counter(t)
 
@@ -231,20 +215,20 @@ def functional_call_inside_grad_with_a_buffer(t: Any) -> Any:
     return t.func.grad(loss)(t.ones(2)), state(t, m)
 
 
-@case
+@cases
 def a_captured_buffer_may_not_be_written(t: Any) -> Any:
     m = counter(t)
     return t.func.grad(lambda w: t.func.functional_call(m, {"w": w}, X(t)).sum())(t.ones(2))
 
 
-@case
+@cases
 def stacked_state(t: Any) -> Any:
     models = [linear(t) for _ in range(3)]
     params, buffers = t.func.stack_module_state(models)
     return params, buffers, [p.is_leaf for p in params.values()]
 
 
-@case
+@cases
 def stacked_buffers(t: Any) -> Any:
     models = [counter(t) for _ in range(2)]
     models[1](X(t))
@@ -252,7 +236,7 @@ def stacked_buffers(t: Any) -> Any:
     return params, buffers
 
 
-@case
+@cases
 def stacking_refused(t: Any) -> Any:
     def frozen() -> Any:
         m = linear(t)
@@ -272,7 +256,7 @@ def stacking_refused(t: Any) -> Any:
     ]
 
 
-@case
+@cases
 def an_ensemble(t: Any) -> Any:
     models = [net(t) for _ in range(3)]
     with t.no_grad():
@@ -291,7 +275,10 @@ def an_ensemble(t: Any) -> Any:
     return together, each, {k: p.grad for k, p in params.items()}
 
 
-@case
+@cases
 def modules_under_vmap(t: Any) -> Any:
     m = net(t)
     return t.func.vmap(m)(X(t)), t.func.vmap(t.nn.LayerNorm(2))(X(t))
+
+
+results = cases.results

@@ -15,9 +15,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from transform_cases import attempt
+from tests.func.cases_transforms import attempt, significant
 
-__all__ = ["run", "sound", "text"]
+__all__ = ["results", "run", "sound", "text"]
+
+SEEDS = range(400)
 
 DEPTH = 4  # of bodies inside bodies
 
@@ -407,3 +409,10 @@ def lines(body: Body, indent: str) -> list[str]:
         found.append(f"{indent}x{at} = {step.name}({names}){mark}")
     ends = ", ".join(f"x{i}" for i in body.ends)
     return [*found, f"{indent}return {body.end}: {ends}"]
+
+
+# --- results --------------------------------------------------------------------------------------
+def results(lib: Any) -> Any:
+    """By seed; programs that trip PyTorch are left out."""
+    found = {str(seed): run(lib, seed) for seed in SEEDS}
+    return significant({seed: result for seed, result in found.items() if sound(result)})

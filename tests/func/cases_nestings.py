@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transform_cases import attempt
+from tests.func.cases_transforms import attempt, significant
 
-__all__ = ["BATCHED", "FUNCTIONS", "NESTINGS", "WRONG", "is_wrong", "run"]
+__all__ = ["BATCHED", "FUNCTIONS", "NESTINGS", "WRONG", "is_wrong", "results", "run"]
 
 Fn = Callable[[Any], Any]
 ROWS = [[0.5, -1.2, 0.7], [1.1, 0.3, -0.4]]
@@ -343,3 +343,10 @@ WRONG: dict[str, tuple[str, ...]] = {
 def is_wrong(function: str, nesting: str) -> bool:
     """Whether PyTorch's answer is not to be compared with."""
     return nesting in WRONG.get(function, ())
+
+
+def results(lib: Any) -> Any:
+    """By function and nesting; where PyTorch itself goes wrong there is nothing."""
+    return significant(
+        {f"{f} | {n}": run(lib, f, n) for f in FUNCTIONS for n in NESTINGS if not is_wrong(f, n)}
+    )

@@ -1,7 +1,6 @@
 """Situations in and around transforms: small programs for any library with PyTorch's names.
 
-A case is a function of the library. `run` gives what it returns as plain Python values, or the
-error it raises; `alike` compares two such results.
+`alike` compares two results.
 """
 
 from __future__ import annotations
@@ -13,17 +12,24 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["CASES", "alike", "run", "seen"]
+from tests.harness import Case, Cases
 
-Case = Callable[[Any], Any]
-CASES: dict[str, Case] = {}
+__all__ = ["alike", "cases", "results", "seen", "significant"]
+
 Pair = namedtuple("Pair", ["a", "b"])
 WORDS = 120  # of an error's first line, so many characters count
 
 
-def run(lib: Any, name: str) -> Any:
-    """What the case `name` does, as plain Python values."""
-    return attempt(lib, lambda: CASES[name](lib))
+class TransformCases(Cases):
+    def run(self, lib: Any, name: str) -> Any:
+        return attempt(lib, lambda: self[name](lib))
+
+    def results(self, lib: Any) -> dict[str, Any]:
+        found: dict[str, Any] = significant(super().results(lib))
+        return found
+
+
+cases = TransformCases()
 
 
 def attempt(lib: Any, fn: Callable[[], Any]) -> Any:
@@ -70,14 +76,20 @@ def alike(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def case(fn: Case) -> Case:
-    CASES[fn.__name__] = fn
-    return fn
+def significant(x: Any) -> Any:
+    """Floats with as many digits as count."""
+    if isinstance(x, float):
+        return float(f"{x:.8g}")
+    if isinstance(x, list):
+        return [significant(part) for part in x]
+    if isinstance(x, dict):
+        return {k: significant(part) for k, part in x.items()}
+    return x
 
 
-def cases(prefix: str, found: dict[str, Case]) -> None:
+def several(prefix: str, found: dict[str, Case]) -> None:
     for name, fn in found.items():
-        CASES[f"{prefix}: {name}"] = fn
+        cases.enter(f"{prefix}: {name}", fn)
 
 
 def X(lib: Any) -> Any:
@@ -89,7 +101,7 @@ def row(lib: Any) -> Any:
 
 
 # --- vmap: arguments ------------------------------------------------------------------------------
-cases("vmap", {
+several("vmap", {
     "sizes differ": lambda t: t.func.vmap(lambda x, y: x)(X(t), t.ones(4, 2)),
     "no inputs": lambda t: t.func.vmap(lambda: 1)(),
     "only kwargs": lambda t: t.func.vmap(lambda x: x)(x=X(t)),
@@ -178,7 +190,7 @@ cases("vmap", {
 
 
 # --- vmap: what cannot be done --------------------------------------------------------------------
-cases("inside vmap", {
+several("inside vmap", {
     "item": lambda t: t.func.vmap(lambda x: x[0].item())(X(t)),
     "float": lambda t: t.func.vmap(lambda x: float(x[0]))(X(t)),
     "int": lambda t: t.func.vmap(lambda x: int(x[0]))(X(t)),
@@ -211,13 +223,13 @@ cases("inside vmap", {
 })  # fmt: skip
 
 
-@case
+@cases
 def writing_an_input_of_vmap(t: Any) -> Any:
     x = X(t)
     return t.func.vmap(lambda r: r.mul_(2))(x), x, x._version
 
 
-@case
+@cases
 def writing_a_view_of_an_input_of_vmap(t: Any) -> Any:
     x = X(t)
 
@@ -228,13 +240,13 @@ def writing_a_view_of_an_input_of_vmap(t: Any) -> Any:
     return t.func.vmap(f)(x), x
 
 
-@case
+@cases
 def writing_to_a_captured_tensor_in_vmap(t: Any) -> Any:
     c = t.zeros(2)
     return t.func.vmap(lambda x: (c.add_(1), x)[1])(X(t)), c
 
 
-@case
+@cases
 def a_batch_that_escaped(t: Any) -> Any:
     kept: list[Any] = []
     t.func.vmap(lambda x: (kept.append(x), x)[1])(X(t))
@@ -242,7 +254,7 @@ def a_batch_that_escaped(t: Any) -> Any:
 
 
 # --- grad -----------------------------------------------------------------------------------------
-cases("grad", {
+several("grad", {
     "not a scalar": lambda t: t.func.grad(lambda x: x * 2)(X(t)),
     "one element in a vector": lambda t: t.func.grad(lambda x: x.sum().reshape(1))(X(t)),
     "not a tensor": lambda t: t.func.grad(lambda x: 2.0)(X(t)),
@@ -332,7 +344,7 @@ cases("grad", {
 })  # fmt: skip
 
 
-cases("inside grad", {
+several("inside grad", {
     "backward": lambda t: t.func.grad(lambda x: (x.sum().backward(), x.sum())[1])(X(t)),
     "backward of a captured loss": lambda t: (lambda w: t.func.grad(
         lambda x: ((w * 2).sum().backward(), x.sum())[1])(X(t)))(t.ones(2, requires_grad=True)),
@@ -358,28 +370,28 @@ cases("inside grad", {
 })  # fmt: skip
 
 
-@case
+@cases
 def a_value_that_escaped_grad(t: Any) -> Any:
     kept: list[Any] = []
     t.func.grad(lambda x: (kept.append(x * 2), x.sum())[1])(X(t))
     return (kept[0] + 1).detach()
 
 
-@case
+@cases
 def a_leaf_that_escaped_grad_differentiated(t: Any) -> Any:
     kept: list[Any] = []
     t.func.grad(lambda x: (kept.append(x), x.sum())[1])(X(t))
     return t.func.grad(lambda y: (y * kept[0]).sum())(X(t))
 
 
-@case
+@cases
 def an_escaped_value_in_a_later_grad(t: Any) -> Any:
     kept: list[Any] = []
     t.func.grad(lambda x: (kept.append(x * x), x.sum())[1])(X(t))
     return t.func.grad(lambda y: (y * kept[0]).sum())(X(t) + 1)
 
 
-@case
+@cases
 def an_inner_value_used_outside(t: Any) -> Any:
     def f(x: Any) -> Any:
         kept: list[Any] = []
@@ -389,7 +401,7 @@ def an_inner_value_used_outside(t: Any) -> Any:
     return t.func.grad(f)(X(t))
 
 
-@case
+@cases
 def hooks_inside_grad(t: Any) -> Any:
     heard: list[Any] = []
 
@@ -401,7 +413,7 @@ def hooks_inside_grad(t: Any) -> Any:
     return t.func.grad(f)(X(t)), len(heard)
 
 
-@case
+@cases
 def a_hook_on_the_input_of_grad(t: Any) -> Any:
     def f(x: Any) -> Any:
         x.register_hook(lambda g: g * 10)
@@ -410,7 +422,7 @@ def a_hook_on_the_input_of_grad(t: Any) -> Any:
     return t.func.grad(f)(X(t))
 
 
-@case
+@cases
 def hooks_inside_vmap(t: Any) -> Any:
     x = X(t).requires_grad_()
     heard: list[Any] = []
@@ -425,14 +437,14 @@ def hooks_inside_vmap(t: Any) -> Any:
     return x.grad, heard
 
 
-@case
+@cases
 def saved_tensors_hooks_around_grad(t: Any) -> Any:
     hooks = t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
     with hooks:
         return t.func.grad(lambda x: (x * x).sum())(X(t))
 
 
-@case
+@cases
 def saved_tensors_hooks_inside_grad(t: Any) -> Any:
     def f(x: Any) -> Any:
         with t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
@@ -441,19 +453,19 @@ def saved_tensors_hooks_inside_grad(t: Any) -> Any:
     return t.func.grad(f)(X(t))
 
 
-@case
+@cases
 def saved_tensors_hooks_around_vmap(t: Any) -> Any:
     with t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
         return t.func.vmap(lambda x: (x * x).sum())(X(t).requires_grad_())
 
 
-@case
+@cases
 def saved_tensors_hooks_around_jvp(t: Any) -> Any:
     with t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
         return t.func.jvp(lambda x: (x * x).sum(), (X(t),), (X(t),))
 
 
-@case
+@cases
 def saved_tensors_hooks_around_vjp_and_jacobians(t: Any) -> Any:
     def guarded(fn: Callable[[], Any]) -> Callable[[], Any]:
         def call() -> Any:
@@ -472,7 +484,7 @@ def saved_tensors_hooks_around_vjp_and_jacobians(t: Any) -> Any:
 
 
 # --- writes to captured tensors -------------------------------------------------------------------
-@case
+@cases
 def writing_to_a_captured_tensor(t: Any) -> Any:
     c = t.zeros(3, 2)
     return [
@@ -501,7 +513,7 @@ def writing_to_a_captured_tensor(t: Any) -> Any:
     ]  # fmt: skip
 
 
-@case
+@cases
 def writing_to_an_input_of_grad(t: Any) -> Any:
     x = X(t)
     return [
@@ -513,13 +525,13 @@ def writing_to_an_input_of_grad(t: Any) -> Any:
     ]
 
 
-@case
+@cases
 def writing_to_an_input_of_jvp(t: Any) -> Any:
     x, v = X(t), X(t) + 1
     return t.func.jvp(lambda y: y.mul_(2), (x,), (v,)), x, v, x._version
 
 
-@case
+@cases
 def writing_to_an_outer_input(t: Any) -> Any:
     def f(x: Any) -> Any:
         y = x * 1
@@ -528,7 +540,7 @@ def writing_to_an_outer_input(t: Any) -> Any:
     return t.func.grad(f)(X(t))
 
 
-@case
+@cases
 def writing_to_what_the_function_made(t: Any) -> Any:
     def f(x: Any) -> Any:
         b = t.zeros(2)
@@ -546,7 +558,7 @@ def quiet(t: Any, mode: Any, fn: Callable[[], Any]) -> Any:
         return fn()
 
 
-cases("modes", {
+several("modes", {
     "no_grad inside grad": lambda t: t.func.grad(
         lambda x: (x * quiet(t, t.no_grad, lambda: x * x)).sum())(X(t)),
     "no_grad around all of it": lambda t: t.func.grad(
@@ -609,7 +621,7 @@ def weights(t: Any) -> Any:
     return t.tensor([0.5, -2.0], requires_grad=True)
 
 
-@case
+@cases
 def requires_grad_of_results(t: Any) -> Any:
     w = weights(t)
     x = X(t)
@@ -639,7 +651,7 @@ def requires_grad_of_results(t: Any) -> Any:
     ]
 
 
-@case
+@cases
 def requires_grad_of_inputs(t: Any) -> Any:
     x = X(t).requires_grad_()
     y = x * 2
@@ -673,7 +685,7 @@ def after_backward(t: Any, make: Callable[[Any], Any]) -> Any:
     return y, w.grad
 
 
-cases("backward through", {
+several("backward through", {
     "grad": lambda t: after_backward(t, lambda w: t.func.grad(
         lambda x: (x * x * w).sum())(X(t))),
     "value of grad_and_value": lambda t: after_backward(t, lambda w: t.func.grad_and_value(
@@ -734,7 +746,7 @@ cases("backward through", {
 })  # fmt: skip
 
 
-@case
+@cases
 def double_backward_through_vmap_of_grad(t: Any) -> Any:
     w = weights(t)
     y = t.func.vmap(t.func.grad(lambda x: (x * w).sin().sum()))(X(t))
@@ -743,14 +755,14 @@ def double_backward_through_vmap_of_grad(t: Any) -> Any:
     return g, w.grad
 
 
-@case
+@cases
 def autograd_grad_of_captured_in_the_function(t: Any) -> Any:
     w = weights(t)
     return t.autograd.grad(t.func.vmap(lambda x: (x * w).sum())(X(t)).sum(), w)
 
 
 # --- vjp ------------------------------------------------------------------------------------------
-cases("vjp", {
+several("vjp", {
     "value and product": lambda t: (lambda o: (o[0], o[1](X(t))))(t.func.vjp(t.sin, X(t))),
     "several outputs": lambda t: (lambda o: (o[0], o[1]((X(t), X(t)))))(
         t.func.vjp(lambda x: (x * 2, x.sin()), X(t))),
@@ -820,7 +832,7 @@ cases("vjp", {
 
 
 # --- jvp and linearize ----------------------------------------------------------------------------
-cases("jvp", {
+several("jvp", {
     "value and tangent": lambda t: t.func.jvp(lambda x: x**2, (X(t),), (X(t),)),
     "several": lambda t: t.func.jvp(lambda x, y: (x * y, y), (X(t), X(t)), (X(t), t.ones(3, 2))),
     "trees": lambda t: t.func.jvp(
@@ -871,7 +883,7 @@ cases("jvp", {
             t.autograd.forward_ad.make_dual(X(t), t.ones(3, 2)))))),
 })  # fmt: skip
 
-cases("linearize", {
+several("linearize", {
     "value and product": lambda t: (lambda o: (o[0], o[1](X(t))))(t.func.linearize(t.sin, X(t))),
     "several": lambda t: (lambda o: (o[0], o[1](X(t), X(t))))(
         t.func.linearize(lambda x, y: (x * y, {"k": y}), X(t), X(t) + 1)),
@@ -893,7 +905,7 @@ def two(x: Any, y: Any) -> Any:
     return (x * 2 + y.sum(), {"k": x * y})
 
 
-cases("jacobians", {
+several("jacobians", {
     "jacrev": lambda t: t.func.jacrev(t.sin)(row(t)),
     "jacfwd": lambda t: t.func.jacfwd(t.sin)(row(t)),
     "jacrev of a matrix": lambda t: t.func.jacrev(lambda x: x.sum(0))(X(t)),
@@ -984,7 +996,7 @@ cases("jacobians", {
 
 
 # --- threads, errors, and what is left behind -----------------------------------------------------
-@case
+@cases
 def an_error_leaves_nothing_behind(t: Any) -> Any:
     def fail(x: Any) -> Any:
         raise KeyError("inside")
@@ -1008,7 +1020,7 @@ def an_error_leaves_nothing_behind(t: Any) -> Any:
     return found
 
 
-@case
+@cases
 def vmap_of_a_function_with_state(t: Any) -> Any:
     calls: list[int] = []
 
@@ -1019,7 +1031,7 @@ def vmap_of_a_function_with_state(t: Any) -> Any:
     return t.func.vmap(f)(X(t)), len(calls), t.func.vmap(f, chunk_size=1)(X(t)), len(calls)
 
 
-@case
+@cases
 def custom_functions_inside(t: Any) -> Any:
     class Twice(t.autograd.Function):  # type: ignore[misc, name-defined]
         generate_vmap_rule = True
@@ -1049,7 +1061,7 @@ def custom_functions_inside(t: Any) -> Any:
     ]
 
 
-@case
+@cases
 def nested_vmap_in_dims(t: Any) -> Any:
     a, b = t.arange(6.0).reshape(2, 3), t.arange(12.0).reshape(3, 4)
     v = t.func.vmap
@@ -1058,7 +1070,7 @@ def nested_vmap_in_dims(t: Any) -> Any:
     )
 
 
-@case
+@cases
 def grad_of_a_function_of_vmap_of_grad(t: Any) -> Any:
     w = t.tensor([1.0, 2.0])
 
@@ -1070,7 +1082,7 @@ def grad_of_a_function_of_vmap_of_grad(t: Any) -> Any:
     )(w)
 
 
-@case
+@cases
 def unbatched_writes_of_shared_values(t: Any) -> Any:
     """In `vmap(grad(f), (None, 0))` a buffer may take what all members share."""
 
@@ -1082,7 +1094,7 @@ def unbatched_writes_of_shared_values(t: Any) -> Any:
     return t.func.vmap(t.func.grad(f), (None, 0))(t.tensor([1.0, 2.0]), X(t))
 
 
-@case
+@cases
 def a_captured_weight_written_into_a_batch(t: Any) -> Any:
     w = weights(t)
 
@@ -1095,3 +1107,6 @@ def a_captured_weight_written_into_a_batch(t: Any) -> Any:
     found = t.func.vmap(f)(X(t))
     found.sum().backward()
     return found, w.grad
+
+
+results = cases.results

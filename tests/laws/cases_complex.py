@@ -1,28 +1,40 @@
-"""Write complex.json.gz: what PyTorch does with complex numbers.
+"""Complex numbers: functions and their derivatives, programs, and lines of code.
 
-    python tests/reference/make_complex.py
-
-`CASES` are functions of the library and of a number: a function at some points, edges among them,
+`cases` are functions of the library and of a number: a function at some points, edges among them,
 with its gradients for complex cotangents, second gradients and tangents. The number moves the
-points that are not edges; what is stored is at 0. `PROGRAMS` are functions of the library alone:
+points that are not edges; what is stored is at 0. `programs` are functions of the library alone:
 what users do. `CALLS` are lines of code, of which the dtype or the error counts.
 """
 
 from __future__ import annotations
 
-import gzip
 import importlib
-import json
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+from tests.harness import Cases
+
 INF, NAN = math.inf, math.nan
-CASES: dict[str, Callable[[Any, float], Any]] = {}
-PROGRAMS: dict[str, Callable[[Any], Any]] = {}
+
+
+class ComplexCases(Cases):
+    """Cases of the library, and of whatever else `run` is given."""
+
+    def run(self, lib: Any, name: str, *args: Any) -> Any:
+        return outcome(self[name], lib, *args)
+
+
+class AtPoints(ComplexCases):
+    """Cases of the library and a number."""
+
+    def run(self, lib: Any, name: str, shift: float = 0.0) -> Any:
+        return super().run(lib, name, shift)
+
+
+cases = AtPoints()
+programs = ComplexCases()
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -161,8 +173,7 @@ def observed(
 
 
 def case(title: str, fn: Callable[..., Any], *makers: Any, skip: str = "") -> None:
-    assert title not in CASES, title
-    CASES[title] = lambda torch, shift: observed(torch, fn, makers, shift, skip)
+    cases.enter(title, lambda torch, shift: observed(torch, fn, makers, shift, skip))
 
 
 def named(name: str) -> Callable[..., Any]:
@@ -235,7 +246,7 @@ for _name in ("add", "sub", "mul", "div", "pow", "float_power"):
         elif _name == "sub":
             case(f"rsub {_number}", named("rsub"), z(3), _number)
     for _other in (at(*AWAY[:6]), at(*AWAY[6:12])):
-        case(f"{_name} edges {len(CASES)}", named(_name), at(*AWAY[3:9]), _other)
+        case(f"{_name} edges {len(cases)}", named(_name), at(*AWAY[3:9]), _other)
 case("pow real to a complex number", named("pow"), r(3), 1.5 - 1j, skip="t")
 case("pow real to 0j", named("pow"), r(3), 0j, skip="t")
 case("pow of a complex number to real", named("pow"), 1.5 - 1j, r(3), skip="t")
@@ -413,8 +424,7 @@ def polar_factor(found: Any) -> Any:
 
 # --- programs -------------------------------------------------------------------------------------
 def program(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    PROGRAMS[fn.__name__] = fn
-    return fn
+    return programs(fn)
 
 
 def some(torch: Any, asks: bool = True, kind: str = "complex128") -> Any:
@@ -428,7 +438,7 @@ def reals(torch: Any, asks: bool = True, kind: str = "float64") -> Any:
 
 def lines(name: str, *bodies: Callable[[Any], Any]) -> None:
     for i, body in enumerate(bodies):
-        PROGRAMS[f"{name} {i}"] = body
+        programs.enter(f"{name} {i}", body)
 
 
 lines(
@@ -750,21 +760,9 @@ def told(torch: Any, text: str) -> str:
             return f"{type(error).__name__}: {str(error).splitlines()[0]}"[:70]
 
 
-def main() -> None:
-    import torch
-
-    found = {
-        "cases": {name: outcome(case, torch, 0.0) for name, case in CASES.items()},
-        "programs": {name: outcome(program, torch) for name, program in PROGRAMS.items()},
-        "calls": {text: told(torch, text) for text in calls()},
+def results(lib: Any) -> Any:
+    return {
+        "cases": cases.results(lib),
+        "programs": programs.results(lib),
+        "calls": {text: told(lib, text) for text in calls()},
     }
-    for name, result in found["cases"].items():
-        if isinstance(result, str):
-            print("fails:", name, result)
-    text = json.dumps(found, separators=(",", ":"))
-    (HERE / "complex.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-    print({name: len(part) for name, part in found.items()}, len(text))
-
-
-if __name__ == "__main__":
-    main()

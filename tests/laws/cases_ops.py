@@ -3,25 +3,24 @@
 A case is plain data: which function, on which tensors (their bytes, shapes and strides), with which
 other arguments. `observe` makes the call in either library and says all that the two must agree on:
 values, dtypes, gradients, second gradients, the names of nodes, the method, `out=`, the in-place
-form, or the error. `differences` compares two such answers. tests/reference/make_ops.py writes the
-cases and PyTorch's answers; tests/test_ops_reference.py reads them.
+form, or the error. `differences` compares two such answers. The cases are
+drawn by ops_samples.py.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-REFERENCE = Path(__file__).parent / "reference"
+from tests import harness
+
 ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, OverflowError)
 
 # Differences that stand, each with its reason. A key is the name of an entry (the function's name,
@@ -569,16 +568,18 @@ def known(case: dict[str, Any], aspect: str) -> float | None:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def save(cases: list[dict[str, Any]], errors: list[dict[str, Any]], blob: Blob) -> None:
-    text = json.dumps({"cases": cases, "errors": errors}, separators=(",", ":"))
-    for name, data in (("ops.json.gz", text.encode()), ("ops.bin.gz", bytes(blob.data))):
-        with gzip.GzipFile(REFERENCE / name, "wb", mtime=0) as file:
-            file.write(data)
+def store(torch: Any) -> None:
+    """Draw the cases anew, and write them with PyTorch's answers."""
+    from tests.laws import ops_samples
+
+    cases, errors, blob = quietly(lambda: ops_samples.drawn(torch))
+    harness.store("laws/ops", harness.packed({"cases": cases, "errors": errors}))
+    harness.store("laws/ops", bytes(blob.data), ".bin.gz")
 
 
 def load() -> tuple[list[dict[str, Any]], list[dict[str, Any]], Blob]:
-    stored = json.loads(gzip.decompress((REFERENCE / "ops.json.gz").read_bytes()))
-    blob = Blob(gzip.decompress((REFERENCE / "ops.bin.gz").read_bytes()))
+    stored = harness.stored("laws/ops")
+    blob = Blob(gzip.decompress(harness.path_of("laws/ops", ".bin.gz").read_bytes()))
     return stored["cases"], stored["errors"], blob
 
 

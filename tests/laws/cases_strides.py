@@ -1,25 +1,22 @@
 """Calls of public functions on tensors that lie in memory in other ways than row by row.
 
-The calls are those of `ops_cases`, and expressions of `strides_written`; each is made several
+The calls are those of `cases_ops`, and expressions of `strides_written`; each is made several
 times, with its tensors laid out anew: permuted, sliced with a step, expanded. `observe` says in
 either library how the results lie in memory, whose memory it is, and how the gradients lie.
-tests/reference/make_strides.py writes what PyTorch says; tests/test_strides.py reads it.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import ops_cases as oc
-import strides_written as sw
 
-FILE = oc.REFERENCE / "strides.json.gz"
+from tests.laws import cases_ops as oc
+from tests.laws import strides_written as sw
+
 PER_ENTRY = 6  # cases of an entry, float64 first
 UNSEEN = ("linalg.",)  # entries whose strides are LAPACK's
 
@@ -292,8 +289,13 @@ def chosen() -> tuple[dict[str, list[dict[str, Any]]], oc.Blob]:
     return dict(by_entry), blob
 
 
-def stored_of(m: Any) -> dict[str, Any]:
+def results(m: Any) -> dict[str, Any]:
     """What a library says of all cases and expressions."""
+    found: dict[str, Any] = oc.quietly(lambda: observed(m))
+    return found
+
+
+def observed(m: Any) -> dict[str, Any]:
     by_entry, blob = chosen()
     calls = {
         entry: [{how: observe(m, case, blob, how) for how in LAYOUTS} for case in cases]
@@ -303,14 +305,3 @@ def stored_of(m: Any) -> dict[str, Any]:
     for rank, text in expressions():
         written[text][rank] = [evaluated(m, text, SHAPES[rank], a, b) for a, b in PAIRS]
     return {"calls": calls, "written": written}
-
-
-def save(stored: dict[str, Any]) -> None:
-    text = json.dumps(stored, separators=(",", ":"))
-    with gzip.GzipFile(FILE, "wb", mtime=0) as file:
-        file.write(text.encode())
-
-
-def load() -> dict[str, Any]:
-    stored: dict[str, Any] = json.loads(gzip.decompress(FILE.read_bytes()))
-    return stored

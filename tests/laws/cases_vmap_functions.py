@@ -4,7 +4,7 @@ can both make them.
 A call is a text: statements with " ; " between them, the last one an expression. Its names are the
 members of `BATCH` (a tensor each), the tensors of `SHARED`, which all members see, the library as
 `torch`, `F`, and NumPy. `outcome` says what a call gives inside `vmap`, `member_by_member` what it
-gives without. tests/reference/make_vmap_functions.py stores PyTorch's outcomes.
+gives without.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 __all__ = [
     "CALLS", "OURS", "WRITES", "agree", "batch_of", "called", "member_by_member", "outcome",
-    "plain", "tensors_of",
+    "plain", "results", "tensors_of",
 ]  # fmt: skip
 
 SIZE = 3
@@ -980,3 +980,20 @@ def agree(have: list[Any], want: list[Any]) -> bool:
         a[:2] == b[:2] and np.allclose(a[2], b[2], rtol=1e-5, atol=1e-5, equal_nan=True)
         for a, b in zip(have[1], want[1], strict=True)
     )
+
+
+# --- results --------------------------------------------------------------------------------------
+def results(lib: Any) -> Any:
+    return {text: shortened(outcome(lib, text)) for text in (*CALLS, *WRITES)}
+
+
+def shortened(found: list[Any]) -> list[Any]:
+    short: list[Any] = [*found[:2], found[2][:200]] if found[0] == "error" else single(found)
+    return short
+
+
+def single(x: Any) -> Any:
+    """Floats with the digits that float32 has, so that the file stays small."""
+    if isinstance(x, float):
+        return float(f"{x:.7g}")
+    return [single(y) for y in x] if isinstance(x, list) else x

@@ -7,11 +7,7 @@ gradient of Re(conj(g) output). A real input has a real gradient, whatever it me
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,21 +16,10 @@ import pytest
 import rushlight as torch
 from rushlight.ops.registry import table
 from rushlight.ops.sample_inputs import Draw, samples_of
+from tests.harness import LIVE, stored
+from tests.laws import cases_complex as written
 
-REFERENCE = Path(__file__).resolve().parents[1] / "reference"
-
-
-def load_maker() -> Any:
-    spec = importlib.util.spec_from_file_location("make_complex", REFERENCE / "make_complex.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "complex.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+STORED = stored("laws/complex")
 
 
 def near(got: Any, want: Any, tolerance: float) -> bool:
@@ -81,37 +66,36 @@ def wrong(pairs: Any) -> str:
     return "\n".join(found)
 
 
-GROUPS = sorted({name.split(" ")[0] for name in make.CASES})
+GROUPS = sorted({name.split(" ")[0] for name in written.cases})
 
 
 def of_group(group: str) -> list[str]:
-    return [name for name in make.CASES if name.split(" ")[0] == group]
+    return [name for name in written.cases if name.split(" ")[0] == group]
 
 
 def test_all_is_stored() -> None:
-    assert STORED["cases"].keys() == make.CASES.keys()
-    assert STORED["programs"].keys() == make.PROGRAMS.keys()
-    assert list(STORED["calls"]) == list(dict.fromkeys(make.calls()))
-    assert len(make.CASES) > 500
+    assert STORED["cases"].keys() == written.cases.keys()
+    assert STORED["programs"].keys() == written.programs.keys()
+    assert list(STORED["calls"]) == list(dict.fromkeys(written.calls()))
+    assert len(written.cases) > 500
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_derivatives(group: str) -> None:
     text = wrong(
-        (name, make.outcome(make.CASES[name], torch, 0.0), STORED["cases"][name])
-        for name in of_group(group)
+        (name, written.cases.run(torch, name), STORED["cases"][name]) for name in of_group(group)
     )
     assert not text, text
 
 
-@pytest.mark.parametrize("name", make.PROGRAMS)
+@pytest.mark.parametrize("name", written.programs)
 def test_programs(name: str) -> None:
-    compare(make.outcome(make.PROGRAMS[name], torch), STORED["programs"][name], name)
+    compare(written.programs.run(torch, name), STORED["programs"][name], name)
 
 
 def test_which_dtypes_are_taken() -> None:
     text = wrong(
-        (call, make.told(torch, call).replace("rushlight", "torch"), want)
+        (call, written.told(torch, call).replace("rushlight", "torch"), want)
         for call, want in STORED["calls"].items()
     )
     assert not text, text
@@ -126,8 +110,8 @@ if LIVE:
         text = wrong(
             (
                 name,
-                make.outcome(make.CASES[name], torch, 0.57),
-                make.outcome(make.CASES[name], pytorch, 0.57),
+                written.cases.run(torch, name, 0.57),
+                written.cases.run(pytorch, name, 0.57),
             )
             for name in of_group(group)
         )
@@ -135,23 +119,23 @@ if LIVE:
 
 
 # --- laws -----------------------------------------------------------------------------------------
-HOLOMORPHIC = [n for n in make.SMOOTH if "conj" not in n and "softsign" not in n]
+HOLOMORPHIC = [n for n in written.SMOOTH if "conj" not in n and "softsign" not in n]
 
 
 def points() -> Any:
-    numbers = make.wave((4,), 0.3)
+    numbers = written.wave((4,), 0.3)
     return torch.tensor(numbers, dtype=torch.complex128)
 
 
-@pytest.mark.parametrize("name", [*make.SMOOTH, *make.ROUGH])
+@pytest.mark.parametrize("name", [*written.SMOOTH, *written.ROUGH])
 def test_a_gradient_is_that_of_the_parts(name: str) -> None:
     """The gradient by z is the gradient by x plus i times that by y."""
-    fn = make.named(name)
+    fn = written.named(name)
     start = points()
     x, y = (part.clone().requires_grad_() for part in (start.real, start.imag))
     whole = start.clone().requires_grad_()
     by_parts, direct = fn(torch, torch.complex(x, y)), fn(torch, whole)
-    g = make.cotangent(torch, direct, 0.8)
+    g = written.cotangent(torch, direct, 0.8)
     gx, gy = torch.autograd.grad(by_parts, [x, y], g)
     (gz,) = torch.autograd.grad(direct, whole, g)
     np.testing.assert_allclose(gz.numpy(), gx.numpy() + 1j * gy.numpy(), rtol=1e-12, atol=1e-14)
@@ -160,14 +144,14 @@ def test_a_gradient_is_that_of_the_parts(name: str) -> None:
 @pytest.mark.parametrize("name", HOLOMORPHIC)
 def test_holomorphic_functions_have_one_derivative(name: str) -> None:
     """A tangent is multiplied by f'(z), a cotangent by its conjugate."""
-    fn = make.named(name)
+    fn = written.named(name)
     start = points()
     one = torch.ones_like(start)
     value, slope = torch.func.jvp(lambda t: fn(torch, t), (start,), (one,))
-    t = make.cotangent(torch, start, 0.1)
+    t = written.cotangent(torch, start, 0.1)
     _, along = torch.func.jvp(lambda t: fn(torch, t), (start,), (t,))
     _, pull = torch.func.vjp(lambda t: fn(torch, t), start)
-    g = make.cotangent(torch, value, 0.7)
+    g = written.cotangent(torch, value, 0.7)
     np.testing.assert_allclose(along.numpy(), (slope * t).numpy(), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(
         pull(g)[0].numpy(), (slope.conj() * g).numpy(), rtol=1e-12, atol=1e-14

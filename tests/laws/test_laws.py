@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recording import Tape
 
 import rushlight
 from rushlight.core.graph import TensorBase, wrap
@@ -21,6 +20,7 @@ from rushlight.core.node import backward_of, fit
 from rushlight.core.record import apply
 from rushlight.ops.registry import table
 from rushlight.ops.sample_inputs import Draw, samples_of
+from tests.laws.recording import Tape
 
 H = 1e-6
 

@@ -27,6 +27,7 @@ from rushlight.core.grad_mode import current, state
 from rushlight.core.record import slots
 from rushlight.core.saved.packed import saving_now
 from rushlight.core.transforms.stack import innermost
+from tests.harness import LIBRARIES
 
 torch: Any = rushlight
 
@@ -159,10 +160,7 @@ def test_a_mode_that_was_left_out_of_order() -> None:
     assert (x * 2).requires_grad and state.active == 0
 
 
-MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
-
-
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", LIBRARIES)
 def test_what_a_call_sets_inside_a_block_about_something_else_stays(module: str) -> None:
     lib = importlib.import_module(module)
     others = (

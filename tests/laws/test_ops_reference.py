@@ -1,25 +1,23 @@
 """Every public function that PyTorch's own tests sample agrees with PyTorch on those samples.
 
-The stored cases (tests/reference/make_ops.py) are compared always: values and dtypes, first and
+The stored cases are compared always: values and dtypes, first and
 second gradients, the names of nodes, methods, in-place forms, `out=`, other names, and errors.
 Where PyTorch and what its samples need are installed, fresh samples are drawn as well, in more
-dtypes. `ops_cases.KNOWN` lists the differences that stand.
+dtypes. `cases_ops.KNOWN` lists the differences that stand.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
-import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
-import ops_cases as oc
 import pytest
 
 import rushlight
 from rushlight.ops.registry import functions, methods, namespaces, signature_of
+from tests.laws import cases_ops as oc
 
 CASES, ERRORS, BLOB = oc.load()
 BY_ENTRY: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -99,10 +97,9 @@ def test_coverage() -> None:
 
 
 if LIVE:
-    sys.path.insert(0, str(Path(__file__).parent / "reference"))
-    import make_ops
+    from tests.laws import ops_samples
 
-    ENTRIES = {make_ops.title(op): (op, name) for op, name in oc.quietly(make_ops.entries)}
+    ENTRIES = {ops_samples.title(op): (op, name) for op, name in oc.quietly(ops_samples.entries)}
 
     @pytest.mark.parametrize("entry", sorted(ENTRIES))
     def test_live(entry: str) -> None:
@@ -112,11 +109,11 @@ if LIVE:
 
         def compare() -> list[str]:
             wrong = []
-            for dtype, count in make_ops.LIVE.items():
+            for dtype, count in ops_samples.LIVE.items():
                 if getattr(torch, dtype) not in op.supported_dtypes("cpu"):
                     continue
                 blob = oc.Blob()
-                for case, want in make_ops.cases_of(op, name, dtype, count, "live", blob):
+                for case, want in ops_samples.cases_of(op, name, dtype, count, "live", blob):
                     have = oc.observe(rushlight, case, blob)
                     for text in oc.disagreements(case, have, want):
                         wrong.append(f"{described(case)}\n    {text}")

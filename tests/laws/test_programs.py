@@ -1,27 +1,22 @@
 """Random programs of views, in-place writes, hooks, custom functions and modes do what they do in
-PyTorch. The failures that these programs found have names in autograd/view_cases.py."""
+PyTorch. The failures that these programs found have names in core/views/cases_views_*.py."""
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
-from pathlib import Path
 from typing import Any
 
-import programs
 import pytest
 
 import rushlight
+from tests.harness import LIVE, as_stored, pytorch, stored
+from tests.laws import cases_programs as programs
 
-STORED = json.loads(
-    gzip.decompress((Path(__file__).parent / "reference/programs.json.gz").read_bytes())
-)
+STORED = stored("laws/programs")
 CHUNK = 50
 
 
 def compare(seed: int, theirs: Any) -> None:
-    ours = json.loads(json.dumps(programs.run(rushlight, seed)))
+    ours = as_stored(programs.run(rushlight, seed))
     if not programs.alike(ours, theirs):
         for at, (a, b) in enumerate(zip(ours, theirs, strict=False)):
             assert programs.alike(a, b), f"program {seed}, note {at}:\n  {a}\n  PyTorch: {b}"
@@ -35,12 +30,11 @@ def test_stored_programs(first: int) -> None:
             compare(seed, STORED[seed])
 
 
-if importlib.util.find_spec("torch"):
+if LIVE:
 
     @pytest.mark.parametrize("first", range(10_000, 10_400, CHUNK))
     def test_live_programs(first: int) -> None:
-        torch = importlib.import_module("torch")
         for seed in range(first, first + CHUNK):
-            theirs = programs.run(torch, seed)
+            theirs = programs.run(pytorch(), seed)
             if programs.sound(theirs):
-                compare(seed, json.loads(json.dumps(theirs)))
+                compare(seed, as_stored(theirs))

@@ -1,20 +1,21 @@
 """Results lie in memory as PyTorch's do, whatever way their inputs lie there.
 
 So `view` and `reshape` of a result do here what they do there, and a write through `reshape`
-changes the tensor it came from, or not. What PyTorch said is stored (reference/make_strides.py).
+changes the tensor it came from, or not. What PyTorch said is stored.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import ops_cases as oc
 import pytest
-import strides_cases as sc
 
 import rushlight
+from tests.harness import stored
+from tests.laws import cases_ops as oc
+from tests.laws import cases_strides as sc
 
-STORED = sc.load()
+STORED = stored("laws/strides")
 BY_ENTRY, BLOB = sc.chosen()
 
 

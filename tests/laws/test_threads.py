@@ -23,12 +23,12 @@ import rushlight
 from rushlight.core import fp_warnings as quiet
 from rushlight.core.engine.hooks import leaf_hooks
 from rushlight.core.grad_mode import state
+from tests.harness import LIBRARIES
 
-MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
 THREADS = 8
 
 
-@pytest.fixture(params=MODULES)
+@pytest.fixture(params=LIBRARIES)
 def torch(request: pytest.FixtureRequest) -> Any:
     return importlib.import_module(request.param)
 

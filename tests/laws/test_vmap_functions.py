@@ -1,34 +1,26 @@
 """Public functions and methods inside `vmap`: as a loop over the members, and as PyTorch has them.
 
-The calls of vmap_calls.py are compared with PyTorch's outcomes, stored by
-tests/reference/make_vmap_functions.py and asked live where it is installed. The calls that are
-stored for tests/test_ops_reference.py are made on batches too, and so are their derivatives.
+The calls of cases_vmap_functions.py are compared with PyTorch's outcomes, stored and asked live
+where it is installed. The calls that are stored for test_ops_reference.py are made on batches too,
+and so are their derivatives.
 """
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
-import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import numpy as np
-import ops_cases as oc
 import pytest
-import vmap_calls as vc
 
 import rushlight as torch
 from rushlight.core.graph import TensorBase
+from tests.harness import LIVE, stored
+from tests.laws import cases_ops as oc
+from tests.laws import cases_vmap_functions as vc
 
-TESTS = Path(__file__).parents[1]
 EVERY = (*vc.CALLS, *vc.WRITES)
-STORED = json.loads(gzip.decompress((TESTS / "reference/vmap_functions.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+STORED = stored("laws/vmap_functions")
 
 
 # --- calls that PyTorch was asked about -----------------------------------------------------------

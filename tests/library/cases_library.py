@@ -1,4 +1,4 @@
-"""What `torch.library` does, case by case: see `cases`.
+"""What `torch.library` does, case by case: see `harness`.
 
 Without `from __future__ import annotations`: the functions are annotated with each library's own
 Tensor, which is known only while the case runs.
@@ -14,21 +14,25 @@ from collections.abc import Callable, Sequence
 from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
-from cases import Case, Cases, attempt, grads, leaf, look
-from cases import plain as as_plain
 
-entered = Cases()
+from tests.harness import Case, Cases, attempt, grads, leaf, look
+from tests.harness import plain as as_plain
+
 _numbers = itertools.count()
 
 
-def cases(fn: Case) -> Case:
-    """Enter a case; operators have other names each time, so their numbers do not count."""
+class OperatorCases(Cases):
+    """Operators have other names each time, so their numbers do not count."""
 
-    @functools.wraps(fn)
-    def run(lib: Any) -> Any:
-        return without_numbers(as_plain(lib, attempt(lambda: fn(lib))))
+    def enter(self, name: str, fn: Case) -> Case:
+        @functools.wraps(fn)
+        def run(lib: Any) -> Any:
+            return without_numbers(as_plain(lib, attempt(lambda: fn(lib))))
 
-    return entered(run)
+        return super().enter(name, run)
+
+
+cases = OperatorCases()
 
 
 def without_numbers(x: Any) -> Any:
@@ -994,3 +998,6 @@ def checked_wrongly(lib: Any) -> Any:
         checked(lib, 3, (), "test_schema"),
         tried(lambda: lib.library.opcheck(op, (lib.ones(2),), atol=1.0)),
     ]
+
+
+results = cases.results

@@ -1,33 +1,26 @@
 """`torch.library`: operators of one's own behave as PyTorch's do, and better inside transforms.
 
-What PyTorch does in the cases of library_cases.py is stored, and asked live where it is installed.
+What PyTorch does in the cases of cases_library.py is stored, and asked live where it is installed.
 """
 
 import gc
-import gzip
-import importlib
-import importlib.util
-import json
 import logging
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import agree, outcome
-from library_cases import entered as CASES
 
 import rushlight as torch
 from rushlight.core.grad_mode import state
 from rushlight.library.schema import parse_schema
+from tests.harness import LIVE, agree, pytorch, stored
+from tests.library.cases_library import cases
 
-REFERENCE = Path(__file__).parent / "reference"
-STORED = json.loads(gzip.decompress((REFERENCE / "library.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+STORED = stored("library/library")
 T = torch.Tensor
 
 
@@ -40,20 +33,20 @@ def nothing_left() -> Iterator[None]:
 
 
 def test_all_cases_are_stored() -> None:
-    assert list(STORED) == list(CASES)
+    assert list(STORED) == list(cases)
 
 
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("name", list(cases))
 def test_as_pytorch(name: str) -> None:
-    ours = outcome(torch, CASES[name])
+    ours = cases.run(torch, name)
     assert agree(STORED[name], ours), f"PyTorch: {STORED[name]}\nrushlight: {ours}"
 
 
 if LIVE:  # what PyTorch does is stored; this asks whether it still does
 
-    @pytest.mark.parametrize("name", list(CASES))
+    @pytest.mark.parametrize("name", list(cases))
     def test_stored_is_what_pytorch_does(name: str) -> None:
-        assert outcome(importlib.import_module("torch"), CASES[name]) == STORED[name]
+        assert cases.run(pytorch(), name) == STORED[name]
 
 
 # --- inside transforms ----------------------------------------------------------------------------

@@ -1,28 +1,22 @@
-"""Makes random.json.gz: what PyTorch's CPU generator draws, call by call.
+"""Programs of random calls, and what PyTorch's CPU generator draws, call by call.
 
-    python tests/reference/make_random.py
-
-needs PyTorch 2.13. Everything up to `torch_results` needs NumPy alone, and the tests use it too: a
-program is a list of steps (plain dictionaries), made from a seed by `program`; `blank` and
-`probabilities` make the arrays of a step, so that PyTorch and rushlight start from the same memory.
+Everything up to `torch_results` needs NumPy alone, and the tests use it too: a program is a list of
+steps (plain dictionaries), made from a seed by `program`; `blank` and `probabilities` make the
+arrays of a step, so that PyTorch and rushlight start from the same memory.
 """
 
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import json
 import math
 import random
 import warnings
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-STORED = Path(__file__).with_name("random.json.gz")
 PROGRAMS = 160
 
 Step = dict[str, Any]
@@ -318,18 +312,9 @@ def _array(torch: Any, tensor: Any) -> Array:
     return result
 
 
-def main() -> None:
-    import torch
-
-    record = {
+def results(torch: Any) -> Any:
+    return {
         "torch": torch.__version__,
         "programs": {seed: torch_results(program(seed)) for seed in range(PROGRAMS)},
         "faulty": torch_results(faulty()),
     }
-    text = json.dumps(record, separators=(",", ":"))
-    STORED.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    print(f"{STORED}: {STORED.stat().st_size} bytes")
-
-
-if __name__ == "__main__":
-    main()

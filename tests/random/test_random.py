@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import base64
 import copy
-import gzip
 import importlib.util
-import json
 import math
 import pickle
 import platform
@@ -20,7 +18,6 @@ import threading
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,21 +25,10 @@ import pytest
 
 from rushlight import random as raw
 from rushlight.random import choose, exact, generator, normals
+from tests.harness import LIVE, stored
+from tests.random import cases_random as written
 
-REFERENCE = Path(__file__).parent / "reference"
-
-
-def load_maker() -> Any:
-    spec = importlib.util.spec_from_file_location("make_random", REFERENCE / "make_random.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "random.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+STORED = stored("random/random")
 
 # What goes through the C library's log, sin, ...: another library may differ in the last digit.
 SAME_C_LIBRARY = platform.libc_ver()[0] == "glibc"
@@ -75,14 +61,14 @@ def perform(gen: raw.Generator, step: dict[str, Any]) -> Any:
         gen.set_state(gen.get_state())
         return None
     if op == "randperm":
-        return raw.randperm(args[0], make.dtype(step["dtype"]), gen)
+        return raw.randperm(args[0], written.dtype(step["dtype"]), gen)
     if op == "multinomial":
-        return raw.multinomial(make.probabilities(step["p"]), args[0], args[1], gen)
-    array = make.blank(step)
+        return raw.multinomial(written.probabilities(step["p"]), args[0], args[1], gen)
+    array = written.blank(step)
     if op == "dropout_mask":
         return raw.dropout_mask(array, args[0], gen)
     if "p" in step:
-        args = [make.probabilities(step["p"])]
+        args = [written.probabilities(step["p"])]
     if op == "random_" and len(args) == 1:
         args = [None, *args]
     getattr(raw, op)(array, *args, gen=gen)
@@ -90,7 +76,7 @@ def perform(gen: raw.Generator, step: dict[str, Any]) -> Any:
 
 
 def agree(step: dict[str, Any], value: Any, wanted: Any) -> bool:
-    if make.recorded(value) == wanted:
+    if written.recorded(value) == wanted:
         return True
     if SAME_C_LIBRARY or step["op"] not in BY_C_LIBRARY or "bits" not in wanted:
         return False
@@ -109,13 +95,13 @@ def differences(steps: list[dict[str, Any]], results: list[Any]) -> list[str]:
             try:
                 value = perform(gen, step)
             except (RuntimeError, TypeError, ValueError) as error:
-                value = make.failure(error)
+                value = written.failure(error)
         said = [str(w.message) for w in caught]
         if not agree(step, value, result["value"]):
             found.append(f"step {number}: {step}\n  gave {value}\n  PyTorch {result['value']}")
         if said != result["warnings"]:
             found.append(f"step {number}: {step}\n  said {said}\n  PyTorch {result['warnings']}")
-        if make.state_digest(gen) != result["state"]:
+        if written.state_digest(gen) != result["state"]:
             found.append(f"step {number}: {step}\n  left another state than PyTorch")
             break
     return found
@@ -123,19 +109,19 @@ def differences(steps: list[dict[str, Any]], results: list[Any]) -> list[str]:
 
 def test_programs_draw_pytorchs_numbers() -> None:
     for seed, results in STORED["programs"].items():
-        assert not differences(make.program(int(seed)), results), f"program {seed}"
+        assert not differences(written.program(int(seed)), results), f"program {seed}"
     if LIVE:
         for seed in range(10_000, 10_100):
-            steps = make.program(seed)
-            assert not differences(steps, make.torch_results(steps)), f"live program {seed}"
+            steps = written.program(seed)
+            assert not differences(steps, written.torch_results(steps)), f"live program {seed}"
 
 
 def test_faulty_calls_fail_as_in_pytorch() -> None:
-    steps = make.faulty()
+    steps = written.faulty()
     found = differences(steps, STORED["faulty"])
     assert not found, "\n".join(found)
     if LIVE:
-        found = differences(steps, make.torch_results(steps))
+        found = differences(steps, written.torch_results(steps))
         assert not found, "\n".join(found)
 
 
@@ -162,7 +148,7 @@ def rigged(word: int) -> raw.Generator:
 
 
 def drawn(word: int, op: str, dtype: str, *args: float, n: int = 1) -> list[float]:
-    a = np.zeros(n, make.dtype(dtype))
+    a = np.zeros(n, written.dtype(dtype))
     getattr(raw, op)(a, *args, gen=rigged(word))
     return [float(v) for v in a]
 

@@ -1,14 +1,11 @@
-"""Write names.json.gz: the public names of PyTorch, by module. Run by `make references`.
+"""The public names of PyTorch, by module.
 
 `tools/make_missing.py` compares them with rushlight's.
 """
 
 from __future__ import annotations
 
-import gzip
 import importlib
-import json
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -43,14 +40,5 @@ def names_of(title: str) -> list[str]:
     return sorted(found | set(stated) if title == "torch" or not stated else set(stated))
 
 
-def collected() -> dict[str, list[str]]:
+def results(torch: Any) -> dict[str, list[str]]:
     return {title: names_of(title) for title in MODULES}
-
-
-def main() -> None:
-    packed = gzip.compress(json.dumps(collected(), indent=0).encode(), mtime=0)
-    Path(__file__).with_name("names.json.gz").write_bytes(packed)
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).resolve().parents[1] / "src" / "rushlight"
+from tests.harness import ROOT
+
+SOURCES = ROOT / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
@@ -77,7 +79,7 @@ def faults(source: str, module: str, package: bool = False) -> list[str]:
         return []  # the package's front door gathers everything
     mine = module.split(".")[1]
     if mine not in LAYER:
-        return [f"{module}: stands in no layer; give it one in tests/test_layers.py"]
+        return [f"{module}: stands in no layer; give it one in tests/repo/test_layers.py"]
     found = []
     for line, name, now in imports(source, module, package):
         top, *rest = name.split(".")

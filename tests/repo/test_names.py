@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import importlib.util
 import inspect
-import json
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rushlight as torch
+from tests import harness
 
 
 @torch.library.custom_op("tests_names::twice", mutates_args=())
@@ -418,7 +416,7 @@ def test_missing_names_can_be_given_by_users() -> None:
 
 
 def tool() -> Any:
-    path = Path(__file__).parents[1] / "tools" / "make_missing.py"
+    path = harness.ROOT / "tools" / "make_missing.py"
     spec = importlib.util.spec_from_file_location("make_missing", path)
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
@@ -436,10 +434,10 @@ def test_hints_are_for_missing_names() -> None:
     assert [n for n in HINTS if not is_missing(*n.rpartition(".")[::2])] == []
 
 
-if importlib.util.find_spec("torch"):
+if harness.LIVE:
 
     def test_stored_names_are_pytorchs() -> None:
-        stored = json.loads(gzip.decompress(tool().STORED.read_bytes()))
+        stored = harness.stored("repo/names")
         theirs = importlib.import_module("torch")
         for title, names in stored.items():
             home = theirs.Tensor if title == "torch.Tensor" else importlib.import_module(title)

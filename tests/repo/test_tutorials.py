@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import transcripts
-from transcripts import Block
+
+from tests.harness import ROOT
+from tests.repo import transcripts
+from tests.repo.transcripts import Block
 
 SEEDS = ("0", "1", "2", "3", "4", "5")
-FOLDER = Path(__file__).resolve().parents[2] / "shared" / "seeds"
+FOLDER = ROOT.parent / "shared" / "seeds"
 NAMES = FOLDER / "tensor_names_1_0_1.txt"
 PAGES = sorted(page for page in FOLDER.glob("*.txt") if "```" in page.read_text("utf-8"))
 # The pages run in rushlight; where PyTorch is at hand, in PyTorch too: are we asking for the truth?

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-TOOL = Path(__file__).resolve().parents[1] / "tools" / "walk.py"
+from tests.harness import ROOT
+
+TOOL = ROOT / "tools" / "walk.py"
 
 
 def walk(*arguments: str) -> list[str]:

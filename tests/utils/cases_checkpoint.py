@@ -1,32 +1,31 @@
-"""Write checkpoint.json.gz: what PyTorch's checkpoints do.
-
-    python tests/reference/make_checkpoint.py
-
-`CASES` are situations, of which everything one can see is stored, errors and warnings included.
-Tests run all of them on rushlight too.
-"""
+"""Situations of checkpoints, of which all one can see counts, errors and warnings included."""
 
 from __future__ import annotations
 
 import functools
-import gzip
 import importlib
-import json
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-CASES: dict[str, Callable[[Any, Any], Any]] = {}
+from tests.harness import Cases, as_stored
+
 MATRIX = [[0.3, 0.7], [0.2, 0.9]]
 
 
-def case(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Add a situation: a function of the library and its utils.checkpoint."""
-    CASES[fn.__name__] = fn
-    return fn
+class CheckpointCases(Cases):
+    """Cases of the library and its utils.checkpoint."""
+
+    def run(self, lib: Any, name: str) -> Any:
+        utils = importlib.import_module(f"{lib.__name__}.utils.checkpoint")
+        importlib.import_module(f"{lib.__name__}.nn.functional")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return as_stored(attempt(lambda: self[name](lib, utils)))
+
+
+cases = CheckpointCases()
 
 
 def attempt(fn: Callable[[], Any]) -> Any:
@@ -80,7 +79,7 @@ def with_policy(utils: Any, policy: Any, **kwargs: Any) -> Callable[..., Any]:
     return functools.partial(utils.checkpoint, use_reentrant=False, context_fn=contexts)
 
 
-@case
+@cases
 def what_policies_see(lib: Any, utils: Any) -> Any:
     found = {}
     for name, fn in FUNCTIONS.items():
@@ -99,7 +98,7 @@ def what_policies_see(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def lists_of_ops(lib: Any, utils: Any) -> Any:
     aten = lib.ops.aten
     found = []
@@ -109,7 +108,7 @@ def lists_of_ops(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def which_results_are_kept(lib: Any, utils: Any) -> Any:
     """Overwrite a factor after forward: what was kept still has its old value."""
     aten = lib.ops.aten
@@ -129,7 +128,7 @@ def which_results_are_kept(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def what_a_policy_is_told(lib: Any, utils: Any) -> Any:
     seen: list[Any] = []
 
@@ -143,7 +142,7 @@ def what_a_policy_is_told(lib: Any, utils: Any) -> Any:
     return [[[*parts[:3]] for parts in seen], found]
 
 
-@case
+@cases
 def the_policies(lib: Any, utils: Any) -> Any:
     context = utils.SelectiveCheckpointContext(is_recompute=True)
     return [
@@ -153,7 +152,7 @@ def the_policies(lib: Any, utils: Any) -> Any:
     ]  # fmt: skip
 
 
-@case
+@cases
 def wrong_policies(lib: Any, utils: Any) -> Any:
     make = utils.create_selective_checkpoint_contexts
     aten = lib.ops.aten
@@ -166,7 +165,7 @@ def wrong_policies(lib: Any, utils: Any) -> Any:
     ]
 
 
-@case
+@cases
 def a_policy_that_raises(lib: Any, utils: Any) -> Any:
     def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
         raise KeyError("policy")
@@ -175,7 +174,7 @@ def a_policy_that_raises(lib: Any, utils: Any) -> Any:
     return [found, graded(lib, lib.sin)]
 
 
-@case
+@cases
 def backward_twice(lib: Any, utils: Any) -> Any:
     found = []
     for policy in ([], [lib.ops.aten.sin.default], [lib.ops.aten.mm.default]):
@@ -185,7 +184,7 @@ def backward_twice(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def kept_and_written(lib: Any, utils: Any) -> Any:
     aten = lib.ops.aten
 
@@ -217,7 +216,7 @@ def kept_and_written(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def functions_that_change(lib: Any, utils: Any) -> Any:
     found = []
     for first, second in (
@@ -238,7 +237,7 @@ def functions_that_change(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def selective_inside_selective(lib: Any, utils: Any) -> Any:
     aten = lib.ops.aten
     seen: list[str] = []
@@ -256,7 +255,7 @@ def selective_inside_selective(lib: Any, utils: Any) -> Any:
     return [seen, found]
 
 
-@case
+@cases
 def selective_inside_plain(lib: Any, utils: Any) -> Any:
     inner = with_policy(utils, [lib.ops.aten.mm.default])
     plain = functools.partial(utils.checkpoint, use_reentrant=False)
@@ -266,7 +265,7 @@ def selective_inside_plain(lib: Any, utils: Any) -> Any:
     ]
 
 
-@case
+@cases
 def selective_second_derivatives(lib: Any, utils: Any) -> Any:
     x = matrix(lib)
     y = with_policy(utils, [lib.ops.aten.sin.default])(lambda x: x.sin().exp(), x).sum()
@@ -274,7 +273,7 @@ def selective_second_derivatives(lib: Any, utils: Any) -> Any:
     return [numbers(g), attempt(lambda: numbers(lib.autograd.grad(g.sum(), x)[0]))]
 
 
-@case
+@cases
 def selective_without_gradients(lib: Any, utils: Any) -> Any:
     seen: list[str] = []
 
@@ -287,7 +286,7 @@ def selective_without_gradients(lib: Any, utils: Any) -> Any:
     return [numbers(y), y.requires_grad, seen]
 
 
-@case
+@cases
 def contexts_by_hand(lib: Any, utils: Any) -> Any:
     make = utils.create_selective_checkpoint_contexts
     first, second = make([lib.ops.aten.sin.default])
@@ -299,7 +298,7 @@ def contexts_by_hand(lib: Any, utils: Any) -> Any:
     return [numbers(t) for t in found]
 
 
-@case
+@cases
 def names_of_ops(lib: Any, utils: Any) -> Any:
     aten = lib.ops.aten
     mm, add = aten.mm.default, aten.add.Tensor
@@ -316,7 +315,7 @@ def both(utils: Any) -> list[Callable[..., Any]]:
     return [functools.partial(utils.checkpoint, use_reentrant=flag) for flag in (True, False)]
 
 
-@case
+@cases
 def arguments_of_all_kinds(lib: Any, utils: Any) -> Any:
     def fn(x: Any, parts: Any, *rest: Any, scale: float = 1.0, more: Any = None) -> Any:
         y = x * scale * len(rest)
@@ -339,7 +338,7 @@ def arguments_of_all_kinds(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def results_of_all_kinds(lib: Any, utils: Any) -> Any:
     makers: list[Callable[[Any], Any]] = [
         lambda x: (x.sin(), 3, None), lambda x: [x.sin(), x.cos()], lambda x: {"a": x.sin()},
@@ -360,7 +359,7 @@ def results_of_all_kinds(lib: Any, utils: Any) -> Any:
     ]
 
 
-@case
+@cases
 def some_results_unused(lib: Any, utils: Any) -> Any:
     found = []
     for run in both(utils):
@@ -371,7 +370,7 @@ def some_results_unused(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def random_numbers(lib: Any, utils: Any) -> Any:
     found = []
     for run in both(utils):
@@ -385,7 +384,7 @@ def random_numbers(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def inside_a_function(lib: Any, utils: Any) -> Any:
     def made(run: Any, again: bool) -> Any:
         class Part(lib.autograd.Function):  # type: ignore[misc]
@@ -411,7 +410,7 @@ def inside_a_function(lib: Any, utils: Any) -> Any:
     ]
 
 
-@case
+@cases
 def hooks_inside(lib: Any, utils: Any) -> Any:
     found = []
     for run in both(utils):
@@ -429,7 +428,7 @@ def hooks_inside(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def other_hooks_around(lib: Any, utils: Any) -> Any:
     seen: list[Any] = []
 
@@ -446,7 +445,7 @@ def other_hooks_around(lib: Any, utils: Any) -> Any:
     return [count, len(seen), seen, numbers(x.grad)]
 
 
-@case
+@cases
 def other_hooks_inside(lib: Any, utils: Any) -> Any:
     seen: list[Any] = []
 
@@ -463,7 +462,7 @@ def other_hooks_inside(lib: Any, utils: Any) -> Any:
     return [graded(lib, lambda x: utils.checkpoint(fn, x, use_reentrant=False), x), seen]
 
 
-@case
+@cases
 def modes_inside(lib: Any, utils: Any) -> Any:
     found = []
     for run in both(utils):
@@ -485,7 +484,7 @@ def modes_inside(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def parts_of_a_graph(lib: Any, utils: Any) -> Any:
     found = []
     x, w = matrix(lib), matrix(lib)
@@ -496,7 +495,7 @@ def parts_of_a_graph(lib: Any, utils: Any) -> Any:
     return [*found, numbers(x.grad), numbers(w.grad)]
 
 
-@case
+@cases
 def an_argument_that_is_freed(lib: Any, utils: Any) -> Any:
     x = matrix(lib)
     y = x * 1
@@ -506,7 +505,7 @@ def an_argument_that_is_freed(lib: Any, utils: Any) -> Any:
     return numbers(x.grad)
 
 
-@case
+@cases
 def a_function_that_raises_the_second_time(lib: Any, utils: Any) -> Any:
     found = []
     for run in both(utils):
@@ -526,7 +525,7 @@ def a_function_that_raises_the_second_time(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def early_stop_settings(lib: Any, utils: Any) -> Any:
     found = []
     for outer in (None, True, False):
@@ -546,7 +545,7 @@ def early_stop_settings(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def calls_that_are_refused(lib: Any, utils: Any) -> Any:
     x = matrix(lib)
     run = utils.checkpoint
@@ -563,7 +562,7 @@ def calls_that_are_refused(lib: Any, utils: Any) -> Any:
     ]
 
 
-@case
+@cases
 def warnings_that_are_given(lib: Any, utils: Any) -> Any:
     found = []
     calls: list[Callable[[], Any]] = [
@@ -583,7 +582,7 @@ def warnings_that_are_given(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def helpers(lib: Any, utils: Any) -> Any:
     x = matrix(lib) * 2
     detached = utils.detach_variable((x, 3, lib.ones(1)))
@@ -602,7 +601,7 @@ def helpers(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def segments(lib: Any, utils: Any) -> Any:
     found = []
     for count in (1, 2, 3, 4):
@@ -623,7 +622,7 @@ def segments(lib: Any, utils: Any) -> Any:
     return found
 
 
-@case
+@cases
 def from_many_threads(lib: Any, utils: Any) -> Any:
     shared = matrix(lib)
 
@@ -639,24 +638,5 @@ def from_many_threads(lib: Any, utils: Any) -> Any:
     return [found, [round(g, 2) for g in shared.grad.flatten().tolist()]]
 
 
-# --- writing them down ----------------------------------------------------------------------------
-def outcome(lib: Any, name: str) -> Any:
-    """What a situation gives."""
-    utils = importlib.import_module(f"{lib.__name__}.utils.checkpoint")
-    importlib.import_module(f"{lib.__name__}.nn.functional")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return json.loads(json.dumps(attempt(lambda: CASES[name](lib, utils))))
-
-
-def main() -> None:
-    import torch
-
-    stored = {"cases": {name: outcome(torch, name) for name in CASES}}
-    text = json.dumps(stored, separators=(",", ":"))
-    with gzip.GzipFile(HERE / "checkpoint.json.gz", "wb", mtime=0) as file:
-        file.write(text.encode())
-
-
-if __name__ == "__main__":
-    main()
+def results(lib: Any) -> Any:
+    return {"cases": cases.results(lib)}

@@ -1,6 +1,6 @@
 """Checkpoints, of both kinds: the same gradients for less memory, and errors that say so if not.
 
-What PyTorch does in the situations of tests/reference/make_checkpoint.py is stored, and asked live
+What PyTorch does in the situations of cases_checkpoint.py is stored, and asked live
 where it is installed. The other tests run on rushlight, and on PyTorch too where it is installed:
 what is asserted is true of both, unless the test says that it is rushlight's own.
 """
@@ -10,15 +10,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import gzip
 import importlib
 import importlib.util
-import json
 import tracemalloc
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -27,12 +25,11 @@ import rushlight
 from rushlight.core.grad_mode import state
 from rushlight.core.record import slots
 from rushlight.utils.around import Around
+from tests.harness import LIBRARIES, stored
+from tests.utils.cases_checkpoint import cases
 
-REFERENCE = Path(__file__).parents[1] / "reference"
-MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
 
-
-@pytest.fixture(params=MODULES)
+@pytest.fixture(params=LIBRARIES)
 def torch(request: pytest.FixtureRequest) -> Any:
     importlib.import_module(request.param + ".utils.checkpoint")
     return importlib.import_module(request.param)
@@ -43,23 +40,13 @@ def reentrant(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def load_maker() -> Any:
-    path = REFERENCE / "make_checkpoint.py"
-    spec = importlib.util.spec_from_file_location("make_checkpoint", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+STORED = stored("utils/checkpoint")
 
 
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "checkpoint.json.gz").read_bytes()))
-
-
-@pytest.mark.parametrize("name", make.CASES)
+@pytest.mark.parametrize("name", cases)
 def test_situations(torch: Any, name: str) -> None:
     before = state.active
-    assert make.outcome(torch, name) == STORED["cases"][name]
+    assert cases.run(torch, name) == STORED["cases"][name]
     assert state.active == before and slots.profile is None
 
 
@@ -712,7 +699,7 @@ def test_selective_checkpoints_beside_others() -> None:
     torch: Any = rushlight
     expected = gradient(torch, wavy)
     run = functools.partial(selective, wavy, ops=(torch.ops.aten.sin.default,))
-    with make.ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda k: [gradient(torch, run) for _ in range(10)], range(8)))
     assert all(g == expected for some in found for g in some)
     with torch.autograd.profiler.profile() as profiled:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf
+from tests.harness import Log, LoggedCases, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
 def scaled(torch: Any, factor: float = 2.0) -> Any:
@@ -25,7 +25,7 @@ def two(torch: Any) -> Any:
     return Two()
 
 
-@script
+@cases
 def full_hooks(torch: Any, log: Log) -> None:
     m = scaled(torch)
     m.register_full_backward_hook(lambda m, gi, go: log("first", gi, go))
@@ -34,14 +34,14 @@ def full_hooks(torch: Any, log: Log) -> None:
     m.register_full_backward_hook(lambda m, gi, go: log("last", gi, go))
     m.register_full_backward_pre_hook(lambda m, go: (go[0] * 3,))
     m.register_full_backward_pre_hook(lambda m, go: log("pre 2", go))
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = m(x * 1)
     y.register_hook(lambda g: log("tensor", g))
     y.backward()
     log(x.grad)
 
 
-@script
+@cases
 def order_of_hooks(torch: Any, log: Log) -> None:
     m, k = scaled(torch), scaled(torch, 5.0)
     for name, module in (("m", m), ("k", k)):
@@ -49,18 +49,18 @@ def order_of_hooks(torch: Any, log: Log) -> None:
         module.register_full_backward_hook(lambda _, gi, go, name=name: log(name, gi, go))
     module = torch.nn.Sequential(m, k)
     module.register_full_backward_hook(lambda _, gi, go: log("all", gi, go))
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     x.register_hook(lambda g: log("x", g))
     module(x).backward()
     log(x.grad)
 
 
-@script
+@cases
 def several_values(torch: Any, log: Log) -> None:
     m = two(torch)
     m.register_full_backward_pre_hook(lambda m, go: log("pre", go))
     m.register_full_backward_hook(lambda m, gi, go: log("post", gi, go))
-    x, y = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, y = vector(torch, 1.0), vector(torch, 2.0)
     a, text, b = m(x, 3, y)
     log(text, a.grad_fn.name(), b.grad_fn is a.grad_fn)
     (a + b).backward()
@@ -69,7 +69,7 @@ def several_values(torch: Any, log: Log) -> None:
     log(x.grad, y.grad)
 
 
-@script
+@cases
 def inputs_that_do_not_ask(torch: Any, log: Log) -> None:
     layer = torch.nn.Linear(1, 1)
     with torch.no_grad():
@@ -83,7 +83,7 @@ def inputs_that_do_not_ask(torch: Any, log: Log) -> None:
         log(layer(torch.ones(1)))
 
 
-@script
+@cases
 def wrong_results(torch: Any, log: Log) -> None:
     one = torch.ones(1)
     results: dict[str, Any] = {
@@ -97,30 +97,30 @@ def wrong_results(torch: Any, log: Log) -> None:
                 m.register_full_backward_hook(lambda m, gi, go, result=result: result)
             else:
                 m.register_full_backward_pre_hook(lambda m, go, result=result: result)
-            x = leaf(torch, 1.0)
+            x = vector(torch, 1.0)
             y = m(x)
-            attempt(log, f"{kind} {name}", lambda y=y: y.backward())
+            log.attempt(f"{kind} {name}", lambda y=y: y.backward())
             log(x.grad)
 
 
-@script
+@cases
 def written_results(torch: Any, log: Log) -> None:
     m = scaled(torch)
     m.register_full_backward_hook(lambda m, gi, go: log("post", gi, go))
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = m(x)
-    attempt(log, "in place", lambda: y.add_(1))
+    log.attempt("in place", lambda: y.add_(1))
     z = m(x * 1)
-    attempt(log, "out of place", lambda: (z + 1).backward())
-    attempt(log, "input", lambda: torch.nn.ReLU(inplace=True)(m(x)))
+    log.attempt("out of place", lambda: (z + 1).backward())
+    log.attempt("input", lambda: torch.nn.ReLU(inplace=True)(m(x)))
 
 
-@script
+@cases
 def removed_hooks(torch: Any, log: Log) -> None:
     m = scaled(torch)
     first = m.register_full_backward_hook(lambda m, gi, go: log("first"))
     second = m.register_full_backward_hook(lambda m, gi, go: log("second"), prepend=True)
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = m(x)
     first.remove()
     y.backward()
@@ -131,11 +131,11 @@ def removed_hooks(torch: Any, log: Log) -> None:
     m(x).backward()
 
 
-@script
+@cases
 def called_twice(torch: Any, log: Log) -> None:
     m = scaled(torch)
     m.register_full_backward_hook(lambda m, gi, go: log("post", gi, go))
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     m(m(x)).backward()
     log(x.grad)
     y = m(x)
@@ -145,20 +145,20 @@ def called_twice(torch: Any, log: Log) -> None:
     log(torch.autograd.grad(m(x), x, create_graph=True)[0].requires_grad)
 
 
-@script
+@cases
 def old_hooks(torch: Any, log: Log) -> None:
     m = scaled(torch)
     m.register_backward_hook(lambda m, gi, go: log("old", gi, go))
-    attempt(log, "mixed", lambda: m.register_full_backward_hook(print))
-    x = leaf(torch, 1.0)
+    log.attempt("mixed", lambda: m.register_full_backward_hook(print))
+    x = vector(torch, 1.0)
     m(x).backward()
     log(x.grad)
     k = scaled(torch)
     k.register_full_backward_hook(lambda *args: None)
-    attempt(log, "mixed", lambda: k.register_backward_hook(print))
+    log.attempt("mixed", lambda: k.register_backward_hook(print))
 
 
-@script
+@cases
 def handles_by_hand(torch: Any, log: Log) -> None:
     from importlib import import_module
 
@@ -174,6 +174,9 @@ def handles_by_hand(torch: Any, log: Log) -> None:
     log(len(table), len(other))
     marked = hooks.unserializable_hook(lambda g: g)
     log(marked.__torch_unserializable__)
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     x.register_hook(marked)
     hooks.warn_if_has_hooks(x)
+
+
+results = cases.results

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf, tensor_hook
+from tests.harness import Log, LoggedCases, tensor_hook, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
-@script
+@cases
 def post_accumulate_order(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 2
     acc = y.grad_fn.next_functions[0][0]
     acc.register_hook(lambda gi, go: log("post", gi, go, x.grad))
@@ -23,18 +23,18 @@ def post_accumulate_order(torch: Any, log: Log) -> None:
     y.sum().backward()
 
 
-@script
+@cases
 def post_accumulate_results(torch: Any, log: Log) -> None:
     for value in (None, 0, torch.ones(1)):
-        x = leaf(torch, 1.0)
+        x = vector(torch, 1.0)
         x.register_post_accumulate_grad_hook(lambda p, value=value: value)
-        attempt(log, "go", lambda x=x: (x * 2).backward())
+        log.attempt("go", lambda x=x: (x * 2).backward())
         log("grad", x.grad)
 
 
-@script
+@cases
 def post_accumulate_frees(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
 
     def free(p: Any) -> None:
         log("step", p.grad, a.grad, b.grad)
@@ -49,9 +49,9 @@ def post_accumulate_frees(torch: Any, log: Log) -> None:
     log("end", a, b, a.grad, b.grad)
 
 
-@script
+@cases
 def post_accumulate_and_grad(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     x.register_post_accumulate_grad_hook(lambda p: log("post acc"))
     y = x * 2
     log(torch.autograd.grad(y, x, retain_graph=True))
@@ -59,9 +59,9 @@ def post_accumulate_and_grad(torch: Any, log: Log) -> None:
     y.backward(create_graph=True)
 
 
-@script
+@cases
 def post_accumulate_removal(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     handles: list[Any] = []
 
     def first(p: Any) -> None:
@@ -76,22 +76,22 @@ def post_accumulate_removal(torch: Any, log: Log) -> None:
     (x * 2).backward()
 
 
-@script
+@cases
 def post_accumulate_raises(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
 
     def fail(p: Any) -> None:
         raise KeyError("here")
 
     a.register_post_accumulate_grad_hook(fail)
-    attempt(log, "go", lambda: (a * b).backward())
+    log.attempt("go", lambda: (a * b).backward())
     log(a.grad, b.grad)
 
 
 # --- hooks on nodes -------------------------------------------------------------------------------
-@script
+@cases
 def node_hooks_in_order(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * x
     fn = y.grad_fn
     fn.register_hook(lambda gi, go: log("post 1", gi, go))
@@ -107,7 +107,7 @@ def node_hooks_in_order(torch: Any, log: Log) -> None:
     log("grad", x.grad, y.grad)
 
 
-@script
+@cases
 def node_hooks_see_reduced_gradients(torch: Any, log: Log) -> None:
     x = torch.ones(2, 3, requires_grad=True)
     b = torch.ones(3, requires_grad=True)
@@ -120,7 +120,7 @@ def node_hooks_see_reduced_gradients(torch: Any, log: Log) -> None:
         y.sum().backward()
 
 
-@script
+@cases
 def node_hook_results(torch: Any, log: Log) -> None:
     one = torch.ones(2)
     post: dict[str, Any] = {
@@ -129,18 +129,18 @@ def node_hook_results(torch: Any, log: Log) -> None:
         "dtype": (one.double(), None), "extra": (one, one), "string": ("a", None), "empty": (),
     }  # fmt: skip
     for name, result in post.items():
-        x = leaf(torch, 1.0, 2.0)
+        x = vector(torch, 1.0, 2.0)
         y = x * 2
 
         def hook(gi: Any, go: Any, result: Any = result) -> Any:
             return result(gi) if callable(result) else result
 
         y.grad_fn.register_hook(hook)
-        attempt(log, name, lambda y=y: y.sum().backward())
+        log.attempt(name, lambda y=y: y.sum().backward())
         log("grad", x.grad)
 
 
-@script
+@cases
 def node_prehook_results(torch: Any, log: Log) -> None:
     one = torch.ones(2)
     pre: dict[str, Any] = {
@@ -149,16 +149,16 @@ def node_prehook_results(torch: Any, log: Log) -> None:
         "string": ("a",),
     }  # fmt: skip
     for name, result in pre.items():
-        x = leaf(torch, 1.0, 2.0)
+        x = vector(torch, 1.0, 2.0)
         y = x * 2
         y.grad_fn.register_prehook(lambda go, result=result: result)
-        attempt(log, name, lambda y=y: y.sum().backward())
+        log.attempt(name, lambda y=y: y.sum().backward())
         log("grad", x.grad)
 
 
-@script
+@cases
 def hooks_of_nodes_with_several_outputs(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0, 3.0)
+    x = vector(torch, 1.0, 2.0, 3.0)
     a, _, c = x.unbind()
     fn = a.grad_fn
     fn.register_prehook(lambda go: log("pre", go))
@@ -172,7 +172,7 @@ def hooks_of_nodes_with_several_outputs(torch: Any, log: Log) -> None:
     values.backward()
 
 
-@script
+@cases
 def hooks_of_function_nodes(torch: Any, log: Log) -> None:
     class Two(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -184,7 +184,7 @@ def hooks_of_function_nodes(torch: Any, log: Log) -> None:
             log("backward", g, h)
             return g * 2, None, h
 
-    x, y = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, y = vector(torch, 1.0), vector(torch, 2.0)
     for _ in range(2):
         a, b = Two.apply(x, 3.0, y)
         fn = a.grad_fn
@@ -199,9 +199,9 @@ def hooks_of_function_nodes(torch: Any, log: Log) -> None:
         log("grad", x.grad, y.grad)
 
 
-@script
+@cases
 def accumulate_grad_hooks(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     acc = y.grad_fn.next_functions[0][0]
     h = acc.register_prehook(lambda go: (log("pre", go), (go[0] * 10,))[1])
@@ -214,21 +214,21 @@ def accumulate_grad_hooks(torch: Any, log: Log) -> None:
     y.backward(retain_graph=True)
     log("grad", x.grad)
     acc.register_hook(lambda gi, go: torch.ones(1))
-    attempt(log, "result", lambda: y.backward(retain_graph=True))
+    log.attempt("result", lambda: y.backward(retain_graph=True))
 
 
-@script
+@cases
 def accumulate_grad_hooks_on_a_graph(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     torch.autograd.graph.get_gradient_edge(x).node.register_hook(lambda gi, go: log("post", go))
     torch.autograd.graph.get_gradient_edge(x).node.register_prehook(lambda go: log("pre", go))
     y.backward()
 
 
-@script
+@cases
 def accumulate_grad_called_by_hand(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     acc = torch.autograd.graph.get_gradient_edge(x).node
     log(acc(torch.ones(2)), x.grad)
     x.register_post_accumulate_grad_hook(lambda p: log("post acc"))
@@ -237,9 +237,9 @@ def accumulate_grad_called_by_hand(torch: Any, log: Log) -> None:
     log(acc(torch.ones(2)), x.grad)
 
 
-@script
+@cases
 def nodes_called_by_hand(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * x
     fn = y.grad_fn
     fn.register_hook(lambda gi, go: log("post", gi, go))
@@ -252,15 +252,15 @@ def nodes_called_by_hand(torch: Any, log: Log) -> None:
     log("got", got)
     s = x.exp()
     log("got", s.grad_fn(torch.ones(2)))
-    attempt(log, "too many", lambda: s.grad_fn(torch.ones(2), torch.ones(2)))
-    attempt(log, "none", lambda: s.grad_fn(None))
-    attempt(log, "nothing", lambda: s.grad_fn())
-    attempt(log, "number", lambda: s.grad_fn(1.0))
+    log.attempt("too many", lambda: s.grad_fn(torch.ones(2), torch.ones(2)))
+    log.attempt("none", lambda: s.grad_fn(None))
+    log.attempt("nothing", lambda: s.grad_fn())
+    log.attempt("number", lambda: s.grad_fn(1.0))
 
 
-@script
+@cases
 def post_hooks_that_raise(torch: Any, log: Log) -> None:
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     y = x * 2
     z = y * w
 
@@ -268,20 +268,20 @@ def post_hooks_that_raise(torch: Any, log: Log) -> None:
         raise LookupError("there")
 
     h = y.grad_fn.register_hook(fail)
-    attempt(log, "post", lambda: z.backward(retain_graph=True))
+    log.attempt("post", lambda: z.backward(retain_graph=True))
     log(x.grad, w.grad)
     h.remove()
     h = y.grad_fn.register_prehook(fail)
-    attempt(log, "pre", lambda: z.backward(retain_graph=True))
+    log.attempt("pre", lambda: z.backward(retain_graph=True))
     log(x.grad, w.grad)
     h.remove()
     z.backward()
     log(x.grad, w.grad)
 
 
-@script
+@cases
 def node_hooks_removed_in_the_pass(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     fn = y.grad_fn
     handles: list[Any] = []
@@ -301,11 +301,11 @@ def node_hooks_removed_in_the_pass(torch: Any, log: Log) -> None:
     y.backward()
 
 
-@script
+@cases
 def hook_dicts(torch: Any, log: Log) -> None:
     from collections import OrderedDict
 
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     hooks = OrderedDict()  # type: ignore[var-annotated]
     hooks[0] = lambda gi, go: log("zero")
@@ -316,9 +316,9 @@ def hook_dicts(torch: Any, log: Log) -> None:
 
 
 # --- hooks on several gradients -------------------------------------------------------------------
-@script
+@cases
 def multi_hooks(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
     c, d = a * b, a + b
     register = torch.autograd.graph.register_multi_grad_hook
     register((a, b, c, d), lambda gs: log("all", gs, a.grad, b.grad))
@@ -335,9 +335,9 @@ def multi_hooks(torch: Any, log: Log) -> None:
     (c * d).backward(inputs=[c], retain_graph=True)
 
 
-@script
+@cases
 def multi_hooks_beside_others(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
     c = a * b
     c.register_hook(tensor_hook(log, "c first", lambda g: g * 2))
     torch.autograd.graph.register_multi_grad_hook((a, c), lambda gs: log("all", gs))
@@ -347,9 +347,9 @@ def multi_hooks_beside_others(torch: Any, log: Log) -> None:
     log(a.grad, b.grad)
 
 
-@script
+@cases
 def multi_hooks_in_nested_passes(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
     c = a * 2
     d = b * 3
 
@@ -363,24 +363,24 @@ def multi_hooks_in_nested_passes(torch: Any, log: Log) -> None:
     log(a.grad, b.grad)
 
 
-@script
+@cases
 def multi_hook_results_are_ignored(torch: Any, log: Log) -> None:
-    a = leaf(torch, 1.0)
+    a = vector(torch, 1.0)
     b = a * 2
-    attempt(log, "any", lambda: None)
+    log.attempt("any", lambda: None)
     torch.autograd.graph.register_multi_grad_hook((a, b), lambda gs: torch.ones(1) * 99)
-    attempt(log, "all", b.backward)
+    log.attempt("all", b.backward)
     log(a.grad)
     c = a * 2
     torch.autograd.graph.register_multi_grad_hook((c,), lambda g: torch.ones(1) * 99, mode="any")
-    attempt(log, "any", c.backward)
+    log.attempt("any", c.backward)
     log(a.grad)
 
 
 # --- passes inside passes -------------------------------------------------------------------------
-@script
+@cases
 def a_hook_runs_backward(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
     c, d = a * 3, b * 5
     e = c * d
 
@@ -396,9 +396,9 @@ def a_hook_runs_backward(torch: Any, log: Log) -> None:
     log(a.grad, b.grad)
 
 
-@script
+@cases
 def a_function_runs_backward_on_shared_leaves(torch: Any, log: Log) -> None:
-    w = leaf(torch, 2.0)
+    w = vector(torch, 2.0)
 
     class Inner(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -413,13 +413,13 @@ def a_function_runs_backward_on_shared_leaves(torch: Any, log: Log) -> None:
             log("after", w.grad)
             return g
 
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     z = Inner.apply(x * w) * w
     z.backward()
     log(x.grad, w.grad)
 
 
-@script
+@cases
 def deep_passes(torch: Any, log: Log) -> None:
     class Deep(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -439,16 +439,16 @@ def deep_passes(torch: Any, log: Log) -> None:
             return g * 2, None
 
     for n in (1, 5, 30, 100):
-        x = leaf(torch, 1.0)
+        x = vector(torch, 1.0)
         Deep.apply(x, n).sum().backward()
         log(n, x.grad)
 
 
-@script
+@cases
 def deep_hooks(torch: Any, log: Log) -> None:
     def level(n: int) -> Any:
         with torch.enable_grad():
-            x = leaf(torch, 1.0)
+            x = vector(torch, 1.0)
             y = x * 2
         y.register_hook(lambda g: None if n == 0 else g * level(n - 1) - 1)
         y.backward()
@@ -456,7 +456,7 @@ def deep_hooks(torch: Any, log: Log) -> None:
 
     def at_leaf(n: int) -> Any:
         with torch.enable_grad():
-            x = leaf(torch, 1.0)
+            x = vector(torch, 1.0)
             y = x * 2
         x.register_hook(lambda g: None if n == 0 else g + at_leaf(n - 1))
         y.backward()
@@ -466,22 +466,22 @@ def deep_hooks(torch: Any, log: Log) -> None:
         log(n, level(n), at_leaf(n))
 
 
-@script
+@cases
 def an_error_deep_inside(torch: Any, log: Log) -> None:
     def level(n: int) -> None:
         with torch.enable_grad():
-            y = leaf(torch, 1.0) * 2
+            y = vector(torch, 1.0) * 2
         y.register_hook(lambda g: [][1] if n == 0 else level(n - 1))
         y.backward()
 
     for n in (0, 1, 40):
-        attempt(log, str(n), lambda n=n: level(n))
+        log.attempt(str(n), lambda n=n: level(n))
     log(torch.is_grad_enabled())
 
 
-@script
+@cases
 def an_inner_pass_that_raises(torch: Any, log: Log) -> None:
-    a = leaf(torch, 1.0)
+    a = vector(torch, 1.0)
     y = a * 2
 
     def hook(g: Any) -> None:
@@ -491,8 +491,11 @@ def an_inner_pass_that_raises(torch: Any, log: Log) -> None:
         z.backward()
 
     h = y.register_hook(hook)
-    attempt(log, "outer", lambda: y.backward(retain_graph=True))
+    log.attempt("outer", lambda: y.backward(retain_graph=True))
     log(a.grad, torch.is_grad_enabled())
     h.remove()
     y.backward()
     log(a.grad)
+
+
+results = cases.results

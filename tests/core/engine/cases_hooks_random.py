@@ -9,10 +9,10 @@ import random
 from functools import partial
 from typing import Any
 
-from scripted import Log, Script, attempt, leaf
+from tests.harness import Case, Log, LoggedCases, vector
 
 
-def random_script(seed: int) -> Script:
+def random_script(seed: int) -> Case:
     """A graph with hooks of every kind at random places, and a few passes over it."""
 
     def run(torch: Any, log: Log) -> None:
@@ -29,7 +29,7 @@ def random_script(seed: int) -> Script:
                 log("function", g, h, held())
                 return g + h, 2 * g
 
-        leaves = [leaf(torch, float(i + 1)) for i in range(rng.randint(1, 5))]
+        leaves = [vector(torch, float(i + 1)) for i in range(rng.randint(1, 5))]
         inner: list[Any] = []
 
         def held() -> list[Any]:
@@ -149,23 +149,23 @@ def random_script(seed: int) -> Script:
                 torch.autograd.backward(roots, ones, **kept)
             elif how == 2:
                 go = partial(torch.autograd.backward, roots, ones, inputs=inputs, **kept)
-                attempt(log, "inputs", go)
+                log.attempt("inputs", go)
             else:
                 go = partial(torch.autograd.grad, roots, inputs, ones, allow_unused=True, **kept)
-                attempt(log, "grad", go)
+                log.attempt("grad", go)
         log("leaves", [x.grad for x in leaves])
         log("inner", [y.grad for y in inner if y.retains_grad])
 
     return run
 
 
-def nested_script(seed: int) -> Script:
+def nested_script(seed: int) -> Case:
     """A graph whose hooks run passes of their own over some of its leaves."""
 
     def run(torch: Any, log: Log) -> None:
         rng, inside = random.Random(seed), random.Random(seed + 1)
-        leaves = [leaf(torch, float(i + 1)) for i in range(rng.randint(2, 5))]
-        others = [leaf(torch, float(-i - 1)) for i in range(rng.randint(1, 5))]
+        leaves = [vector(torch, float(i + 1)) for i in range(rng.randint(2, 5))]
+        others = [vector(torch, float(-i - 1)) for i in range(rng.randint(1, 5))]
         inner: list[Any] = []
         depth = [0]
 
@@ -188,7 +188,7 @@ def nested_script(seed: int) -> Script:
                 z = torch.cat(some).sum()
             if inside.random() < 0.1:
                 z.register_hook(lambda g: 1 // 0)
-            attempt(log, "nested", z.backward)
+            log.attempt("nested", z.backward)
             log("done", held())
             depth[0] -= 1
 
@@ -215,3 +215,18 @@ def nested_script(seed: int) -> Script:
         log(held(), [x.grad for x in others])
 
     return run
+
+
+def random_graphs(seeds: range) -> LoggedCases:
+    return LoggedCases({str(seed): random_script(seed) for seed in seeds})
+
+
+def nested_passes(seeds: range) -> LoggedCases:
+    return LoggedCases({str(seed): nested_script(seed) for seed in seeds})
+
+
+def results(lib: Any) -> Any:
+    return {
+        "random": random_graphs(range(250)).results(lib),
+        "nested": nested_passes(range(60)).results(lib),
+    }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf, tensor_hook
+from tests.harness import Log, LoggedCases, tensor_hook, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
-@script
+@cases
 def saved_hooks_order(torch: Any, log: Log) -> None:
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
 
     def pack(t: Any) -> Any:
         log("pack", t, torch.is_grad_enabled())
@@ -31,7 +31,7 @@ def saved_hooks_order(torch: Any, log: Log) -> None:
     z.backward(create_graph=True)
 
 
-@script
+@cases
 def saved_hooks_nest(torch: Any, log: Log) -> None:
     def pair(name: str) -> Any:
         return torch.autograd.graph.saved_tensors_hooks(
@@ -39,7 +39,7 @@ def saved_hooks_nest(torch: Any, log: Log) -> None:
             lambda t: (log("unpack", name, t), t)[1],
         )
 
-    x = leaf(torch, 3.0)
+    x = vector(torch, 3.0)
     with pair("outer"):
         a = x.square()
         with pair("inner"):
@@ -48,9 +48,9 @@ def saved_hooks_nest(torch: Any, log: Log) -> None:
     c.backward()
 
 
-@script
+@cases
 def saved_hooks_that_use_saving_ops(torch: Any, log: Log) -> None:
-    w = leaf(torch, 2.0)
+    w = vector(torch, 2.0)
     depth = [0]
 
     def pack(t: Any) -> Any:
@@ -67,23 +67,23 @@ def saved_hooks_that_use_saving_ops(torch: Any, log: Log) -> None:
     log(w.grad)
 
 
-@script
+@cases
 def saved_hook_errors(torch: Any, log: Log) -> None:
     def failing(*args: Any) -> Any:
         raise KeyError("pack")
 
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     hooks = torch.autograd.graph.saved_tensors_hooks
 
     def pack_fails() -> None:
         with hooks(failing, lambda t: t):
             x.square()
 
-    attempt(log, "pack", pack_fails)
+    log.attempt("pack", pack_fails)
     log(torch.is_grad_enabled())
     with hooks(lambda t: t.detach(), failing):
         y = x.square()
-    attempt(log, "unpack", lambda: y.sum().backward())
+    log.attempt("unpack", lambda: y.sum().backward())
     for name, bad in (
         ("number", lambda t: 1),
         ("none", lambda t: None),
@@ -92,7 +92,7 @@ def saved_hook_errors(torch: Any, log: Log) -> None:
     ):
         with hooks(lambda t: t.detach(), bad):
             y = x.square()
-        attempt(log, name, lambda y=y: y.sum().backward())
+        log.attempt(name, lambda y=y: y.sum().backward())
 
     def writing(t: Any) -> Any:
         with torch.no_grad():
@@ -103,30 +103,30 @@ def saved_hook_errors(torch: Any, log: Log) -> None:
         with hooks(writing, lambda t: t):
             x.square()
 
-    attempt(log, "writes", pack_writes)
-    attempt(log, "not callable", lambda: hooks(1, 2).__enter__())
+    log.attempt("writes", pack_writes)
+    log.attempt("not callable", lambda: hooks(1, 2).__enter__())
 
 
-@script
+@cases
 def saved_hooks_disabled(torch: Any, log: Log) -> None:
     graph = torch.autograd.graph
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
 
     def inside() -> None:
         with graph.disable_saved_tensors_hooks("off"), graph.save_on_cpu():
             pass
 
-    attempt(log, "inside", inside)
+    log.attempt("inside", inside)
 
     def outside() -> None:
         with graph.save_on_cpu(), graph.disable_saved_tensors_hooks("off"):
             x.square()
 
-    attempt(log, "outside", outside)
+    log.attempt("outside", outside)
     with graph.disable_saved_tensors_hooks("off"):
         with graph.disable_saved_tensors_hooks("inner"):
-            attempt(log, "nested", lambda: graph.save_on_cpu().__enter__())
-        attempt(log, "left", lambda: graph.save_on_cpu().__enter__())
+            log.attempt("nested", lambda: graph.save_on_cpu().__enter__())
+        log.attempt("left", lambda: graph.save_on_cpu().__enter__())
         y = x.square()
     y.backward()
     log(x.grad)
@@ -136,9 +136,9 @@ def saved_hooks_disabled(torch: Any, log: Log) -> None:
     log(x.grad)
 
 
-@script
+@cases
 def raw_saved_hooks(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x.square()
     saved = y.grad_fn._raw_saved_self
     saved.register_hooks(
@@ -147,16 +147,14 @@ def raw_saved_hooks(torch: Any, log: Log) -> None:
     log(y.grad_fn._saved_self)
     y.backward()
     log(x.grad)
-    attempt(log, "freed", lambda: saved.register_hooks(lambda t: t, lambda t: t))
+    log.attempt("freed", lambda: saved.register_hooks(lambda t: t, lambda t: t))
     z = x.square()
     z.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
-    attempt(
-        log, "twice", lambda: z.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
-    )
-    attempt(log, "no callables", lambda: x.exp().grad_fn._raw_saved_result.register_hooks(1, 2))
+    log.attempt("twice", lambda: z.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t))
+    log.attempt("no callables", lambda: x.exp().grad_fn._raw_saved_result.register_hooks(1, 2))
 
 
-@script
+@cases
 def saved_in_functions(torch: Any, log: Log) -> None:
     class Square(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -173,9 +171,12 @@ def saved_in_functions(torch: Any, log: Log) -> None:
             ctx.saved_tensors
             return 2 * x * g
 
-    x = leaf(torch, 3.0)
+    x = vector(torch, 3.0)
     with torch.autograd.graph.saved_tensors_hooks(
         lambda t: (log("pack", t), t.detach())[1], lambda t: (log("unpack", t), t)[1]
     ):
         y = Square.apply(x)
     y.backward()
+
+
+results = cases.results

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scripted import Bank, Log, attempt, leaf, tensor_hook
+from tests.harness import Log, LoggedCases, tensor_hook, vector
 
-script = Bank()
+cases = LoggedCases()
 
 
-@script
+@cases
 def several_hooks_on_a_leaf(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     x.register_hook(tensor_hook(log, "a", lambda g: g * 2))
     x.register_hook(tensor_hook(log, "b"))
     x.register_hook(tensor_hook(log, "c", lambda g: g + 1))
@@ -20,9 +20,9 @@ def several_hooks_on_a_leaf(torch: Any, log: Log) -> None:
     log("grad", x.grad)
 
 
-@script
+@cases
 def several_hooks_on_a_non_leaf(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 2
     y.register_hook(tensor_hook(log, "a", lambda g: g * 2))
     y.register_hook(tensor_hook(log, "b"))
@@ -32,21 +32,21 @@ def several_hooks_on_a_non_leaf(torch: Any, log: Log) -> None:
     log("grad", x.grad, y.grad)
 
 
-@script
+@cases
 def leaves_of_one_node(torch: Any, log: Log) -> None:
     for n in range(1, 12):
-        leaves = [leaf(torch, float(i)) for i in range(n)]
+        leaves = [vector(torch, float(i)) for i in range(n)]
         for i, x in enumerate(leaves):
             x.register_hook(tensor_hook(log, str(i)))
         torch.cat(leaves).sum().backward()
 
 
-@script
+@cases
 def leaves_of_one_node_beside_others(torch: Any, log: Log) -> None:
     for n in range(1, 9):
         for m in range(1, 4):
-            leaves = [leaf(torch, float(i)) for i in range(n)]
-            inner = [leaf(torch, float(-i)) * 2 for i in range(m)]
+            leaves = [vector(torch, float(i)) for i in range(n)]
+            inner = [vector(torch, float(-i)) * 2 for i in range(m)]
             for i, x in enumerate(leaves):
                 x.register_hook(tensor_hook(log, str(i)))
             for i, x in enumerate(inner):
@@ -55,9 +55,9 @@ def leaves_of_one_node_beside_others(torch: Any, log: Log) -> None:
             torch.cat(mixed).sum().backward()
 
 
-@script
+@cases
 def a_leaf_completes_before_another(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 2.0), leaf(torch, 3.0)
+    a, b = vector(torch, 2.0), vector(torch, 3.0)
 
     def state(name: str) -> Any:
         return lambda *_: log(name, a.grad, b.grad)
@@ -67,14 +67,14 @@ def a_leaf_completes_before_another(torch: Any, log: Log) -> None:
     w = z * a
     for name, t in (("y", y), ("z", z), ("w", w)):
         t.register_hook(state(name))
-    u = (leaf(torch, 5.0) * w).sum()
+    u = (vector(torch, 5.0) * w).sum()
     u.backward()
     log("end", a.grad, b.grad)
 
 
-@script
+@cases
 def interior_hooks_see_leaves_done(torch: Any, log: Log) -> None:
-    a, b, c = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
+    a, b, c = vector(torch, 2.0), vector(torch, 3.0), vector(torch, 4.0)
     y = a.square()
     z = y * b
     w = z * c
@@ -85,9 +85,9 @@ def interior_hooks_see_leaves_done(torch: Any, log: Log) -> None:
     log("end", b.grad, c.grad)
 
 
-@script
+@cases
 def post_hooks_see_leaves_done(torch: Any, log: Log) -> None:
-    a, b, c = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
+    a, b, c = vector(torch, 2.0), vector(torch, 3.0), vector(torch, 4.0)
     y = a * 5
     z = y * b
     w = z * c
@@ -97,9 +97,9 @@ def post_hooks_see_leaves_done(torch: Any, log: Log) -> None:
     w.backward()
 
 
-@script
+@cases
 def functions_see_leaves_done(torch: Any, log: Log) -> None:
-    a, b, c = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
+    a, b, c = vector(torch, 2.0), vector(torch, 3.0), vector(torch, 4.0)
 
     class Probe(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -117,9 +117,9 @@ def functions_see_leaves_done(torch: Any, log: Log) -> None:
     w.backward()
 
 
-@script
+@cases
 def unpack_hooks_see_leaves_done(torch: Any, log: Log) -> None:
-    a, b, c = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
+    a, b, c = vector(torch, 2.0), vector(torch, 3.0), vector(torch, 4.0)
 
     def unpack(x: Any) -> Any:
         log("unpack", x, a.grad, b.grad, c.grad)
@@ -132,9 +132,9 @@ def unpack_hooks_see_leaves_done(torch: Any, log: Log) -> None:
     w.backward()
 
 
-@script
+@cases
 def removal_during_the_pass(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     handles: dict[str, Any] = {}
 
@@ -154,9 +154,9 @@ def removal_during_the_pass(torch: Any, log: Log) -> None:
     y.sum().backward()
 
 
-@script
+@cases
 def removal_of_a_later_tensors_hook(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     z = y * 3
     hx = x.register_hook(tensor_hook(log, "x"))
@@ -165,9 +165,9 @@ def removal_of_a_later_tensors_hook(torch: Any, log: Log) -> None:
     z.sum().backward()
 
 
-@script
+@cases
 def registration_during_the_pass(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = x * 2
     z = y * 3
 
@@ -183,7 +183,7 @@ def registration_during_the_pass(torch: Any, log: Log) -> None:
     z.sum().backward()
 
 
-@script
+@cases
 def wrong_results(torch: Any, log: Log) -> None:
     results: dict[str, Callable[[Any], Any]] = {
         "int": lambda g: 3,
@@ -198,7 +198,7 @@ def wrong_results(torch: Any, log: Log) -> None:
     }
     for name, result in results.items():
         for where in ("leaf", "inner"):
-            x = leaf(torch, 1.0, 2.0)
+            x = vector(torch, 1.0, 2.0)
             y = x * 2
             (x if where == "leaf" else y).register_hook(result)
 
@@ -206,10 +206,10 @@ def wrong_results(torch: Any, log: Log) -> None:
                 y.sum().backward()
                 return x.grad
 
-            attempt(log, f"{name} {where}", go)
+            log.attempt(f"{name} {where}", go)
 
 
-@script
+@cases
 def named_hooks_in_errors(torch: Any, log: Log) -> None:
     def my_hook(g: Any) -> Any:
         return g.double()
@@ -219,16 +219,16 @@ def named_hooks_in_errors(torch: Any, log: Log) -> None:
             return g.sum()
 
     for hook in (my_hook, Callable_(), lambda g: g.long()):
-        x = leaf(torch, 1.0, 2.0)
+        x = vector(torch, 1.0, 2.0)
         (x * 1).register_hook(hook)
         y = x * 2
         y.register_hook(hook)
-        attempt(log, "backward", lambda y=y: y.sum().backward())
+        log.attempt("backward", lambda y=y: y.sum().backward())
 
 
-@script
+@cases
 def hooks_that_raise(torch: Any, log: Log) -> None:
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
 
     def fail(g: Any) -> None:
         raise KeyError("mine")
@@ -236,29 +236,29 @@ def hooks_that_raise(torch: Any, log: Log) -> None:
     y = a * b
     z = y * b
     h = y.register_hook(fail)
-    w = z * leaf(torch, 3.0)
-    attempt(log, "first", lambda: w.backward(retain_graph=True))
+    w = z * vector(torch, 3.0)
+    log.attempt("first", lambda: w.backward(retain_graph=True))
     log("after", a.grad, b.grad, torch.is_grad_enabled())
     h.remove()
-    attempt(log, "second", lambda: w.backward())
+    log.attempt("second", lambda: w.backward())
     log("after", a.grad, b.grad)
 
 
-@script
+@cases
 def leaf_hooks_that_raise(torch: Any, log: Log) -> None:
-    a, b, c = leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)
+    a, b, c = vector(torch, 1.0), vector(torch, 2.0), vector(torch, 3.0)
 
     def fail(g: Any) -> None:
         raise ValueError("no")
 
     b.register_hook(fail)
-    attempt(log, "go", lambda: (a * b * c).backward())
+    log.attempt("go", lambda: (a * b * c).backward())
     log("after", a.grad, b.grad, c.grad)
 
 
-@script
+@cases
 def what_hooks_are_given(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * x
 
     def hook(g: Any) -> None:
@@ -275,22 +275,22 @@ def what_hooks_are_given(torch: Any, log: Log) -> None:
         y.sum().backward
 
 
-@script
+@cases
 def gradients_written_in_place(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 3
     y.register_hook(lambda g: g.mul_(10) and None if False else (g.mul_(10), None)[1])
     (y * 1).sum().backward()
     log("grad", x.grad)
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     x.register_hook(lambda g: (g.mul_(10), None)[1])
     (x * 3).sum().backward()
     log("grad", x.grad)
 
 
-@script
+@cases
 def hooks_that_build_graphs(torch: Any, log: Log) -> None:
-    x, w = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    x, w = vector(torch, 1.0, 2.0), vector(torch, 3.0, 4.0)
     y = x * 2
 
     def hook(g: Any) -> Any:
@@ -310,9 +310,9 @@ def hooks_that_build_graphs(torch: Any, log: Log) -> None:
     log("second", x.grad, w.grad)
 
 
-@script
+@cases
 def hooks_that_enable_grad(torch: Any, log: Log) -> None:
-    x, w = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    x, w = vector(torch, 1.0, 2.0), vector(torch, 3.0, 4.0)
     y = x * 2
 
     def hook(g: Any) -> Any:
@@ -326,9 +326,9 @@ def hooks_that_enable_grad(torch: Any, log: Log) -> None:
     log("grad", x.grad, x.grad.requires_grad, w.grad)
 
 
-@script
+@cases
 def hooks_under_create_graph(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x * x
     y.register_hook(tensor_hook(log, "y", lambda g: g * 2))
     x.register_hook(tensor_hook(log, "x", lambda g: g * 3))
@@ -338,9 +338,9 @@ def hooks_under_create_graph(torch: Any, log: Log) -> None:
     log("second", h)
 
 
-@script
+@cases
 def hooks_and_grad(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x * 3
     z = y * 5
     for name, t in (("x", x), ("y", y), ("z", z)):
@@ -356,9 +356,9 @@ def hooks_and_grad(torch: Any, log: Log) -> None:
     log("held", x.grad)
 
 
-@script
+@cases
 def retained_and_captured(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x * 3
     z = y * 5
     y.retain_grad()
@@ -372,9 +372,9 @@ def retained_and_captured(torch: Any, log: Log) -> None:
     log("inputs both", y.grad, x.grad)
 
 
-@script
+@cases
 def node_hooks_and_captures(torch: Any, log: Log) -> None:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x * 3
     z = y * 5
     acc = y.grad_fn.next_functions[0][0]
@@ -392,9 +392,9 @@ def node_hooks_and_captures(torch: Any, log: Log) -> None:
     log("all", x.grad)
 
 
-@script
+@cases
 def hooks_that_return_new_tensors(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     keep = torch.tensor([7.0])
     x.register_hook(lambda g: keep)
     (x * 2).backward()
@@ -403,17 +403,17 @@ def hooks_that_return_new_tensors(torch: Any, log: Log) -> None:
     log(x.grad, keep)
 
 
-@script
+@cases
 def a_hook_sees_a_sum_once(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 2
     y.register_hook(tensor_hook(log, "y"))
     (y.sum() + (y * y).sum() + y[0] + y.exp().mean() * 0).backward()
 
 
-@script
+@cases
 def hooks_on_views(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0, 3.0)
+    x = vector(torch, 1.0, 2.0, 3.0)
     y = x * 1
     v = y[1:]
     v.register_hook(tensor_hook(log, "v", lambda g: g * 2))
@@ -422,9 +422,9 @@ def hooks_on_views(torch: Any, log: Log) -> None:
     log("grad", x.grad)
 
 
-@script
+@cases
 def hooks_and_in_place_writes(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0, 3.0)
+    x = vector(torch, 1.0, 2.0, 3.0)
     y = x * 1
     y.register_hook(tensor_hook(log, "before", lambda g: g * 2))
     y.retain_grad()
@@ -434,9 +434,9 @@ def hooks_and_in_place_writes(torch: Any, log: Log) -> None:
     log("grad", x.grad, y.grad)
 
 
-@script
+@cases
 def hooks_on_one_of_several_outputs(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0, 3.0, 4.0)
+    x = vector(torch, 1.0, 2.0, 3.0, 4.0)
     a, b = (x * 1).split(2)
     a.register_hook(tensor_hook(log, "a", lambda g: g * 2))
     b.register_hook(tensor_hook(log, "b"))
@@ -446,18 +446,18 @@ def hooks_on_one_of_several_outputs(torch: Any, log: Log) -> None:
     log("grad", x.grad)
 
 
-@script
+@cases
 def outputs_in_another_order(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0, 2.0, 3.0, 4.0)
+    x = vector(torch, 1.0, 2.0, 3.0, 4.0)
     a, b, c, d = (x * 1).unbind()
     for name, t in (("d", d), ("b", b), ("a", a), ("c", c), ("d'", d), ("a'", a)):
         t.register_hook(tensor_hook(log, name))
     (a + b + c + d).backward()
 
 
-@script
+@cases
 def the_root_has_hooks(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     x.register_hook(tensor_hook(log, "x", lambda g: g * 2))
     x.backward(torch.tensor([3.0]))
     log("grad", x.grad)
@@ -470,9 +470,9 @@ def the_root_has_hooks(torch: Any, log: Log) -> None:
     log("grad", x.grad)
 
 
-@script
+@cases
 def several_roots(torch: Any, log: Log) -> None:
-    a, b, c = leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)
+    a, b, c = vector(torch, 1.0), vector(torch, 2.0), vector(torch, 3.0)
     y, z = a * b, b * c
     for name, t in (("a", a), ("b", b), ("c", c), ("y", y), ("z", z)):
         t.register_hook(tensor_hook(log, name))
@@ -486,7 +486,7 @@ def several_roots(torch: Any, log: Log) -> None:
     torch.autograd.backward([y, y, a, a], [one] * 4, retain_graph=True)
 
 
-@script
+@cases
 def no_gradient_arrives(torch: Any, log: Log) -> None:
     class Nothing(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -498,7 +498,7 @@ def no_gradient_arrives(torch: Any, log: Log) -> None:
             log("nothing", g)
             return None, g
 
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     y = x * 2
     v = y.exp()
     z = Nothing.apply(v, w)
@@ -515,7 +515,7 @@ def no_gradient_arrives(torch: Any, log: Log) -> None:
     log("end", x.grad, w.grad)
 
 
-@script
+@cases
 def replacing_nothing(torch: Any, log: Log) -> None:
     class Nothing(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -528,7 +528,7 @@ def replacing_nothing(torch: Any, log: Log) -> None:
 
     one = torch.ones(1)
     for which in ("tensor", "pre", "post", "several"):
-        x = leaf(torch, 1.0)
+        x = vector(torch, 1.0)
         y = x * 2
         z = Nothing.apply(y)
         if which == "tensor":
@@ -539,27 +539,27 @@ def replacing_nothing(torch: Any, log: Log) -> None:
             y.grad_fn.register_hook(lambda gi, go: (one, None))
         else:
             z.grad_fn.register_hook(lambda gi, go: (one,))
-        attempt(log, which, lambda z=z: z.backward())
+        log.attempt(which, lambda z=z: z.backward())
         log("grad", x.grad)
 
 
-@script
+@cases
 def refused_registrations(torch: Any, log: Log) -> None:
-    plain_tensor, x = torch.ones(2), leaf(torch, 1.0)
+    plain_tensor, x = torch.ones(2), vector(torch, 1.0)
     y = x * 2
-    attempt(log, "hook", lambda: plain_tensor.register_hook(print))
-    attempt(log, "post acc", lambda: plain_tensor.register_post_accumulate_grad_hook(print))
-    attempt(log, "post acc inner", lambda: y.register_post_accumulate_grad_hook(print))
-    attempt(log, "retain", lambda: plain_tensor.retain_grad())
-    attempt(log, "multi", lambda: torch.autograd.graph.register_multi_grad_hook([y], print, mode=1))
+    log.attempt("hook", lambda: plain_tensor.register_hook(print))
+    log.attempt("post acc", lambda: plain_tensor.register_post_accumulate_grad_hook(print))
+    log.attempt("post acc inner", lambda: y.register_post_accumulate_grad_hook(print))
+    log.attempt("retain", lambda: plain_tensor.retain_grad())
+    log.attempt("multi", lambda: torch.autograd.graph.register_multi_grad_hook([y], print, mode=1))
     log("hooks", x._backward_hooks, y._backward_hooks)
     x.register_hook(print)
     log("hooks", len(x._backward_hooks))
 
 
-@script
+@cases
 def handles(torch: Any, log: Log) -> None:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     h = x.register_hook(tensor_hook(log, "h"))
     log(type(h).__name__, isinstance(h.id, int))
     with x.register_hook(tensor_hook(log, "with")):
@@ -583,9 +583,9 @@ def handles(torch: Any, log: Log) -> None:
 
 
 # --- order, over the whole graph ------------------------------------------------------------------
-@script
+@cases
 def execution_order(torch: Any, log: Log) -> None:
-    a, b, c = leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)
+    a, b, c = vector(torch, 1.0), vector(torch, 2.0), vector(torch, 3.0)
     p = a * b
     q = b * c
     r = p + a
@@ -600,13 +600,16 @@ def execution_order(torch: Any, log: Log) -> None:
         u.backward(inputs=inputs, retain_graph=True)
 
 
-@script
+@cases
 def the_first_users_line(torch: Any, log: Log) -> None:
     """Nothing to see: a pass without hooks, and then one with."""
-    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = vector(torch, 1.0), vector(torch, 2.0)
     (a * b).backward()
     log(a.grad, b.grad)
     y = a * b
     y.register_hook(tensor_hook(log, "y"))
     y.backward()
     log(a.grad, b.grad)
+
+
+results = cases.results

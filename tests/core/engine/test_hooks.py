@@ -1,40 +1,39 @@
 """Hooks of every kind do what PyTorch's do, in its order: stored, and live where it is installed.
 
-The scripts stand in the files `hooks_*.py`; what `reference/make_scripts.py` stored is PyTorch's.
+The cases stand in the files `cases_hooks_*.py`.
 """
 
 from __future__ import annotations
 
 import gc
-import gzip
-import importlib.util
-import json
 import threading
-from pathlib import Path
 from typing import Any
 
-import hooks_modules
-import hooks_nodes
-import hooks_random
-import hooks_saved
-import hooks_tensors
 import pytest
-from scripted import Bank, differing, outcome
 
 import rushlight as torch
 from rushlight.core.engine.engine import Run
 from rushlight.core.engine.hooks import leaf_hooks
 from rushlight.core.engine.ready_queue import ReadyQueue
+from tests.core.engine import (
+    cases_hooks_modules,
+    cases_hooks_nodes,
+    cases_hooks_saved,
+    cases_hooks_tensors,
+)
+from tests.core.engine.cases_hooks_random import nested_passes, random_graphs
+from tests.harness import LIVE, stored
 
-REFERENCE = Path(__file__).resolve().parents[1] / "reference"
-STORED = json.loads(gzip.decompress((REFERENCE / "scripts.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
 BANKS = {
-    "tensors": hooks_tensors.script,
-    "nodes": hooks_nodes.script,
-    "saved": hooks_saved.script,
-    "modules": hooks_modules.script,
+    "tensors": cases_hooks_tensors.cases,
+    "nodes": cases_hooks_nodes.cases,
+    "saved": cases_hooks_saved.cases,
+    "modules": cases_hooks_modules.cases,
 }
+
+
+STORED = {name: stored(f"core/engine/hooks_{name}") for name in BANKS}
+RANDOM = stored("core/engine/hooks_random")
 
 
 def test_every_script_is_stored() -> None:
@@ -44,24 +43,19 @@ def test_every_script_is_stored() -> None:
 
 @pytest.mark.parametrize("name", BANKS)
 def test_as_pytorch(name: str) -> None:
-    wrong = differing(BANKS[name], torch, STORED[name])
+    wrong = BANKS[name].differing(torch, STORED[name])
     assert not wrong, "\n".join(wrong)
-
-
-def random_bank(seeds: range) -> Bank:
-    return Bank({str(seed): hooks_random.random_script(seed) for seed in seeds})
 
 
 @pytest.mark.parametrize("start", range(0, 250, 50))
 def test_random_graphs(start: int) -> None:
     gc.collect()  # hooks of earlier graphs on leaves, which would change how a pass runs
-    wrong = differing(random_bank(range(start, start + 50)), torch, STORED["random"])
+    wrong = random_graphs(range(start, start + 50)).differing(torch, RANDOM["random"])
     assert not wrong, "\n".join(wrong[:3])
 
 
 def test_random_passes_inside_passes() -> None:
-    bank = Bank({str(seed): hooks_random.nested_script(seed) for seed in range(60)})
-    wrong = differing(bank, torch, STORED["nested"])
+    wrong = nested_passes(range(60)).differing(torch, RANDOM["nested"])
     assert not wrong, "\n".join(wrong[:3])
 
 
@@ -71,14 +65,14 @@ if LIVE:
     def test_stored_is_what_pytorch_does(name: str) -> None:
         import torch as pytorch
 
-        wrong = differing(BANKS[name], pytorch, STORED[name])
+        wrong = BANKS[name].differing(pytorch, STORED[name])
         assert not wrong, "\n".join(wrong)
 
     def test_more_random_graphs() -> None:
         import torch as pytorch
 
-        bank = random_bank(range(10_000, 10_100))
-        wrong = differing(bank, torch, {key: outcome(run, pytorch) for key, run in bank.items()})
+        cases = random_graphs(range(10_000, 10_100))
+        wrong = cases.differing(torch, cases.results(pytorch))
         assert not wrong, "\n".join(wrong[:3])
 
 

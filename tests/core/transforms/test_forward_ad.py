@@ -2,7 +2,7 @@
 two taken for one.
 
 Laws, all in float64: every op of the table and random programs against differences of what one
-level computes; the functions of make_forward_ad.py in each nesting against backward alone.
+level computes; the functions of cases_forward_ad.py in each nesting against backward alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import dual_programs
 import numpy as np
 import pytest
-from test_forward_ad import SECOND, SMOOTH, close, matrix, nothing_left, scalar, smooth
-from test_laws import directions, is_float, listed, shifted
 
 import rushlight as torch
 import rushlight.autograd.forward_ad as fwAD
@@ -38,6 +35,17 @@ from rushlight.core.transforms.forward_ad import (
     muted,
     seeing_beneath,
 )
+from tests.autograd import cases_dual_programs as dual_programs
+from tests.autograd.test_forward_ad import (
+    SECOND,
+    SMOOTH,
+    close,
+    matrix,
+    nothing_left,
+    scalar,
+    smooth,
+)
+from tests.laws.test_laws import directions, is_float, listed, shifted
 
 __all__ = ["nothing_left"]  # a fixture: a test leaves no level open
 

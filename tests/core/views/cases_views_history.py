@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from view_notes import case, leaf, numbers
+from tests.core.views.view_cases import ViewCases, leaf, numbers
+
+cases = ViewCases()
 
 
 # --- detach_ --------------------------------------------------------------------------------------
-@case
+@cases
 def detach_in_place_of_a_view(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 2
@@ -16,7 +18,7 @@ def detach_in_place_of_a_view(torch: Any, see: Any) -> None:
         see(t.detach_, t)
 
 
-@case
+@cases
 def detach_in_place_of_a_view_of_what_asks_nothing(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, asks=False)
     v = x[:2]
@@ -25,7 +27,7 @@ def detach_in_place_of_a_view_of_what_asks_nothing(torch: Any, see: Any) -> None
     see(v.detach_, v, x)
 
 
-@case
+@cases
 def detach_in_place_of_a_base(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 2
@@ -40,7 +42,7 @@ def detach_in_place_of_a_base(torch: Any, see: Any) -> None:
     see(y, v, [f for f, _ in v.grad_fn.next_functions])
 
 
-@case
+@cases
 def detach_in_place_of_a_leaf(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 2
@@ -52,7 +54,7 @@ def detach_in_place_of_a_leaf(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def detach_in_place_of_an_interior_tensor(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 2
@@ -66,7 +68,7 @@ def detach_in_place_of_an_interior_tensor(torch: Any, see: Any) -> None:
     see(y)
 
 
-@case
+@cases
 def detach_in_place_of_views_made_without_recording(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     with torch.no_grad():
@@ -78,7 +80,7 @@ def detach_in_place_of_views_made_without_recording(torch: Any, see: Any) -> Non
     see(w.detach_, w)
 
 
-@case
+@cases
 def detach_shares_the_version(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 2
@@ -89,7 +91,7 @@ def detach_shares_the_version(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def detach_of_views(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     v = x.view(-1)
@@ -102,7 +104,7 @@ def detach_of_views(torch: Any, see: Any) -> None:
 
 
 # --- .data ----------------------------------------------------------------------------------------
-@case
+@cases
 def data_has_a_version_of_its_own(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 2
@@ -113,7 +115,7 @@ def data_has_a_version_of_its_own(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def data_is_replaced(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     v = x.view(3, 1)
@@ -125,7 +127,7 @@ def data_is_replaced(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def data_of_a_view_is_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -136,7 +138,7 @@ def data_of_a_view_is_written(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def data_replaced_changes_the_version(torch: Any, see: Any) -> None:
     x = leaf(torch, 3, asks=False)
     x.add_(1)
@@ -149,7 +151,7 @@ def data_replaced_changes_the_version(torch: Any, see: Any) -> None:
     see(x, y)
 
 
-@case
+@cases
 def data_of_another_dtype(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     see(lambda: setattr(x, "data", torch.tensor([1, 2, 3])))
@@ -160,7 +162,7 @@ def data_of_another_dtype(torch: Any, see: Any) -> None:
 
 
 # --- leaves ---------------------------------------------------------------------------------------
-@case
+@cases
 def writing_a_leaf(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     see(lambda: x.mul_(2), lambda: x.zero_(), lambda: x.copy_(x.detach()), x)
@@ -170,7 +172,7 @@ def writing_a_leaf(torch: Any, see: Any) -> None:
     see(lambda: x.__setitem__(0, 1.0), lambda: x[0].zero_(), lambda: x.view(-1).add_(1), x)
 
 
-@case
+@cases
 def writing_a_leaf_that_was_used(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * x
@@ -181,7 +183,7 @@ def writing_a_leaf_that_was_used(torch: Any, see: Any) -> None:
     see(lambda: z.sum().backward(), x)
 
 
-@case
+@cases
 def a_leaf_gets_history_from_a_write(torch: Any, see: Any) -> None:
     a = leaf(torch, 3, asks=False)
     x = leaf(torch, 3)
@@ -194,7 +196,7 @@ def a_leaf_gets_history_from_a_write(torch: Any, see: Any) -> None:
 
 
 # --- requires_grad_ after the fact ----------------------------------------------------------------
-@case
+@cases
 def requires_grad_on_a_base_with_views(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, asks=False)
     v = x[:2]
@@ -205,7 +207,7 @@ def requires_grad_on_a_base_with_views(torch: Any, see: Any) -> None:
     see(x, v)
 
 
-@case
+@cases
 def requires_grad_on_a_view(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, asks=False)
     v = x[:2]
@@ -220,7 +222,7 @@ def requires_grad_on_a_view(torch: Any, see: Any) -> None:
     see(v, lambda: v.add_(1))
 
 
-@case
+@cases
 def requires_grad_on_a_view_whose_base_gets_history(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, asks=False)
     v = x[:2].requires_grad_()
@@ -231,7 +233,7 @@ def requires_grad_on_a_view_whose_base_gets_history(torch: Any, see: Any) -> Non
     see(v, y)
 
 
-@case
+@cases
 def requires_grad_taken_away(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     v = x[:2]
@@ -243,7 +245,7 @@ def requires_grad_taken_away(torch: Any, see: Any) -> None:
     see(lambda: v.sum().backward(), x)
 
 
-@case
+@cases
 def requires_grad_of_a_view_made_without_recording(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     with torch.no_grad():
@@ -257,7 +259,7 @@ def requires_grad_of_a_view_made_without_recording(torch: Any, see: Any) -> None
     see(v, x)
 
 
-@case
+@cases
 def requires_grad_set_in_inference_mode(torch: Any, see: Any) -> None:
     with torch.inference_mode():
         x = torch.ones(2)
@@ -267,7 +269,7 @@ def requires_grad_set_in_inference_mode(torch: Any, see: Any) -> None:
     see(lambda: x * 2, lambda: x.clone() * 2)
 
 
-@case
+@cases
 def requires_grad_of_integers(torch: Any, see: Any) -> None:
     x = torch.tensor([1, 2])
     see(lambda: x.requires_grad_(), lambda: setattr(x, "requires_grad", True))
@@ -275,7 +277,7 @@ def requires_grad_of_integers(torch: Any, see: Any) -> None:
 
 
 # --- writes through views -------------------------------------------------------------------------
-@case
+@cases
 def a_write_through_a_view_rebases_the_base(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 1
@@ -288,7 +290,7 @@ def a_write_through_a_view_rebases_the_base(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def nodes_of_a_rebased_chain(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 1
@@ -301,7 +303,7 @@ def nodes_of_a_rebased_chain(torch: Any, see: Any) -> None:
     see(v, y.t(), w.grad_fn.next_functions[0][0] is fn)
 
 
-@case
+@cases
 def next_functions_of_a_write_with_another_operand(torch: Any, see: Any) -> None:
     x, z = leaf(torch, 4), leaf(torch, 2)
     y = x * 1
@@ -315,7 +317,7 @@ def next_functions_of_a_write_with_another_operand(torch: Any, see: Any) -> None
     see(x, z)
 
 
-@case
+@cases
 def a_base_that_asks_nothing_is_written_through_a_view(torch: Any, see: Any) -> None:
     b, x = leaf(torch, 4, asks=False), leaf(torch, 2)
     v, w = b[:2], b[1:3]
@@ -325,7 +327,7 @@ def a_base_that_asks_nothing_is_written_through_a_view(torch: Any, see: Any) -> 
     see(x, b)
 
 
-@case
+@cases
 def writing_a_whole_view_gives_no_copy_slices(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -344,7 +346,7 @@ def writing_a_whole_view_gives_no_copy_slices(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def views_of_views_are_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 2, 3)
     y = x * 1
@@ -359,7 +361,7 @@ def views_of_views_are_written(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def in_place_under_no_grad_makes_views_stale(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -371,7 +373,7 @@ def in_place_under_no_grad_makes_views_stale(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def writes_with_a_broadcast_operand(torch: Any, see: Any) -> None:
     x, z = leaf(torch, 2, 3), leaf(torch, 3)
     y = x * 1
@@ -383,7 +385,7 @@ def writes_with_a_broadcast_operand(torch: Any, see: Any) -> None:
     see(x, z)
 
 
-@case
+@cases
 def a_view_is_written_with_its_own_base(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -394,7 +396,7 @@ def a_view_is_written_with_its_own_base(torch: Any, see: Any) -> None:
     see(lambda: y.sum().backward(), x)
 
 
-@case
+@cases
 def writing_a_tensor_with_itself(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -408,7 +410,7 @@ def writing_a_tensor_with_itself(torch: Any, see: Any) -> None:
     see(w)
 
 
-@case
+@cases
 def saved_values_and_writes(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x.exp()
@@ -426,7 +428,7 @@ def saved_values_and_writes(torch: Any, see: Any) -> None:
     see(lambda: z.sum().backward())
 
 
-@case
+@cases
 def second_derivative_through_a_write(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -437,7 +439,7 @@ def second_derivative_through_a_write(torch: Any, see: Any) -> None:
     see(h)
 
 
-@case
+@cases
 def a_copy_slices_runs_twice_only_if_retained(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -449,7 +451,7 @@ def a_copy_slices_runs_twice_only_if_retained(torch: Any, see: Any) -> None:
     see(x, lambda: loss.backward())
 
 
-@case
+@cases
 def integers_share_memory_too(torch: Any, see: Any) -> None:
     x = torch.arange(6).view(2, 3)
     x[0].add_(1)
@@ -458,7 +460,7 @@ def integers_share_memory_too(torch: Any, see: Any) -> None:
 
 
 # --- multi-output views ---------------------------------------------------------------------------
-@case
+@cases
 def multi_output_views_are_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, 2)
     y = x * 1
@@ -468,7 +470,7 @@ def multi_output_views_are_written(torch: Any, see: Any) -> None:
         see(part, lambda part=part: part.mul_(2), lambda part=part: part[0].mul_(2))
 
 
-@case
+@cases
 def multi_output_views_after_a_write_to_the_base(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, 2)
     y = x * 1
@@ -479,7 +481,7 @@ def multi_output_views_after_a_write_to_the_base(torch: Any, see: Any) -> None:
     see(y.sum().backward, x)
 
 
-@case
+@cases
 def multi_output_views_of_what_asks_nothing(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, 2, asks=False)
     part = x.unbind(0)[1]
@@ -491,7 +493,7 @@ def multi_output_views_of_what_asks_nothing(torch: Any, see: Any) -> None:
     see(lambda: part * 2, lambda: part.grad_fn, lambda: part.requires_grad)
 
 
-@case
+@cases
 def multi_output_views_without_recording(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, 2)
     y = x * 1
@@ -505,7 +507,7 @@ def multi_output_views_without_recording(torch: Any, see: Any) -> None:
     see(lambda: b * 2, lambda: b.grad_fn, lambda: b.requires_grad)
 
 
-@case
+@cases
 def multi_output_views_in_no_grad_of_a_recorded_view(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, 2)
     y = x * 1
@@ -523,7 +525,7 @@ def multi_output_views_in_no_grad_of_a_recorded_view(torch: Any, see: Any) -> No
     see(lambda: r * 2, lambda: q * 2)
 
 
-@case
+@cases
 def indexing_an_iterated_tensor(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 2)
     y = x * 1
@@ -539,7 +541,7 @@ def indexing_an_iterated_tensor(torch: Any, see: Any) -> None:
 
 
 # --- a stale view is used -------------------------------------------------------------------------
-@case
+@cases
 def a_stale_view_gets_one_new_node(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 1
@@ -554,7 +556,7 @@ def a_stale_view_gets_one_new_node(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def what_was_computed_before_a_write_keeps_its_history(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -565,7 +567,7 @@ def what_was_computed_before_a_write_keeps_its_history(torch: Any, see: Any) -> 
     see(x)
 
 
-@case
+@cases
 def a_view_outlives_its_base(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -578,7 +580,7 @@ def a_view_outlives_its_base(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def views_of_a_leaf_under_no_grad_are_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 2)
     v = x[0]
@@ -593,7 +595,7 @@ def views_of_a_leaf_under_no_grad_are_written(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def out_arguments(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     a = leaf(torch, 3, asks=False)
@@ -606,7 +608,7 @@ def out_arguments(torch: Any, see: Any) -> None:
     see(lambda: torch.mul(a, 2, out=y))
 
 
-@case
+@cases
 def backward_in_the_middle(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -621,7 +623,7 @@ def backward_in_the_middle(torch: Any, see: Any) -> None:
     see(lambda: z.sum().backward(), x)
 
 
-@case
+@cases
 def gradients_with_respect_to_views(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -635,7 +637,7 @@ def gradients_with_respect_to_views(torch: Any, see: Any) -> None:
     see(lambda: torch.autograd.grad(z.sum(), v), lambda: torch.autograd.grad(z.sum(), y))
 
 
-@case
+@cases
 def gradients_assigned_and_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     g = torch.ones(3, dtype=torch.float64)
@@ -650,7 +652,7 @@ def gradients_assigned_and_written(torch: Any, see: Any) -> None:
     see(x, x.grad.stride(), x.grad._is_view())
 
 
-@case
+@cases
 def copies_across_dtypes(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     a = torch.zeros(3, dtype=torch.float32)
@@ -662,7 +664,7 @@ def copies_across_dtypes(torch: Any, see: Any) -> None:
     see(lambda: i.copy_(x), lambda: i.add_(x), lambda: i.mul_(1.5))
 
 
-@case
+@cases
 def swapping_tensors(torch: Any, see: Any) -> None:
     a, b = leaf(torch, 2), leaf(torch, 3, asks=False)
     swap = torch.utils.swap_tensors
@@ -676,7 +678,7 @@ def swapping_tensors(torch: Any, see: Any) -> None:
     see(lambda: swap(a, b), reference() is a)
 
 
-@case
+@cases
 def swapping_tensors_in_a_graph(torch: Any, see: Any) -> None:
     a, b = leaf(torch, 2), leaf(torch, 3)
     y = (a * 2).sum()
@@ -684,7 +686,7 @@ def swapping_tensors_in_a_graph(torch: Any, see: Any) -> None:
     see(lambda: y.backward(), a, b)
 
 
-@case
+@cases
 def copies_and_pickles_of_views(torch: Any, see: Any) -> None:
     import copy
 
@@ -698,7 +700,7 @@ def copies_and_pickles_of_views(torch: Any, see: Any) -> None:
     see(numbers(c), c is x, c.requires_grad)
 
 
-@case
+@cases
 def deep_chains_of_views(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 1
@@ -709,3 +711,6 @@ def deep_chains_of_views(torch: Any, see: Any) -> None:
     see(v, y)
     v.sum().backward()
     see(x)
+
+
+results = cases.results

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from view_notes import case, leaf, numbers
+from tests.core.views.view_cases import ViewCases, leaf, numbers
+
+cases = ViewCases()
 
 
 # --- expanded tensors -----------------------------------------------------------------------------
-@case
+@cases
 def writing_expanded_tensors(torch: Any, see: Any) -> None:
     x = leaf(torch, 3, asks=False)
     e = x.expand(2, 3)
@@ -18,7 +20,7 @@ def writing_expanded_tensors(torch: Any, see: Any) -> None:
     see(lambda: e.sin_(), lambda: e.t_(), lambda: e.clamp_(0), lambda: e.uniform_())
 
 
-@case
+@cases
 def writing_expanded_tensors_that_are_recorded(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -30,7 +32,7 @@ def writing_expanded_tensors_that_are_recorded(torch: Any, see: Any) -> None:
     see(y, e)
 
 
-@case
+@cases
 def writing_what_only_looks_expanded(torch: Any, see: Any) -> None:
     one = leaf(torch, 1, asks=False).expand(1, 1)
     see(lambda: one.add_(1))
@@ -40,7 +42,7 @@ def writing_what_only_looks_expanded(torch: Any, see: Any) -> None:
     see(lambda: y.add_(leaf(torch, 3, asks=False)))
 
 
-@case
+@cases
 def masks_and_indices_on_expanded_tensors(torch: Any, see: Any) -> None:
     x = leaf(torch, 3, asks=False)
     e = x.expand(2, 3)
@@ -54,7 +56,7 @@ def masks_and_indices_on_expanded_tensors(torch: Any, see: Any) -> None:
 
 
 # --- set_ and resize_ -----------------------------------------------------------------------------
-@case
+@cases
 def resizing(torch: Any, see: Any) -> None:
     x = leaf(torch, 6, asks=False)
     see(x.resize_(2, 2), x.resize_(2, 3), x.resize_(6), x.resize_([3]), x.resize_(()))
@@ -68,7 +70,7 @@ def resizing(torch: Any, see: Any) -> None:
     see(lambda: x.resize_(4, 0).stride(), lambda: x.resize_(()).stride(), x)
 
 
-@case
+@cases
 def resizing_to_negative_sizes(torch: Any, see: Any) -> None:
     for sizes in ((-1,), (2, -3)):
         x = leaf(torch, 6, asks=False)
@@ -76,7 +78,7 @@ def resizing_to_negative_sizes(torch: Any, see: Any) -> None:
     see(lambda: leaf(torch, 6, asks=False).resize_as_(3))
 
 
-@case
+@cases
 def resizing_in_channels_last(torch: Any, see: Any) -> None:
     x = torch.arange(16.0).view(2, 2, 2, 2).clone()
     see(x.resize_(1, 2, 3, 2, memory_format=torch.channels_last), x.stride())
@@ -86,7 +88,7 @@ def resizing_in_channels_last(torch: Any, see: Any) -> None:
     see(lambda: z.resize_(2, 2, memory_format=torch.channels_last).stride())
 
 
-@case
+@cases
 def resizing_what_asks(torch: Any, see: Any) -> None:
     x = leaf(torch, 6)
     y = x * 1
@@ -98,7 +100,7 @@ def resizing_what_asks(torch: Any, see: Any) -> None:
     see(x.detach().resize_(2), x)
 
 
-@case
+@cases
 def resizing_like_another(torch: Any, see: Any) -> None:
     x = leaf(torch, 6, asks=False)
     see(x.resize_as_(leaf(torch, 2, 2)), x.resize_as_(torch.zeros(3, 2)))
@@ -109,7 +111,7 @@ def resizing_like_another(torch: Any, see: Any) -> None:
     see(x.resize_(2, 2).stride())
 
 
-@case
+@cases
 def resizing_views_of_a_base_that_asks_nothing(torch: Any, see: Any) -> None:
     x = leaf(torch, 6, asks=False)
     v = x[:2]
@@ -124,7 +126,7 @@ def resizing_views_of_a_base_that_asks_nothing(torch: Any, see: Any) -> None:
     see(x, w)
 
 
-@case
+@cases
 def resizing_shares_memory(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, asks=False)
     v = x.view(2, 2)
@@ -135,7 +137,7 @@ def resizing_shares_memory(torch: Any, see: Any) -> None:
     see(x.data_ptr() == v.data_ptr())
 
 
-@case
+@cases
 def resizing_what_numpy_owns(torch: Any, see: Any) -> None:
     import numpy
 
@@ -146,7 +148,7 @@ def resizing_what_numpy_owns(torch: Any, see: Any) -> None:
     see(lambda: torch.from_numpy(a).untyped_storage().resize_(100))
 
 
-@case
+@cases
 def setting(torch: Any, see: Any) -> None:
     x = leaf(torch, 6, asks=False)
     y = leaf(torch, 2, 3, asks=False)
@@ -162,7 +164,7 @@ def setting(torch: Any, see: Any) -> None:
     see(lambda: x.set_(y, 1, (2,), (1,)), lambda: x.set_(3))
 
 
-@case
+@cases
 def setting_what_asks(torch: Any, see: Any) -> None:
     x, y = leaf(torch, 3), leaf(torch, 2, asks=False)
     see(lambda: x.set_(y), x)
@@ -178,7 +180,7 @@ def setting_what_asks(torch: Any, see: Any) -> None:
     see(lambda: leaf(torch, 3).set_(y.untyped_storage(), 0, (1,), (1,)))
 
 
-@case
+@cases
 def setting_views(torch: Any, see: Any) -> None:
     x = leaf(torch, 6, asks=False)
     v = x[:2]
@@ -189,7 +191,7 @@ def setting_views(torch: Any, see: Any) -> None:
     see(lambda: w.set_(y), lambda: z.set_(y), w)
 
 
-@case
+@cases
 def setting_versions(torch: Any, see: Any) -> None:
     x, y = leaf(torch, 3, asks=False), leaf(torch, 3, asks=False)
     y.add_(1)
@@ -204,7 +206,7 @@ def setting_versions(torch: Any, see: Any) -> None:
     see(lambda: w.sum().backward())
 
 
-@case
+@cases
 def setting_expands_the_storage(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, asks=False)
     s = x.untyped_storage()
@@ -214,7 +216,7 @@ def setting_expands_the_storage(torch: Any, see: Any) -> None:
     see(x.untyped_storage().nbytes(), x)
 
 
-@case
+@cases
 def storages(torch: Any, see: Any) -> None:
     x = leaf(torch, 4, asks=False)
     s = x.untyped_storage()
@@ -227,7 +229,7 @@ def storages(torch: Any, see: Any) -> None:
     see(s.nbytes(), list(x.shape), s.resizable())
 
 
-@case
+@cases
 def shape_methods_in_place(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 1
@@ -238,7 +240,7 @@ def shape_methods_in_place(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def shape_methods_in_place_of_views(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 1
@@ -258,7 +260,7 @@ def shape_methods_in_place_of_views(torch: Any, see: Any) -> None:
 
 
 # --- kinds of views -------------------------------------------------------------------------------
-@case
+@cases
 def every_view_is_a_view_of_the_root(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 1, 3)
     y = x * 1
@@ -314,7 +316,7 @@ def every_view_is_a_view_of_the_root(torch: Any, see: Any) -> None:
         see(k, v is y, v._is_view(), v._base is y, v)
 
 
-@case
+@cases
 def writes_through_every_kind_of_view(torch: Any, see: Any) -> None:
     makers = (
         lambda t: t.view(-1),
@@ -347,7 +349,7 @@ def writes_through_every_kind_of_view(torch: Any, see: Any) -> None:
         see(x)
 
 
-@case
+@cases
 def views_of_complex_numbers_are_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = torch.complex(x, x * 2)
@@ -360,7 +362,7 @@ def views_of_complex_numbers_are_written(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def views_of_pairs_as_complex_numbers_are_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 3, 2)
     y = x * 1
@@ -371,7 +373,7 @@ def views_of_pairs_as_complex_numbers_are_written(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def conjugates_are_conjugates(torch: Any, see: Any) -> None:
     x = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128, requires_grad=True)
     y = x * 1
@@ -381,14 +383,14 @@ def conjugates_are_conjugates(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def conjugates_of_real_numbers(torch: Any, see: Any) -> None:
     x = leaf(torch, 2)
     see(x.conj() is x, x.conj().is_conj(), x.resolve_conj() is x, torch.is_conj(x))
 
 
 # --- found by random programs ---------------------------------------------------------------------
-@case
+@cases
 def a_number_is_written_through_a_view(torch: Any, see: Any) -> None:
     x = leaf(torch, 2)
     s = x.sum()
@@ -399,7 +401,7 @@ def a_number_is_written_through_a_view(torch: Any, see: Any) -> None:
     see(s, v, x)
 
 
-@case
+@cases
 def second_derivative_through_a_kept_result(torch: Any, see: Any) -> None:
     for write in ("tanh_", "sigmoid_", "exp_", "sqrt_", "reciprocal_"):
         x = leaf(torch, 4)
@@ -412,7 +414,7 @@ def second_derivative_through_a_kept_result(torch: Any, see: Any) -> None:
         see(write, g, x, v)
 
 
-@case
+@cases
 def second_derivative_through_a_complex_view(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 2)
     y = x * 1
@@ -423,7 +425,7 @@ def second_derivative_through_a_complex_view(torch: Any, see: Any) -> None:
     see(numbers(g), x)
 
 
-@case
+@cases
 def a_base_that_was_turned(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3)
     y = x * 1
@@ -436,7 +438,7 @@ def a_base_that_was_turned(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def a_resized_view_of_a_base_that_gets_history(torch: Any, see: Any) -> None:
     a, x = leaf(torch, 6, asks=False), leaf(torch, 6)
     v, w = a[1:3], a[2:]
@@ -449,7 +451,7 @@ def a_resized_view_of_a_base_that_gets_history(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def a_leaf_that_stopped_asking(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 2
@@ -460,7 +462,7 @@ def a_leaf_that_stopped_asking(torch: Any, see: Any) -> None:
     see(x, seen_by)
 
 
-@case
+@cases
 def a_leaf_that_was_moved_into_the_graph(torch: Any, see: Any) -> None:
     x, z = leaf(torch, 3), leaf(torch, 3)
     y = x * 2
@@ -471,7 +473,7 @@ def a_leaf_that_was_moved_into_the_graph(torch: Any, see: Any) -> None:
     see(z)
 
 
-@case
+@cases
 def nothing_is_kept_for_a_view_that_was_not_recorded(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     with torch.no_grad():
@@ -483,7 +485,7 @@ def nothing_is_kept_for_a_view_that_was_not_recorded(torch: Any, see: Any) -> No
     see(lambda: z.sum().backward(), lambda: z.sum().backward(), lambda: w.sum().backward(), x)
 
 
-@case
+@cases
 def stale_views_are_asked_to_keep_gradients(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -496,7 +498,7 @@ def stale_views_are_asked_to_keep_gradients(torch: Any, see: Any) -> None:
     see(lambda: c.requires_grad_(), lambda: a.requires_grad_(), lambda: a.requires_grad_(False))
 
 
-@case
+@cases
 def views_of_views_made_in_inference_mode(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -510,7 +512,7 @@ def views_of_views_made_in_inference_mode(torch: Any, see: Any) -> None:
     see(lambda: u * 2, lambda: w * 2)
 
 
-@case
+@cases
 def data_in_inference_mode(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     with torch.inference_mode():
@@ -520,7 +522,7 @@ def data_in_inference_mode(torch: Any, see: Any) -> None:
     see(x, d)
 
 
-@case
+@cases
 def complex_views_of_a_base_that_is_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 3, 2)
     y = x * 1
@@ -534,14 +536,14 @@ def complex_views_of_a_base_that_is_written(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def storages_of_permuted_results(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3, 4, asks=False).permute(2, 0, 1)
     y = x + 1
     see(y.stride(), y.untyped_storage().nbytes(), y.resize_(2))
 
 
-@case
+@cases
 def saved_hooks_and_writes_through_views(torch: Any, see: Any) -> None:
     packed: list[Any] = []
 
@@ -559,7 +561,7 @@ def saved_hooks_and_writes_through_views(torch: Any, see: Any) -> None:
     see([shape for shape, _ in packed], x)
 
 
-@case
+@cases
 def tuples_of_gradients_for_written_tensors(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -569,7 +571,7 @@ def tuples_of_gradients_for_written_tensors(torch: Any, see: Any) -> None:
     see([numbers(g) for g in found], [numbers(g) for g in torch.autograd.grad(v.sum(), [y, v])])
 
 
-@case
+@cases
 def writes_inside_backward_hooks(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -578,3 +580,6 @@ def writes_inside_backward_hooks(torch: Any, see: Any) -> None:
     v.register_hook(lambda g: g.clone().zero_())
     (y.sum() + v.sum()).backward()
     see(x)
+
+
+results = cases.results

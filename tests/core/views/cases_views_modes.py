@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from view_notes import case, leaf, numbers
+from tests.core.views.view_cases import ViewCases, leaf, numbers
+
+cases = ViewCases()
 
 
 # --- views made under no_grad ---------------------------------------------------------------------
-@case
+@cases
 def views_made_without_recording(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -21,7 +23,7 @@ def views_made_without_recording(torch: Any, see: Any) -> None:
     see(lambda: v * 2, lambda: (v * 2).sum().backward(), x, v, w)
 
 
-@case
+@cases
 def views_made_without_recording_of_what_asks_nothing(torch: Any, see: Any) -> None:
     a, z = leaf(torch, 4, asks=False), leaf(torch, 2)
     with torch.no_grad():
@@ -32,7 +34,7 @@ def views_made_without_recording_of_what_asks_nothing(torch: Any, see: Any) -> N
     see(a, lambda: v.grad_fn, lambda: v.requires_grad, lambda: v + 1)
 
 
-@case
+@cases
 def views_of_views_made_without_recording(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -46,7 +48,7 @@ def views_of_views_made_without_recording(torch: Any, see: Any) -> None:
     see(lambda: w * 2)
 
 
-@case
+@cases
 def a_base_is_written_under_no_grad_views_outside(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     with torch.no_grad():
@@ -62,7 +64,7 @@ def a_base_is_written_under_no_grad_views_outside(torch: Any, see: Any) -> None:
 
 
 # --- inference mode -------------------------------------------------------------------------------
-@case
+@cases
 def views_in_inference_mode_of_normal_tensors(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -77,7 +79,7 @@ def views_in_inference_mode_of_normal_tensors(torch: Any, see: Any) -> None:
     see(lambda: v * 2, lambda: v.grad_fn)
 
 
-@case
+@cases
 def views_in_inference_mode_of_what_asks_nothing(torch: Any, see: Any) -> None:
     a, z = leaf(torch, 4, asks=False), leaf(torch, 2)
     with torch.inference_mode():
@@ -90,7 +92,7 @@ def views_in_inference_mode_of_what_asks_nothing(torch: Any, see: Any) -> None:
     see(a, lambda: v * 2, lambda: v.grad_fn, lambda: v.requires_grad)
 
 
-@case
+@cases
 def inference_tensors_outside(torch: Any, see: Any) -> None:
     with torch.inference_mode():
         x = torch.ones(4, dtype=torch.float64)
@@ -109,7 +111,7 @@ def inference_tensors_outside(torch: Any, see: Any) -> None:
     see(lambda: x.__setitem__(0, 1.0), lambda: x.resize_(2), lambda: x.detach_().is_inference())
 
 
-@case
+@cases
 def inference_tensors_and_versions(torch: Any, see: Any) -> None:
     with torch.inference_mode():
         x = torch.ones(2)
@@ -121,7 +123,7 @@ def inference_tensors_and_versions(torch: Any, see: Any) -> None:
         see(lambda: torch.autograd.graph.increment_version(x))
 
 
-@case
+@cases
 def normal_tensors_written_in_inference_mode(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -136,7 +138,7 @@ def normal_tensors_written_in_inference_mode(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def inference_tensors_are_written_inside(torch: Any, see: Any) -> None:
     z = leaf(torch, 3)
     with torch.inference_mode():
@@ -149,7 +151,7 @@ def inference_tensors_are_written_inside(torch: Any, see: Any) -> None:
             see(lambda: z * 2, (z * 2).is_inference(), lambda: x.mul_(2))
 
 
-@case
+@cases
 def saving_inference_tensors(torch: Any, see: Any) -> None:
     with torch.inference_mode():
         x = torch.ones(3, dtype=torch.float64)
@@ -242,7 +244,7 @@ def functions(torch: Any) -> dict[str, Any]:
     return {c.__name__: c.apply for c in locals().values() if isinstance(c, type)}
 
 
-@case
+@cases
 def a_view_made_in_a_custom_function(torch: Any, see: Any) -> None:
     fn = functions(torch)["Narrow"]
     x = leaf(torch, 3)
@@ -255,7 +257,7 @@ def a_view_made_in_a_custom_function(torch: Any, see: Any) -> None:
     see(lambda: v * 2, lambda: v.grad_fn)
 
 
-@case
+@cases
 def two_views_made_in_a_custom_function(torch: Any, see: Any) -> None:
     fn = functions(torch)["Two"]
     x = leaf(torch, 3)
@@ -266,7 +268,7 @@ def two_views_made_in_a_custom_function(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def a_custom_function_returns_its_input(torch: Any, see: Any) -> None:
     found = functions(torch)
     for name in ("Same", "Alias", "Detached"):
@@ -277,7 +279,7 @@ def a_custom_function_returns_its_input(torch: Any, see: Any) -> None:
             see(lambda v=v: v.sum().backward(), x)
 
 
-@case
+@cases
 def a_custom_function_under_no_grad_returns_views(torch: Any, see: Any) -> None:
     found = functions(torch)
     x = leaf(torch, 3)
@@ -288,7 +290,7 @@ def a_custom_function_under_no_grad_returns_views(torch: Any, see: Any) -> None:
         see(name, v, v is y, v._is_view(), lambda v=v: v.mul_(2), v)
 
 
-@case
+@cases
 def a_custom_function_of_what_asks_nothing_returns_views(torch: Any, see: Any) -> None:
     found = functions(torch)
     z = leaf(torch, 2)
@@ -298,7 +300,7 @@ def a_custom_function_of_what_asks_nothing_returns_views(torch: Any, see: Any) -
         see(name, v, v is x, v._is_view(), lambda v=v: v[:2].mul_(z), v, x)
 
 
-@case
+@cases
 def a_custom_function_marks_its_input_dirty(torch: Any, see: Any) -> None:
     fn = functions(torch)["Double"]
     x = leaf(torch, 3)
@@ -310,7 +312,7 @@ def a_custom_function_marks_its_input_dirty(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def a_custom_function_writes_a_view(torch: Any, see: Any) -> None:
     fn = functions(torch)["Double"]
     x = leaf(torch, 4)
@@ -326,7 +328,7 @@ def a_custom_function_writes_a_view(torch: Any, see: Any) -> None:
     see(lambda: fn(u))
 
 
-@case
+@cases
 def a_custom_function_writes_one_of_two(torch: Any, see: Any) -> None:
     fn = functions(torch)["DoubleAndMore"]
     x, z = leaf(torch, 4), leaf(torch, 2)
@@ -339,14 +341,14 @@ def a_custom_function_writes_one_of_two(torch: Any, see: Any) -> None:
     see(lambda: fn(y[:2], z))
 
 
-@case
+@cases
 def a_custom_function_forgets_what_it_wrote(torch: Any, see: Any) -> None:
     fn = functions(torch)["Forgets"]
     y = leaf(torch, 3) * 1
     see(lambda: fn(y), y)
 
 
-@case
+@cases
 def a_custom_function_writes_what_asks_nothing(torch: Any, see: Any) -> None:
     found = functions(torch)
     a = leaf(torch, 3, asks=False)
@@ -360,7 +362,7 @@ def a_custom_function_writes_what_asks_nothing(torch: Any, see: Any) -> None:
 
 
 # --- hooks and kept gradients ---------------------------------------------------------------------
-@case
+@cases
 def hooks_stay_on_the_old_value(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -372,7 +374,7 @@ def hooks_stay_on_the_old_value(torch: Any, see: Any) -> None:
     see(seen_by, x)
 
 
-@case
+@cases
 def kept_gradients_follow_the_new_value(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -383,7 +385,7 @@ def kept_gradients_follow_the_new_value(torch: Any, see: Any) -> None:
     see(x, y)
 
 
-@case
+@cases
 def hooks_and_kept_gradients_of_a_base(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -399,7 +401,7 @@ def hooks_and_kept_gradients_of_a_base(torch: Any, see: Any) -> None:
     see(seen_by, x, y, v, y.retains_grad, v.retains_grad)
 
 
-@case
+@cases
 def kept_gradient_of_a_view_whose_base_is_written(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -411,7 +413,7 @@ def kept_gradient_of_a_view_whose_base_is_written(torch: Any, see: Any) -> None:
     see(x, v)
 
 
-@case
+@cases
 def hooks_of_leaves_that_get_history(torch: Any, see: Any) -> None:
     a = leaf(torch, 3)
     b = leaf(torch, 3, asks=False)
@@ -425,7 +427,7 @@ def hooks_of_leaves_that_get_history(torch: Any, see: Any) -> None:
     see(seen_by, a, b)
 
 
-@case
+@cases
 def hooks_replace_gradients_of_written_tensors(torch: Any, see: Any) -> None:
     x = leaf(torch, 4)
     y = x * 1
@@ -436,7 +438,7 @@ def hooks_replace_gradients_of_written_tensors(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def hooks_are_removed_after_a_write(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -447,7 +449,7 @@ def hooks_are_removed_after_a_write(torch: Any, see: Any) -> None:
     see(x)
 
 
-@case
+@cases
 def hooks_of_a_tensor_that_is_detached_in_place(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
     y = x * 1
@@ -461,7 +463,7 @@ def hooks_of_a_tensor_that_is_detached_in_place(torch: Any, see: Any) -> None:
     see(seen_by, x, y)
 
 
-@case
+@cases
 def post_accumulate_hooks_that_write(torch: Any, see: Any) -> None:
     x = leaf(torch, 3)
 
@@ -476,7 +478,7 @@ def post_accumulate_hooks_that_write(torch: Any, see: Any) -> None:
 
 
 # --- versions -------------------------------------------------------------------------------------
-@case
+@cases
 def increment_version(torch: Any, see: Any) -> None:
     graph = torch.autograd.graph
     x = leaf(torch, 3)
@@ -493,7 +495,7 @@ def increment_version(torch: Any, see: Any) -> None:
     see(v, y)
 
 
-@case
+@cases
 def versions_of_many_writes(torch: Any, see: Any) -> None:
     x = leaf(torch, 2, 3, asks=False)
     see(x._version)
@@ -531,7 +533,7 @@ def versions_of_many_writes(torch: Any, see: Any) -> None:
 
 
 # --- allow_mutation_on_saved_tensors --------------------------------------------------------------
-@case
+@cases
 def mutation_of_saved_tensors(torch: Any, see: Any) -> None:
     graph = torch.autograd.graph
     with graph.allow_mutation_on_saved_tensors() as ctx:
@@ -547,7 +549,7 @@ def mutation_of_saved_tensors(torch: Any, see: Any) -> None:
     see(len(ctx.original), len(ctx.cloned))
 
 
-@case
+@cases
 def mutation_of_saved_views(torch: Any, see: Any) -> None:
     graph = torch.autograd.graph
     with graph.allow_mutation_on_saved_tensors():
@@ -560,7 +562,7 @@ def mutation_of_saved_views(torch: Any, see: Any) -> None:
         see(x, y)
 
 
-@case
+@cases
 def mutation_of_saved_tensors_misused(torch: Any, see: Any) -> None:
     graph = torch.autograd.graph
     with graph.allow_mutation_on_saved_tensors():
@@ -576,3 +578,6 @@ def mutation_of_saved_tensors_misused(torch: Any, see: Any) -> None:
             a.mul_(5)
         b.sum().backward()
         see(a)
+
+
+results = cases.results

@@ -1,33 +1,36 @@
 """Views and in-place writes in the corners, case by case, do what they do in PyTorch.
 
-The cases stand in view_cases.py. What PyTorch does is stored, and asked live where it is installed.
+What PyTorch does is stored, and asked live where it is installed.
 """
 
 from __future__ import annotations
 
 import copy
 import gc
-import gzip
-import importlib.util
-import json
 import sys
 import threading
 import weakref
 from pathlib import Path
 from typing import Any
 
-import programs
 import pytest
-import view_cases
 
 import rushlight as torch
+from tests.core.views import cases_views_history, cases_views_memory, cases_views_modes
+from tests.harness import LIVE, as_stored, pytorch, stored
+from tests.laws import cases_programs as programs
 
-REFERENCE = Path(__file__).parents[1] / "reference"
-STORED = json.loads(gzip.decompress((REFERENCE / "views.json.gz").read_bytes()))
+PARTS = {
+    "history": cases_views_history.cases,
+    "memory": cases_views_memory.cases,
+    "modes": cases_views_modes.cases,
+}
+STORED = {part: stored(f"core/views/views_{part}") for part in PARTS}
+NAMES = [(part, name) for part, cases in PARTS.items() for name in cases]
 
 
-def ran(lib: Any, name: str) -> Any:
-    return json.loads(json.dumps(view_cases.run(lib, name)))
+def ran(lib: Any, part: str, name: str) -> Any:
+    return as_stored(PARTS[part].run(lib, name))
 
 
 def compare(ours: list[Any], theirs: list[Any]) -> None:
@@ -35,20 +38,21 @@ def compare(ours: list[Any], theirs: list[Any]) -> None:
         assert programs.alike(a, b), f"note {at}:\n  {a}\n  PyTorch: {b}"
 
 
-@pytest.mark.parametrize("name", view_cases.CASES)
-def test_stored_cases(name: str) -> None:
-    compare(ran(torch, name), STORED[name])
+@pytest.mark.parametrize(("part", "name"), NAMES)
+def test_stored_cases(part: str, name: str) -> None:
+    compare(ran(torch, part, name), STORED[part][name])
 
 
 def test_all_cases_are_stored() -> None:
-    assert sorted(STORED) == sorted(view_cases.CASES) and len(STORED) > 100
+    for part, cases in PARTS.items():
+        assert sorted(STORED[part]) == sorted(cases) and len(cases) > 30
 
 
-if importlib.util.find_spec("torch"):
+if LIVE:
 
-    @pytest.mark.parametrize("name", view_cases.CASES)
-    def test_live_cases(name: str) -> None:
-        compare(ran(torch, name), ran(importlib.import_module("torch"), name))
+    @pytest.mark.parametrize(("part", "name"), NAMES)
+    def test_live_cases(part: str, name: str) -> None:
+        compare(ran(torch, part, name), ran(pytorch(), part, name))
 
 
 # --- chains of views ------------------------------------------------------------------------------

@@ -1,33 +1,32 @@
-"""Write vmap_random.json.gz: what PyTorch's random functions do inside `vmap`.
-
-    python tests/reference/make_vmap_random.py
+"""Random functions inside `vmap`.
 
 `CALLS` are random functions, each run inside one `vmap` of each kind of randomness and on tensors
-that are batched or shared; `CASES` are situations beside them; `program` makes random nests of
+that are batched or shared; `cases` are situations beside them; `program` makes random nests of
 `vmap` and `grad` with calls inside. Of each, the values are stored and the number that is drawn
-next, which tells how many were drawn; or the error. Tests run all of them on rushlight too.
+next, which tells how many were drawn; or the error.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+from tests.harness import Cases
+
 FLAGS = ("error", "same", "different")
 SEEDS = range(600)
-CASES: dict[str, Callable[[Any], Any]] = {}
 
 
-def case(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Add a situation: a function of the library."""
-    CASES[fn.__name__] = fn
-    return fn
+class DrawingCases(Cases):
+    """Of a case also counts what is drawn after it."""
+
+    def run(self, lib: Any, name: str) -> Any:
+        return seen(lib, self[name])
+
+
+cases = DrawingCases()
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -121,7 +120,7 @@ def each_flag(fn: Callable[[str], Any]) -> list[Any]:
     return [attempt(lambda flag=flag: fn(flag)) for flag in FLAGS]  # type: ignore[misc]
 
 
-@case
+@cases
 def one_large_tensor(lib: Any) -> Any:
     lib.manual_seed(0)
     drawn = lib.vmap(lambda x: lib.randn(2), randomness="different")(lib.zeros(3, 2))
@@ -129,7 +128,7 @@ def one_large_tensor(lib: Any) -> Any:
     return bool((drawn == lib.randn(3, 2)).all())
 
 
-@case
+@cases
 def several_calls(lib: Any) -> Any:
     def fn(x: Any) -> Any:
         return lib.rand(2), lib.randn_like(x), lib.nn.functional.dropout(x)
@@ -137,7 +136,7 @@ def several_calls(lib: Any) -> Any:
     return each_flag(lambda flag: lib.vmap(fn, randomness=flag)(lib.ones(3, 2)))
 
 
-@case
+@cases
 def batch_of_any_dimension(lib: Any) -> Any:
     x = numbers(lib, 6, 4, 3)
     found = []
@@ -156,7 +155,7 @@ def batch_of_any_dimension(lib: Any) -> Any:
     return found
 
 
-@case
+@cases
 def inputs_are_written(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         x = lib.zeros(3, 2)
@@ -166,7 +165,7 @@ def inputs_are_written(lib: Any) -> Any:
     return each_flag(fn)
 
 
-@case
+@cases
 def captured_are_written(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         c = lib.zeros(2)
@@ -175,13 +174,13 @@ def captured_are_written(lib: Any) -> Any:
     return each_flag(fn)
 
 
-@case
+@cases
 def leaves_are_not_written(lib: Any) -> Any:
     x = lib.zeros(3, 2, requires_grad=True)
     return each_flag(lambda flag: lib.vmap(lambda x: x.normal_(), randomness=flag)(x))
 
 
-@case
+@cases
 def captured_by_grad(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         c = lib.zeros(2)
@@ -191,13 +190,13 @@ def captured_by_grad(lib: Any) -> Any:
     return [found[: found.index(" (vjp")] for found in each_flag(fn)]
 
 
-@case
+@cases
 def expanded_are_not_written(lib: Any) -> Any:
     x = lib.zeros(2).expand(3, 2)
     return each_flag(lambda flag: lib.vmap(lambda x: x.normal_(), randomness=flag)(x))
 
 
-@case
+@cases
 def out_is_refused(lib: Any) -> Any:
     found = []
     for call in (
@@ -211,7 +210,7 @@ def out_is_refused(lib: Any) -> Any:
     return found
 
 
-@case
+@cases
 def nothing_to_draw(lib: Any) -> Any:
     drop = lib.nn.functional.dropout
     calls = [
@@ -228,7 +227,7 @@ def nothing_to_draw(lib: Any) -> Any:
     ]
 
 
-@case
+@cases
 def empty_batches(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         return lib.vmap(lambda x: lib.rand(2), randomness=flag)(lib.ones(0, 2))
@@ -236,7 +235,7 @@ def empty_batches(lib: Any) -> Any:
     return each_flag(fn)
 
 
-@case
+@cases
 def batches_of_one(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         names = (
@@ -257,7 +256,7 @@ def batches_of_one(lib: Any) -> Any:
     return [attempt(lambda: fn("different")), attempt(lambda: fn("same"))]
 
 
-@case
+@cases
 def wrong_arguments(lib: Any) -> Any:
     calls = [
         lambda x: lib.bernoulli(x + 3),
@@ -279,7 +278,7 @@ def wrong_arguments(lib: Any) -> Any:
     ]
 
 
-@case
+@cases
 def leaves_made_inside(lib: Any) -> Any:
     seen: list[Any] = []
 
@@ -293,7 +292,7 @@ def leaves_made_inside(lib: Any) -> Any:
     return seen
 
 
-@case
+@cases
 def derivatives_of_draws(lib: Any) -> Any:
     found: list[Any] = []
     calls = [
@@ -333,7 +332,7 @@ def derivatives_of_draws(lib: Any) -> Any:
     return found
 
 
-@case
+@cases
 def captured_probabilities(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         c = lib.full((2,), 0.5, requires_grad=True)
@@ -352,7 +351,7 @@ def captured_probabilities(lib: Any) -> Any:
     return each_flag(fn)
 
 
-@case
+@cases
 def weights_of_an_inner_grad(lib: Any) -> Any:
     w = lib.full((2,), 0.5)
     calls = (
@@ -375,7 +374,7 @@ def weights_of_an_inner_grad(lib: Any) -> Any:
     return found
 
 
-@case
+@cases
 def jacobians(lib: Any) -> Any:
     x = lib.ones(3)
     drop = lib.nn.functional.dropout
@@ -388,13 +387,13 @@ def jacobians(lib: Any) -> Any:
     return found
 
 
-@case
+@cases
 def dropout_in_grad_alone(lib: Any) -> Any:
     drop = lib.nn.functional.dropout
     return lib.func.grad(lambda x: drop(x.t()).sum())(lib.ones(6, 2))
 
 
-@case
+@cases
 def generators_go_on(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         g = lib.Generator().manual_seed(3)
@@ -408,7 +407,7 @@ def x_drawn(lib: Any, g: Any, flag: str) -> Any:
     return lib.vmap(lambda x: x.clone().normal_(generator=g), randomness=flag)(lib.ones(3, 2))
 
 
-@case
+@cases
 def seeds_inside(lib: Any) -> Any:
     def fn(x: Any) -> Any:
         lib.manual_seed(3)
@@ -417,7 +416,7 @@ def seeds_inside(lib: Any) -> Any:
     return each_flag(lambda flag: lib.vmap(fn, randomness=flag)(lib.ones(3, 2)))
 
 
-@case
+@cases
 def in_chunks(lib: Any) -> Any:
     def fn(flag: str) -> Any:
         return lib.vmap(lambda x: lib.rand(2), randomness=flag, chunk_size=2)(lib.ones(5, 2))
@@ -425,7 +424,7 @@ def in_chunks(lib: Any) -> Any:
     return fn("different")
 
 
-@case
+@cases
 def modules(lib: Any) -> Any:
     found = []
     for module in (
@@ -438,7 +437,7 @@ def modules(lib: Any) -> Any:
     return found
 
 
-@case
+@cases
 def outside_vmap(lib: Any) -> Any:
     """Expanded tensors draw as dense ones, and alpha dropout is there."""
     e = numbers(lib, 3).expand(4, 3)
@@ -549,18 +548,9 @@ def seen_call(lib: Any, name: str) -> Any:
     ]
 
 
-def main() -> None:
-    import torch
-
-    stored = {
-        "calls": {name: seen_call(torch, name) for name in CALLS},
-        "cases": {name: seen(torch, fn) for name, fn in CASES.items()},
-        "programs": [seen(torch, lambda lib: program(lib, seed)) for seed in SEEDS],  # noqa: B023
+def results(lib: Any) -> Any:
+    return {
+        "calls": {name: seen_call(lib, name) for name in CALLS},
+        "cases": cases.results(lib),
+        "programs": [seen(lib, lambda lib: program(lib, seed)) for seed in SEEDS],  # noqa: B023
     }
-    text = json.dumps(stored, separators=(",", ":"))
-    with gzip.GzipFile(HERE / "vmap_random.json.gz", "wb", mtime=0) as file:
-        file.write(text.encode())
-
-
-if __name__ == "__main__":
-    main()

@@ -6,14 +6,12 @@ installed.
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import importlib.util
 import json
 import math
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,22 +21,10 @@ from rushlight.core.grad_mode import state
 from rushlight.core.record import slots
 from rushlight.core.transforms.stack import innermost
 from rushlight.random import fork_rng
+from tests.harness import LIVE, stored
+from tests.ops.random import cases_batching as written
 
-REFERENCE = Path(__file__).parents[1] / "reference"
-LIVE = importlib.util.find_spec("torch") is not None
-
-
-def load_maker() -> Any:
-    path = REFERENCE / "make_vmap_random.py"
-    spec = importlib.util.spec_from_file_location("make_vmap_random", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "vmap_random.json.gz").read_bytes()))
+STORED = stored("ops/random/batching")
 
 
 @pytest.fixture(autouse=True)
@@ -76,21 +62,21 @@ def check(stored: Any, run: Any) -> None:
         assert agree(theirs, ours), f"\ntheirs {theirs}\nours   {ours}"
 
 
-@pytest.mark.parametrize("name", sorted(make.CALLS))
+@pytest.mark.parametrize("name", sorted(written.CALLS))
 def test_calls(name: str) -> None:
-    check(STORED["calls"][name], lambda lib: make.seen_call(lib, name))
+    check(STORED["calls"][name], lambda lib: written.seen_call(lib, name))
 
 
-@pytest.mark.parametrize("name", sorted(make.CASES))
+@pytest.mark.parametrize("name", sorted(written.cases))
 def test_cases(name: str) -> None:
-    check(STORED["cases"][name], lambda lib: make.seen(lib, make.CASES[name]))
+    check(STORED["cases"][name], lambda lib: written.cases.run(lib, name))
 
 
-@pytest.mark.parametrize("first", range(0, len(make.SEEDS), 50))
+@pytest.mark.parametrize("first", range(0, len(written.SEEDS), 50))
 def test_programs(first: int) -> None:
-    for seed in make.SEEDS[first : first + 50]:
+    for seed in written.SEEDS[first : first + 50]:
         ours = json.loads(
-            json.dumps(make.seen(torch, lambda lib, seed=seed: make.program(lib, seed)))
+            json.dumps(written.seen(torch, lambda lib, seed=seed: written.program(lib, seed)))
         )
         theirs = STORED["programs"][seed]
         assert agree(theirs, ours), f"seed {seed}\ntheirs {theirs}\nours   {ours}"

@@ -2,7 +2,7 @@
 
 A case is a function of the library and of `see`, which writes down what it is given: all one can
 observe of a tensor; what a function returns, or the error it raises; other things as they are.
-`run` gives the notes of one case as plain Python values.
+`ViewCases.run` gives the notes of one case as plain Python values.
 """
 
 from __future__ import annotations
@@ -12,29 +12,27 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["CASES", "case", "leaf", "numbers", "run"]
+from tests.harness import Cases
 
-CASES: dict[str, Callable[[Any, Any], None]] = {}
+__all__ = ["ViewCases", "leaf", "numbers"]
+
 Tensor = Any
 
 
-def run(lib: Any, name: str) -> list[Any]:
-    """What the case `name` does: a list of plain Python values."""
-    notes: list[Any] = []
+class ViewCases(Cases):
+    """Cases of the library and of `see`."""
 
-    def see(*things: Any) -> None:
-        for thing in things:
-            notes.append(seen(lib, thing))
+    def run(self, lib: Any, name: str) -> list[Any]:
+        notes: list[Any] = []
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        CASES[name](lib, see)
-    return notes
+        def see(*things: Any) -> None:
+            for thing in things:
+                notes.append(seen(lib, thing))
 
-
-def case(fn: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    CASES[fn.__name__] = fn
-    return fn
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self[name](lib, see)
+        return notes
 
 
 def seen(lib: Any, thing: Any) -> Any:
