@@ -13,15 +13,10 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from tests.arrays.helpers import units
 
 HALVES = [torch.float16, torch.bfloat16]
 TENTH = float(np.float32(0.1))  # what 0.1 is in float32
-
-
-def units(found: Any, exact: float) -> float:
-    """The largest distance from `exact`, in units of the last place of float32."""
-    values = np.asarray(found.detach().to(torch.float64).numpy())
-    return float(np.max(abs(values - exact))) / float(np.spacing(np.float32(exact)))
 
 
 # --- sums -----------------------------------------------------------------------------------------
@@ -209,53 +204,6 @@ def test_gradients_that_sum() -> None:
     s = torch.zeros(1, requires_grad=True)
     s.as_strided((1_000_000,), (0,)).backward(g[:, 0])
     assert s.grad is not None and units(s.grad, exact) <= 6
-
-
-# --- variance -------------------------------------------------------------------------------------
-@pytest.mark.parametrize("n", [10, 20_000])
-def test_variance_is_in_range_where_squares_are_not(n: int) -> None:
-    x = torch.ones(n)
-    x[::2] = -1
-    for size in (1e20, 1e-30, 2e38):
-        assert units((x * size).std(correction=0), float(np.float32(size))) <= 2
-        both = torch.stack([x * size, x * size], 1)
-        assert units(both.std(0, correction=0), float(np.float32(size))) <= 2
-        deviation = torch.std_mean(x * size, correction=0)[0]
-        assert units(deviation, float(np.float32(size))) <= 2
-    assert (x * 1e20).var().item() == math.inf
-    z = torch.complex(x * 3e19, x * 4e19)
-    assert units(z.std(correction=0), float(np.float32(5e19))) <= 4
-
-
-@pytest.mark.parametrize("n", [2, 1_000, 20_000])
-def test_variance_of_far_numbers(n: int) -> None:
-    x = torch.full((n,), 16_384.0)
-    x[::2] += 2.0**-9  # neighbours: their mean is no number of float32
-    assert x.var(correction=0).item() == 2.0**-20
-    assert torch.stack([x, x], 1).var(0, correction=0).tolist() == [2.0**-20] * 2
-    assert x.std(correction=0).item() == 2.0**-10
-
-
-def test_variance_of_equal_numbers() -> None:
-    x = torch.full((100_000, 2), 0.1)
-    for y in (x.var(), x.var(0), x.std(0) ** 2, x.to(torch.float64).var(0)):
-        assert y.max().item() <= 1e-16 and y.min().item() >= 0
-
-
-def test_variance_of_a_batch_and_its_derivative() -> None:
-    x = torch.tensor([[1.0, 2.0, 4.0], [1.0, 1.0, 7.0]])
-    batched: Any = torch.func.vmap(lambda r: r.var())(x)
-    assert batched.dtype == torch.float32
-    assert torch.allclose(batched, torch.tensor([7 / 3, 12.0]))
-    slopes: Any = torch.func.grad(lambda x: torch.func.vmap(lambda r: r.var())(x).sum())(x)
-    assert torch.allclose(slopes, x - x.mean(1, keepdim=True))
-
-
-def test_the_gradient_of_log_softmax_sums_wide() -> None:
-    """The sum of its gradients is more than float16 can hold."""
-    w = torch.zeros(100_000, dtype=torch.float16, requires_grad=True)
-    torch.log_softmax(w, 0).sum().backward()
-    assert torch.isfinite(w.grad).all().item() and w.grad.abs().max().item() < 0.1
 
 
 def test_many_looks_at_one_place_are_summed_with_care() -> None:

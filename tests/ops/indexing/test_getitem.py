@@ -9,26 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-
-
-def count(*shape: int) -> Any:
-    """0., 1., 2., … in a shape."""
-    return torch.arange(float(math.prod(shape))).reshape(shape)
-
-
-def leaf(*shape: int) -> Any:
-    return count(*shape).clone().requires_grad_()
-
-
-def names(t: Any) -> list[str]:
-    """The nodes from a tensor back along first edges."""
-    found = []
-    node = t.grad_fn
-    while node is not None:
-        found.append(type(node).__name__)
-        edges = node.next_functions
-        node = edges[0][0] if edges else None
-    return found
+from tests.ops.indexing.helpers import count, leaf, names
 
 
 def grad_of(y: Any, x: Any) -> Any:
@@ -373,57 +354,6 @@ def test_errors_of_writes(index: Any, value: Any, error: type[Exception], text: 
         x[index] = value
     assert str(caught.value).startswith(text)
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and x._version == 0
-
-
-# --- copy_, fill_, zero_ --------------------------------------------------------------------------
-def test_copy_broadcasts_and_casts() -> None:
-    x = torch.zeros(2, 2, dtype=torch.int64)
-    assert x.copy_(torch.tensor([1.9, -1.9])) is x
-    assert x.tolist() == [[1, -1], [1, -1]]
-    with pytest.raises(RuntimeError, match=r"The size of tensor a \(2\) must match the size of"):
-        x.copy_(torch.ones(3))
-    with pytest.raises(RuntimeError, match=r"output with shape \[2, 2\] doesn't match"):
-        x.copy_(torch.ones(1, 2, 2))
-    with pytest.raises(TypeError, match=r"argument 'other' \(position 1\) must be Tensor"):
-        x.copy_([1, 2])
-
-
-def test_gradients_of_copy_and_fill() -> None:
-    x, v, s = leaf(2, 2), torch.ones(2, requires_grad=True), torch.tensor(3.0, requires_grad=True)
-    h = (x * 1).copy_(v)
-    assert names(h)[0] == "CopyBackwards"
-    gx, gv = torch.autograd.grad([h], [x, v], [count(2, 2)])
-    assert gx.tolist() == [[0, 0], [0, 0]] and gv.tolist() == [2, 4]
-    h = (x * 1).fill_(s)
-    assert names(h)[0] == "FillBackward3" and h.tolist() == [[3, 3], [3, 3]]
-    assert torch.autograd.grad([h], [s], [count(2, 2)])[0].item() == 6
-    assert names((x * 1).fill_(2))[0] == "FillBackward2"
-    assert names((x * 1).zero_())[0] == "ZeroBackward0"
-    assert names(torch.fill(x, 2))[0] == "FillBackward0"
-
-
-def test_numbers_must_fit() -> None:
-    byte = torch.zeros(1, dtype=torch.uint8)
-    assert byte.fill_(-1).item() == 255
-    for value in (300, 1e9, math.nan, -256, -2.5):
-        with pytest.raises(RuntimeError, match="type uint8_t without overflow"):
-            byte.fill_(value)
-    with pytest.raises(RuntimeError, match="type float without overflow"):
-        torch.zeros(1).fill_(1e300)
-    assert torch.zeros(1).fill_(math.inf).item() == math.inf
-    assert torch.zeros(1, dtype=torch.half).fill_(1e300).item() == math.inf
-    with pytest.raises(RuntimeError, match="fill_ only supports 0-dimension value tensor"):
-        torch.zeros(2).fill_(torch.ones(1))
-
-
-def test_overlapping_targets() -> None:
-    x = torch.ones(1).expand(3)
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
-        x.copy_(torch.ones(3))
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
-        x[:] = 2.0
-    assert x.fill_(2).tolist() == [2, 2, 2]
-    assert x.zero_().tolist() == [0, 0, 0]
 
 
 # --- in, del --------------------------------------------------------------------------------------
