@@ -87,7 +87,7 @@ $(VENV)/.made:
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
 	@printf '%s\n' \
-	  '2/3 Fetching NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 60 MB; pip is quiet)' \
+	  '2/3 Fetching NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 70 MB; pip is quiet)' \
 	  '3/3 Compiling the core: mypyc turns src/rushlight/core into C, then the C compiler runs.' \
 	  '    Together about a minute on two cores. Without a C compiler nothing is compiled: rushlight' \
 	  '    is then interpreted, works the same, and takes longer for small operations.'
