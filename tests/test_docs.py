@@ -145,7 +145,7 @@ def in_its_own_process(*arguments: str, cwd: Path) -> Any:
 
 def what_stays(text: str) -> tuple[int, list[str]]:
     """What is the same from run to run of a text that varies: its length, and the words on top."""
-    lines = [re.findall(r"[A-Za-z_]{2,}", line) for line in text.splitlines()]
+    lines = [re.findall(r"[A-Za-z_]{2,}", line) for line in text.strip().splitlines()]
     return len(lines), next(filter(None, lines))
 
 
