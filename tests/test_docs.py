@@ -2,9 +2,11 @@
 
 In README.md, CONTRIBUTING.md and docs/ each Python block runs alone, as when it is pasted into a
 fresh Python; and the blocks of a page, joined, run from top to bottom as one file. Nothing is left
-uncaught, nothing is warned of, and `import torch` is an error unless the block itself lets rushlight
-stand in for it. A text block right behind a Python block is what that prints; without one it prints
-nothing. A `text varies` block is an example of what is printed: as many lines, the same words on top. A first line `# name.py` names the block's file, so that a page can show messages that name a line.
+uncaught, nothing is warned of, and `import torch` is an error unless the block itself lets
+rushlight stand in for it. A text block right behind a Python block is what that prints; without one
+it prints nothing. A `text varies` block is an example of what is printed: as many lines, the same
+words on top. A first line `# name.py` names the block's file, so that a page can show messages that
+name a line.
 
 Shell blocks hold commands, one a line: of make (the target exists), of pip (the extra exists), and
 of rushlight, which are run. Paths and names that pages mention exist. Figures that can be counted
@@ -79,7 +81,7 @@ class NoTorch(importlib.abc.MetaPathFinder):
 
 
 def run_page(page: Path) -> list[list[str]]:
-    """For each block, and last for all of them as one file: what is printed, and what is complained of."""
+    """For each block, and last for all as one file: what is printed, and what is complained of."""
     blocks = [fence.text for fence in fences(page) if fence.kind == "python"]
     sys.meta_path.insert(0, NoTorch())
     return [run_apart(text) for text in [*blocks, f"print({MARK!r}, end='')\n".join(blocks)]]
@@ -162,7 +164,9 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
         if fence.kind == "python":
             type_in(fence.text)
     shown = [
-        following if following is not None and "text" in following.kind and following.behind else None
+        following
+        if following is not None and "text" in following.kind and following.behind
+        else None
         for fence, following in itertools.pairwise([*found, None])
         if fence is not None and fence.kind == "python"
     ]
@@ -177,8 +181,8 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
 
 
 def type_in(text: str) -> None:
-    """A SyntaxError, if the prompt of Python before 3.13 would not take the text line by line: there
-    an empty line ends an indented block, and nothing else does."""
+    """A SyntaxError, if the prompt of Python before 3.13 would not take the text line by line:
+    there an empty line ends an indented block, and nothing else does."""
     typed = ""
     for line in [*text.splitlines(), ""]:
         typed += line + "\n"
@@ -248,6 +252,140 @@ def test_make_help_lists_every_command() -> None:
 def test_links(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)", page.read_text("utf-8")):
         assert "://" in link or (page.parent / link).exists(), link
+
+
+# --- what pages mention is there ------------------------------------------------------------------
+# These two speak of what PyTorch has and rushlight has not.
+OF_PYTORCH = ("differences.md", "missing.md")
+YOURS = {"script.py", "trace.json", "chrome://tracing", ".venv", ".gz"}  # files of users
+
+
+def spans(page: Path) -> list[str]:
+    """What stands between backquotes in the prose of a page."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"`([^`\n]+)`", prose)
+
+
+@functools.cache
+def known_words() -> frozenset[str]:
+    """Every word of the sources, of the tools, and of the blocks in the pages."""
+    files = [ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
+    for folder in ("src", "tools", "bench", "attack", "tests"):
+        files += (ROOT / folder).rglob("*.py*")
+    texts = [
+        f.read_text("utf-8") for f in files if f.suffix != ".pyc" and f.name != Path(__file__).name
+    ]
+    texts += [fence.text for page in PAGES for fence in fences(page)]
+    texts += [f.stem for f in files]
+    return frozenset(itertools.chain.from_iterable(re.findall(r"\w+", text) for text in texts))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_paths_that_pages_mention_exist(page: Path) -> None:
+    homes = (ROOT, PACKAGE, PACKAGE / "ops", page.parent)
+    files = {path.name for path in PACKAGE.rglob("*.py")}
+    for span in spans(page):
+        if re.fullmatch(r"\.?[a-zA-Z_]\w*(/[\w.-]+)*(/|\.(py|md|json|toml|sh))", span):
+            there = any((home / span).exists() for home in homes)
+            assert there or span in files or span in YOURS, span
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in OF_PYTORCH], ids=lambda page: page.name
+)
+def test_names_that_pages_mention_exist(page: Path) -> None:
+    absent = absent_names()
+    for span in spans(page):
+        if page.name == "README.md" and span.removeprefix("torch.") in absent:
+            continue
+        if re.fullmatch(r"(torch|rushlight)(\.\w{2,})+", span):
+            value: Any = rushlight
+            for name in span.split(".")[1:]:
+                value = getattr(value, name, None) or importlib.import_module(
+                    f"{value.__name__}.{name}"
+                )
+        unknown = set(re.findall(r"[A-Za-z_]\w{3,}", span)) - known_words()
+        assert not unknown, f"{sorted(unknown)} in {span!r}"
+
+
+# --- figures --------------------------------------------------------------------------------------
+def absent_names() -> set[str]:
+    """What README says is not there yet."""
+    paragraph = (
+        (ROOT / "README.md").read_text("utf-8").split("**Not there yet:**")[1].split("\n\n")[0]
+    )
+    return {name.removeprefix("torch.") for name in re.findall(r"`([\w.]+)`", paragraph)} - {"stft"}
+
+
+def test_readme_says_first_what_is_not_there() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert text.index("**Not there yet:**") < text.index("```")
+    assert absent_names() == {"utils.data", "distributions", "fft", "compile", "jit", "amp"}
+    for name in absent_names():
+        assert not hasattr(
+            functools.reduce(getattr, name.split(".")[:-1], rushlight), name.split(".")[-1]
+        )
+    (said,) = re.findall(r"of the optimisers there\s+are ([^.]*)\.", text)
+    there = {name for name in vars(rushlight.optim) if name[0].isupper()} - {"Optimizer"}
+    assert set(re.findall(r"[A-Z]\w+", said)) == there
+
+
+def test_readme_repeats_measured_figures() -> None:
+    def rows(page: Path) -> dict[tuple[str, str], str]:
+        cells = [line.strip("| ").split(" | ") for line in page.read_text("utf-8").splitlines()]
+        return {(row[0], row[1]): row[-1] for row in cells if re.fullmatch(r"\d+\.\d\d", row[-1])}
+
+    repeated = rows(ROOT / "README.md")
+    assert len(repeated) > 5
+    assert repeated.items() <= rows(ROOT / "docs" / "figures.md").items()
+
+
+def counted() -> dict[str, str]:
+    """Where a page states a figure: what it is, by a look at its source."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    numpy = next(line for line in project["dependencies"] if line.startswith("numpy"))
+    (torch,) = re.findall(r"torch==(\d+\.\d+)", (ROOT / "Makefile").read_text("utf-8"))
+    limit = re.search(r"LIMIT = ([\d_]+)", (ROOT / "tools/check_wheel.py").read_text("utf-8"))
+    minutes = re.search(
+        r"--seconds.*default=(\d+)", (ROOT / "attack/__main__.py").read_text("utf-8")
+    )
+    missing = re.search(
+        r"Of (\d+) public names.*? (\d+)\s+are here",
+        (ROOT / "docs/missing.md").read_text("utf-8"),
+        re.S,
+    )
+    assert limit and minutes and missing and 540 < int(minutes[1]) <= 600
+    return {
+        r"Python (3\.\d+) (?:or|and) newer": project["requires-python"].removeprefix(">="),
+        r"NumPy (\d\.\d+) (?:or|and) newer": numpy.removeprefix("numpy>="),
+        r"PyTorch (2\.\d+)": torch,
+        r"smaller than ([\d.]+) MB": f"{int(limit[1]) / 1e6:g}",
+        r"(\w+) minutes (?:of|on) hostile": "ten",
+        r"attack on everything \| (\w+) minutes": "ten",
+        r"\babout (\w+ \w+) on two\s+cores": "a minute",
+        r"(\d+ of \d+) \|": f"{missing[2]} of {missing[1]}",
+        r"every parameter, (\d+) kinds of number": str(
+            len(importlib.import_module("attack.scalars").KINDS)
+        ),
+    }
+
+
+@pytest.mark.parametrize(("pattern", "figure"), counted().items(), ids=str)
+def test_one_figure_for_one_fact(pattern: str, figure: str) -> None:
+    texts = [page.read_text("utf-8") for page in [*PAGES, ROOT / "Makefile"]]
+    found = [match for text in texts for match in re.findall(pattern, text)]
+    assert set(found) == {figure}
+
+
+def test_demo_says_what_takes_so_long() -> None:
+    done = subprocess.run(
+        ["make", "-n", "demo", "VENV=build/no-such-venv", "BUILT=LICENSE", "SOURCES="],
+        cwd=ROOT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    said = done.stdout
+    for text in ("Compiling the core", "about a minute", "Without a C compiler", "What to do next"):
+        assert text in said
+    assert said.index("Compiling the core") < said.index("install -e .") < said.index("demo.py")
 
 
 @functools.cache
