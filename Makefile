@@ -22,12 +22,13 @@ help: ## list these commands
 demo: $(BUILT) ## install into a virtual environment and run examples/demo.py
 	@printf '\nRunning examples/demo.py\n\n'
 	@$(BIN)/rushlight run examples/demo.py
-	@printf '%s\n' '' 'That was rushlight. What to do next:' \
-	  '  $(BIN)/rushlight run your_script.py   run a script that says `import torch`' \
-	  '  $(BIN)/python                         and then: import rushlight as torch' \
-	  '  docs/tutorial.md                    from the first tensor to second derivatives' \
-	  '  make test                           run the tests (some minutes)' \
-	  '  make help                           list all commands'
+	@printf '\nThat was rushlight. What to do next:\n'
+	@printf '  %-42s %s\n' \
+	  '$(BIN)/rushlight run your_script.py' 'run a script that says `import torch`' \
+	  '$(BIN)/python' 'and then type: import rushlight as torch' \
+	  'docs/tutorial.md' 'from the first tensor to second derivatives' \
+	  'make test' 'run the tests (some minutes)' \
+	  'make help' 'list all commands'
 
 test: $(VENV)/.dev $(BUILT) ## run the tests, compiled where there is a C compiler
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
