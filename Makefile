@@ -82,16 +82,17 @@ clean: ## remove what was built; the virtual environment stays
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rushlight wants Python 3.11 or newer; say which with `make PYTHON=...`")'
-	@echo "1/3 Setting up a virtual environment in $(VENV) (seconds)"
+	@echo "1/2 Setting up a virtual environment in $(VENV) (seconds)"
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
 	@printf '%s\n' \
-	  '2/3 Fetching NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 70 MB; pip is quiet)' \
-	  '3/3 Compiling the core: mypyc turns src/rushlight/core into C, then the C compiler runs.' \
-	  '    Together about a minute on two cores. Without a C compiler nothing is compiled: rushlight' \
-	  '    is then interpreted, works the same, and takes longer for small operations.'
+	  '2/2 Installing rushlight, about a minute on two cores. pip is quiet meanwhile:' \
+	  '    - it fetches NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 70 MB);' \
+	  '    - compiling the core: mypyc turns src/rushlight/core into C, then the C compiler runs.' \
+	  '    Without a C compiler nothing is compiled: rushlight is then interpreted, works the same,' \
+	  '    and takes longer for small operations.'
 	@start=$$(date +%s) && $(PIP) install -e . && echo "Installed in $$(($$(date +%s) - start)) s:"
 	@$(BIN)/python -m rushlight info
 	@touch $@

@@ -384,9 +384,9 @@ def test_demo_says_what_takes_so_long() -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     said = done.stdout
-    for text in ("Compiling the core", "about a minute", "Without a C compiler", "What to do next"):
+    for text in ("compiling the core", "about a minute", "Without a C compiler", "What to do next"):
         assert text in said
-    assert said.index("Compiling the core") < said.index("install -e .") < said.index("demo.py")
+    assert said.index("compiling the core") < said.index("install -e .") < said.index("demo.py")
 
 
 @functools.cache
