@@ -89,7 +89,7 @@ $(VENV)/.made:
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
 	@printf '%s\n' \
 	  '2/2 Installing rushlight, about a minute on two cores. pip is quiet meanwhile:' \
-	  '    - it fetches NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 70 MB);' \
+	  '    - fetching NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 70 MB);' \
 	  '    - compiling the core: mypyc turns src/rushlight/core into C, then the C compiler runs.' \
 	  '    Without a C compiler nothing is compiled: rushlight is then interpreted, works the same,' \
 	  '    and takes longer for small operations.'

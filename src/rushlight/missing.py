@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-__all__ = ["HINTS", "Lacking", "advice", "answers", "hide_in", "lacking", "without_lacking"]
+__all__ = ["HINTS", "Lacking", "advice", "hide_in", "lacking", "say_missing", "without_lacking"]
 
 PAGE: Final = "docs/missing.md"
 
@@ -108,7 +108,7 @@ def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
     return AttributeError(f"{first}\n{more}" if more else first)
 
 
-def answers(home: str, there: dict[str, Any]) -> Callable[[str], Any]:
+def say_missing(home: str, there: dict[str, Any]) -> Callable[[str], Any]:
     """The `__getattr__` of a module whose names are `there`."""
 
     def __getattr__(name: str) -> Any:

@@ -327,7 +327,7 @@ def join(a: Storage, b: Storage) -> None:
     if mine is not other:
         for key, sharer in list(other.refs.items()):
             mine.add(sharer, key)
-        other.into = mine
+        other.merged_into = mine
         other.refs = mine.refs  # for a thread that has found it already
 
 

@@ -15,7 +15,7 @@ from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
 from rushlight.core.grad_mode import inference_enabled, state
-from rushlight.core.graph import TensorBase, View, asks, factory, wrap
+from rushlight.core.graph import TensorBase, View, factory, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
@@ -28,7 +28,7 @@ from rushlight.dtypes import type_name
 from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
-from rushlight.ops.registry import answers, methods
+from rushlight.ops.registry import methods, tensor_impls
 from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
 from rushlight.tensor_legacy import c_name, legacy_new
@@ -133,7 +133,7 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def requires_grad(self) -> bool:
         """Whether gradients are asked for with respect to this tensor."""
-        return asks(self)
+        return requires_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -347,7 +347,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's functions on tensors: `ndarray + tensor` and `np.exp(tensor)` are tensors."""
-        answer = answers.get(ufunc.__name__)
+        answer = tensor_impls.get(ufunc.__name__)
         if method == "__call__" and not kwargs and answer is not None:
             return answer(*inputs)
         return _by_numpy(ufunc, method, inputs, kwargs)
@@ -355,8 +355,8 @@ class Tensor(Methods, metaclass=TensorClass):
 
 def _batch_str(array: Batched) -> str:
     """A tensor of a batch as PyTorch prints it; one that all members share, as it is outside."""
-    value = plain_inside(array.inside)
-    if not array.hidden:
+    value = plain_inside(array.value)
+    if not array.has_batch_dim:
         return repr(value)
     return wrapper_str("BatchedTensor", value, lvl=array.level.nesting, bdim=0)
 
@@ -371,7 +371,7 @@ def _number(t: Any) -> Any:
     raw = t._array
     if raw.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if asks(t):
+    if requires_grad(t):
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
             "behavior.\nConsider using tensor.detach() first.",

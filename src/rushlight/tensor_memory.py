@@ -23,7 +23,7 @@ from rushlight.arrays.host import (
     make_array,
     to_host,
 )
-from rushlight.core.graph import Storage, TensorBase, asks, factory, note, wrap, wrap_apart
+from rushlight.core.graph import Storage, TensorBase, factory, note, requires_grad, wrap, wrap_apart
 from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
 from rushlight.core.views.inplace import check_writable
@@ -68,7 +68,7 @@ def set_data(t: Any, value: Any) -> None:
     """`t.data = value`: other memory, perhaps another shape and dtype; same place in the graph."""
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
-    if asks(t) and value._array.dtype.kind not in "fcVW":
+    if requires_grad(t) and value._array.dtype.kind not in "fcVW":
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
@@ -91,7 +91,7 @@ def numpy(input: Any, *, force: bool = False) -> Any:
     """
     if force:
         return to_host(input._array)
-    if asks(input) and recording():
+    if requires_grad(input) and recording():
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
@@ -117,7 +117,7 @@ def __dlpack__(
     copy: bool | None = None,
 ) -> Any:  # fmt: skip
     """The tensor's memory as a DLPack capsule, for other array libraries."""
-    if asks(input):
+    if requires_grad(input):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if is_array(input._array):
         raw = numpy(input)
@@ -260,7 +260,7 @@ def sparse_dim(input: Any) -> int:
 
 # --- element by element, in Python ----------------------------------------------------------------
 def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) -> Any:
-    if asks(input):
+    if requires_grad(input):
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. "
             f"Use var.detach().{name}() instead."
@@ -353,7 +353,7 @@ def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
     among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it
     where = (array.shape, array.strides, offset, dtypes.of(array.dtype))
-    arguments = (type(input), root, where, asks(input))
+    arguments = (type(input), root, where, requires_grad(input))
     return _unpickled, arguments, _own_attributes(input) or None
 
 
@@ -407,7 +407,7 @@ def as_subclass(input: Any, cls: type) -> Any:
     """as_subclass(cls) -> Tensor: the same values and history as an instance of `cls`."""
     if not issubclass(cls, factory.cls):
         raise RuntimeError("as_subclass expected type to be a subclass of torch.Tensor")
-    if asks(input):
+    if requires_grad(input):
         t = input.view_as(input)
     else:
         t = _rebuilt(cls, input._array)

@@ -14,7 +14,7 @@ from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import ByteBounds, make_array
 from rushlight.core.grad_mode import inference_enabled, next_number
-from rushlight.core.graph import Node, Op, Sharer, TensorBase, asks, note, spec_for
+from rushlight.core.graph import Node, Op, Sharer, TensorBase, note, requires_grad, spec_for
 from rushlight.core.node_api import extra_of
 from rushlight.core.record import node_for
 from rushlight.core.transforms.forward_ad import tangent_of
@@ -178,7 +178,7 @@ def _in(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    if asks(input) and not inference_enabled():
+    if requires_grad(input) and not inference_enabled():
         raise RuntimeError("cannot resize variables that require grad")
     if tangent_of(input) is not None:
         raise RuntimeError("cannot resize variables that has a forward grad")

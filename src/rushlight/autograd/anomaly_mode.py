@@ -30,7 +30,7 @@ class Check:
         self.check_nan = check_nan
         self.mark = next_number()
 
-    def look(self, node: Any, outs: Any) -> None:
+    def check_outputs(self, node: Any, outs: Any) -> None:
         """After a node's rule: no NaN may leave it; what it recorded remembers it as parent."""
         mark, self.mark = self.mark, next_number()
         for i, out in enumerate(outs):

@@ -11,7 +11,7 @@ from rushlight.core.call_site import Where
 from rushlight.core.engine import engine
 from rushlight.core.engine.engine import Target
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import Node, TensorBase, asks, wrap
+from rushlight.core.graph import Node, TensorBase, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.record import normal
 from rushlight.core.transforms.stack import refuse_inside
@@ -173,7 +173,7 @@ def target_of(t: Any) -> Target:
             )
         node = t.node
         return Target(node.variable if isinstance(node, AccumulateGradBase) else node, t.output_nr)
-    if not asks(t):
+    if not requires_grad(t):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     edge: Any = edge_of_view(t) if t._view is not None else (t._node or t)
     if edge is None:

@@ -16,7 +16,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.autograd.context import Rules, Saved
 from rushlight.core.call_site import caller
 from rushlight.core.grad_mode import grad_enabled, next_number, state
-from rushlight.core.graph import TensorBase, View, asks, wrap_as
+from rushlight.core.graph import TensorBase, View, requires_grad, wrap_as
 from rushlight.core.record import DIFFERENTIABLE, slots
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.core.transforms.stack import innermost
@@ -357,7 +357,7 @@ def rewrite(
     ctx: Any, args: tuple[Any, ...], o: Any, nr: int, is_input: bool, several: bool
 ) -> None:
     """An input that forward wrote in place: it gets the node as its new history."""
-    if o._node is None and asks(o):
+    if o._node is None and requires_grad(o):
         raise RuntimeError(
             "a leaf Variable that requires grad has been used in an in-place operation."
         )

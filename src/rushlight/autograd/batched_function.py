@@ -81,8 +81,8 @@ def call_members(cls: Any, args: tuple[Any, ...], batch: BatchLevel) -> Any:
     for x in args:
         hidden = isinstance(x, TensorBase) and type(x._array) is Batched and x._array.level is batch
         if hidden:
-            insides.append(plain_inside(x._array.inside))
-            dims.append(0 if x._array.hidden else None)
+            insides.append(plain_inside(x._array.value))
+            dims.append(0 if x._array.has_batch_dim else None)
         else:
             insides.append(x)
             dims.append(None)
@@ -162,12 +162,12 @@ class Members:
     def hides(self, t: Any) -> bool:
         """Whether a tensor that the user's rules made differs from member to member."""
         array = t._array
-        return type(array) is Batched and array.level is self.batch and bool(array.hidden)
+        return type(array) is Batched and array.level is self.batch and bool(array.has_batch_dim)
 
     def beneath(self, t: Any) -> Any:
         array = t._array
         own = type(array) is Batched and array.level is self.batch
-        return plain_inside(array.inside) if own else t
+        return plain_inside(array.value) if own else t
 
     # --- the rules ----------------------------------------------------------------------------
     def forward(self, args: tuple[Any, ...]) -> Any:
@@ -233,7 +233,7 @@ class Members:
             return self.outside(fit(g, shape[1:], None))
         g = fit(g, shape, None)
         if self.hides(g):
-            return v.total(self.beneath(g), (0,), False)
+            return v.reduce_sum(self.beneath(g), (0,), False)
         return self.beneath(g) * self.batch.size
 
     def jvp(self, ctx: Any, ts: tuple[Any, ...]) -> Any:

@@ -29,7 +29,7 @@ from rushlight.autograd.profiler_util import (
 )
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo
-from rushlight.missing import answers as _answers
+from rushlight.missing import say_missing as _say_missing
 
 __all__ = [
     "DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "ProfilerActivity", "profile",
@@ -409,4 +409,4 @@ def event_of(entry: Entry, id: int, number: int, recorder: Recorder) -> Function
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _answers("torch.autograd.profiler", globals())
+    __getattr__ = _say_missing("torch.autograd.profiler", globals())

@@ -32,7 +32,7 @@ class Add(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a + b if self.plain else a + b * self.alpha
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return g, (g if self.plain else g * conj(self.alpha))
 
     def partials(self) -> Any:
@@ -79,7 +79,7 @@ class Sub(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a - b if self.plain else a - b * self.alpha
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         if node._next_edges[1] is None:
             return g, None
         return g, (-g if self.plain else g * -conj(self.alpha))
@@ -100,7 +100,7 @@ class Mul(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a * b
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         nexts = node._next_edges
         if not node._fits_as_is:
             a, b = conj(a), conj(b)
@@ -126,7 +126,7 @@ class Div(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a / b
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         nexts = node._next_edges
         left = g / (b if node._fits_as_is else conj(b))
         return (

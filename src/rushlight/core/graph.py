@@ -55,9 +55,9 @@ __all__ = [
     "Storage",
     "TensorBase",
     "View",
-    "asks",
     "factory",
     "note",
+    "requires_grad",
     "shape_of",
     "sharers_of",
     "spec_for",
@@ -115,13 +115,13 @@ class Sharers:
     def __init__(self) -> None:
         self.refs: dict[int, Any] = {}
         self.room: int = 4  # look for the dead when there are more
-        self.into: Sharers | None = None  # the one that took these in
+        self.merged_into: Sharers | None = None  # the one that took these in
 
     def end(self) -> Sharers:
         """Where references are kept now."""
         found = self
-        while found.into is not None:
-            found = found.into
+        while found.merged_into is not None:
+            found = found.merged_into
         return found
 
     def add(self, sharer: Any, key: int) -> None:
@@ -233,17 +233,19 @@ class Op:
     variadic: ClassVar[bool] = False  # any number of tensors, all standing in `inputs[0]`
     lies: ClassVar[str] = ""
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
-    direct: ClassVar[bool] = False  # has compiled `both` and `pull`: see `families.Arithmetic`
+    direct: ClassVar[bool] = (
+        False  # has compiled `forward_binary` and `vjp_binary`: see `families.Arithmetic`
+    )
 
     def __init__(self) -> None:
         self.plan: OpSpec = spec_for(type(self))
 
-    def both(self, a: Any, b: Any) -> Any:
+    def forward_binary(self, a: Any, b: Any) -> Any:
         """`forward` of two operands, called without a look-up where it is compiled."""
         rule: Any = self
         return rule.forward(a, b)
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         """`vjp` with two saved operands (None where they were not kept), likewise."""
         rule: Any = self
         return rule.vjp(node, g, a, b)
@@ -257,7 +259,7 @@ class Op:
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         raise NotImplementedError(f"forward derivative for {self.name} is not implemented")
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         """How the op goes down a level of `vmap`: `xs` are its inputs there, `flags` say which of
         them have a batch of `size` as first axis. Either (op, inputs), which give the result with
         the batch as first axis; or None: see Note [Going down] in `core.transforms.vmap`."""
@@ -380,7 +382,7 @@ class Node:
     """One application of an op, recorded; for its edges see Note [Edges to leaves]."""
 
     _op: Any = None
-    _compiled_op: Op | None = None  # the op again, if its `pull` is compiled
+    _compiled_op: Op | None = None  # the op again, if its `vjp_binary` is compiled
     _next_edges: tuple[Any, ...] = ()
     _output_nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
     _needs_grad_mask: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
@@ -575,7 +577,7 @@ def sharers_of(storage: Storage) -> Sharers:
     """What a storage knows of its sharers, as a `Sharers` that can take more."""
     found = storage.sharers
     if isinstance(found, Sharers):
-        return found if found.into is None else found.end()
+        return found if found.merged_into is None else found.end()
     made = Sharers()
     while True:
         known = storage.sharers
@@ -610,7 +612,7 @@ def title_of(node: Node) -> str:
     return name[:cut] + ("" if number == "0" else number)
 
 
-def asks(t: TensorBase) -> bool:
+def requires_grad(t: TensorBase) -> bool:
     """Whether a gradient is wanted for `t`; a view asks if its base does."""
     if t._node is not None or t._requires_grad:
         return True

@@ -13,7 +13,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import next_number, state, within
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, asks
+from rushlight.core.graph import Node, Op, OpSpec, TensorBase, requires_grad
 from rushlight.core.node_api import (
     AccumulateGrad,
     AccumulateGradBase,
@@ -31,7 +31,7 @@ from rushlight.core.node_api import (
 from rushlight.core.record import apply, recording
 from rushlight.core.saved.packed import Packed, open_packed
 from rushlight.core.saved.saved_values import check_saved, describe_freed, unpack, with_history
-from rushlight.core.views.views import look, put
+from rushlight.core.views.views import put, replay_views
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
@@ -75,8 +75,8 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
     rule = node._compiled_op
     if rule is not None:
         if n == 2:
-            return rule.pull(node, g, saved[0], saved[1])
-        return rule.pull(node, g, None, None)
+            return rule.vjp_binary(node, g, saved[0], saved[1])
+        return rule.vjp_binary(node, g, None, None)
     if n == 0:
         outs = op.vjp(node, g)
     elif n == 1:
@@ -94,7 +94,9 @@ def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
 
     `mark` is the number of the last node before the rule ran: what is newer, the rule made.
     """
-    asking = [j for j in range(len(saved)) if isinstance(saved[j], TensorBase) and asks(saved[j])]
+    asking = [
+        j for j in range(len(saved)) if isinstance(saved[j], TensorBase) and requires_grad(saved[j])
+    ]
     if not asking or not recording():
         return outs
     plan: OpSpec = node._op.plan
@@ -218,7 +220,7 @@ def fit(g: Any, shape: Any, dtype: Any) -> Any:
                 if shape[d] == 1 and have[lead + d] != 1:
                     axes.append(lead + d)
             if axes:
-                g = v.total(g, tuple(axes), True)
+                g = v.reduce_sum(g, tuple(axes), True)
             if lead or g.shape != shape:
                 g = v.reshape(g, shape)
     if dtype is not None:
@@ -285,7 +287,7 @@ class CopySlicesBase(GraphNode):
         if g is None:
             return [None] * len(self._next_edges)
         fn = self.fn
-        part = list(backward_of(fn, look(g, self.ops), tensors))
+        part = list(backward_of(fn, replay_views(g, self.ops), tensors))
         for i in range(len(part)):
             if part[i] is not None:
                 shape = None if fn._input_shapes is None else fn._input_shapes[i]

@@ -20,8 +20,8 @@ from rushlight.core.graph import (
     OpSpec,
     Storage,
     TensorBase,
-    asks,
     begin_node,
+    requires_grad,
     shape_of,
     wrap,
 )
@@ -65,7 +65,7 @@ class Slots:
         self.batches: i64 = 0  # levels of vmap, alive anywhere; see `core.transforms.vmap`
         self.batched: Any = None  # batched(op, raws): the result, or None if no input is batched
         self.lifted: Any = None  # lifted(xs): the operands at the deepest level among them
-        self.beside: Any = None  # beside(target, others): the operands of a write, likewise
+        self.lift_operands: Any = None  # beside(target, others): the operands of a write, likewise
         self.copy_if_saved: Any = None  # copy_if_saved(op, target, others): what a write's op reads
         self.check_captured: Any = None  # check_captured(target, op): before a write
         self.profile: Any = None  # profile(op, raws): `compute`, timed
@@ -186,7 +186,7 @@ def unary(op: Any, a: TensorBase) -> Any:
     else:
         y = settled(op, y, (x,))
         t = wrap(y)
-    if asks(a):
+    if requires_grad(a):
         plan: OpSpec = op.plan
         if plan.differentiable:
             target = edge(a)  # before the node takes its number: it may renew a view
@@ -241,7 +241,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         return slots.elementwise(op, (a, b))
     state.busy = True
     try:
-        y = op.both(xa, xb)
+        y = op.forward_binary(xa, xb)
     except BaseException as error:
         y = rescued(op, error, (xa, xb))
     state.busy = False
@@ -255,9 +255,9 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     if rows:
         t._contiguous_array = y
     wants: i64 = 0
-    if asks(a):
+    if requires_grad(a):
         wants = 1
-    if asks(b):
+    if requires_grad(b):
         wants += 2
     if wants == 0:
         return t
@@ -333,7 +333,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     xb = x if swapped else number
     state.busy = True
     try:
-        y = op.both(xa, xb)
+        y = op.forward_binary(xa, xb)
     except BaseException as error:
         y = rescued(op, error, (xa, xb))
     state.busy = False
@@ -346,7 +346,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         y = arranged(y, (x,))
         t = wrap(y)
     plan = op.plan
-    if not asks(a) or not plan.differentiable:
+    if not requires_grad(a) or not plan.differentiable:
         return t
     target = edge(a)
     node = begin_node(plan, op)
@@ -410,7 +410,7 @@ def apply(op: Any, *xs: Any) -> Any:
         y = settled(op, y, raws)
     if state.active == 0 and not isinstance(y, tuple):
         for x in xs:
-            if isinstance(x, TensorBase) and asks(x):
+            if isinstance(x, TensorBase) and requires_grad(x):
                 return keep_record(op, xs, raws, y)
         return wrap(normal(y))  # nobody asks: nothing to record
     return keep_record(op, xs, raws, y)
@@ -452,7 +452,7 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
     wants: i64 = 0
     bit: i64 = 1
     for x in xs:
-        if isinstance(x, TensorBase) and asks(x):
+        if isinstance(x, TensorBase) and requires_grad(x):
             wants |= bit
         if bit < _LAST_BIT:
             bit <<= 1
@@ -465,7 +465,7 @@ def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None
     uneven = False
     for x in xs:
         if isinstance(x, TensorBase):
-            if asks(x):
+            if requires_grad(x):
                 target = edge(x)
                 at: i64 = len(nexts)
                 if target is None and plan.apart and at < 62:

@@ -226,18 +226,18 @@ def one_output(func: Any, y: Any, dim: int | None, batch: BatchLevel) -> Any:
             f"{type(y)}. Did you mean to set out_dims= to None for output?"
         )
     inside: Any = y
-    hidden = False
+    has_batch_dim = False
     if type(y._array) is Batched and y._array.level is batch:
-        hidden = y._array.hidden
-        inside = plain_inside(y._array.inside)
+        has_batch_dim = y._array.has_batch_dim
+        inside = plain_inside(y._array.value)
     if dim is None:
-        if hidden:
+        if has_batch_dim:
             raise ValueError(
                 f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor "
                 "when out_dim is None"
             )
         return inside
-    if not hidden:
+    if not has_batch_dim:
         inside = inside.expand((batch.size, *inside.shape))
     return inside if dim == 0 else functions["movedim"](inside, 0, dim)
 
@@ -260,7 +260,7 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
         raise TypeError(f"debug_unwrap(): expected a Tensor, but got {type(tensor).__name__}")
     found = tensor
     while type(found._array) is Batched:
-        found = plain_inside(found._array.inside).detach()
+        found = plain_inside(found._array.value).detach()
         if not recurse:
             break
     return found

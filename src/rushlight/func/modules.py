@@ -148,11 +148,11 @@ def stacked(dicts: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in dicts[0]:
         tensors = [d[name] for d in dicts]
-        asks = [t.requires_grad for t in tensors]
-        if any(asks) != all(asks):
+        requires_grad = [t.requires_grad for t in tensors]
+        if any(requires_grad) != all(requires_grad):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         batch = functions["stack"](tensors)
-        found[name] = batch.detach().requires_grad_() if all(asks) else batch
+        found[name] = batch.detach().requires_grad_() if all(requires_grad) else batch
     return found
 
 

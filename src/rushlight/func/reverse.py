@@ -14,7 +14,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
 from rushlight.core.engine.engine import Target
 from rushlight.core.grad_mode import grad_enabled
-from rushlight.core.graph import TensorBase, asks, wrap
+from rushlight.core.graph import TensorBase, requires_grad, wrap
 from rushlight.core.record import normal, slots
 from rushlight.core.saved.packed import Saving, saving_now
 from rushlight.core.transforms.stack import Transform, leads_outside
@@ -125,7 +125,9 @@ def handed_on(g: Any, cotangents: list[Any]) -> Any:
 
 def leaves_traces(g: Any) -> bool:
     """Whether somebody wants derivatives of a cotangent, or of its tangents."""
-    return asks(g) or any(r.value is not None and asks(r.value) for r in records_of(g))
+    return requires_grad(g) or any(
+        r.value is not None and requires_grad(r.value) for r in records_of(g)
+    )
 
 
 def refuse_hooks() -> None:
@@ -198,7 +200,7 @@ def with_arguments(func: Function, argnums: Any) -> Callable[[Any, Any], Any]:
 
 
 def one_like(y: Any) -> Any:
-    if y._array.dtype.kind == "c" and asks(y):
+    if y._array.dtype.kind == "c" and requires_grad(y):
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {y.dtype}"
         )

@@ -19,9 +19,9 @@ from typing import Any
 from rushlight.core.graph import (
     Node,
     TensorBase,
-    asks,
     begin_node,
     factory,
+    requires_grad,
     wrap_alias,
     wrap_as,
 )
@@ -52,7 +52,7 @@ def track(x: Any, level: Level) -> Source:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     given = x
     x = at_level(x, level)
-    target = edge(x) if level.recording and asks(x) else None
+    target = edge(x) if level.recording and requires_grad(x) else None
     op = Entrance(level)
     node = begin_node(op.plan, op)
     node._next_edges = (target,)
@@ -124,7 +124,7 @@ def at_level(x: Any, level: Level) -> Any:
 
 def end_of(t: Any) -> Any:
     """The node or leaf where the history of a tensor begins; None if it has none."""
-    return edge(t) if isinstance(t, TensorBase) and asks(t) else None
+    return edge(t) if isinstance(t, TensorBase) and requires_grad(t) else None
 
 
 def plain(t: Any) -> Any:
@@ -140,9 +140,9 @@ def released(tensors: list[Any], sources: list[Source], level: Level, outside: b
     slopes: list[Any] = []
     if slots.levels != 0:
         slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
-    everything = [*tensors, *slopes]
-    live = kept_outside([end_of(t) for t in everything], level) if outside else set()
-    results = [freed(t, sources, live, outside) for t in everything]
+    reduce_all = [*tensors, *slopes]
+    live = kept_outside([end_of(t) for t in reduce_all], level) if outside else set()
+    results = [freed(t, sources, live, outside) for t in reduce_all]
     count = len(tensors)
     instead = {id(a): b for a, b in zip(slopes, results[count:], strict=True) if a is not b}
     if instead:
@@ -156,7 +156,7 @@ def freed(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
     """One result, without a history that is not live."""
     for source in sources:
         if t is source.leaf:
-            return source.x if outside or not asks(source.x) else plain(source.x)
+            return source.x if outside or not requires_grad(source.x) else plain(source.x)
     end = end_of(t)
     return t if end is None or end in live else plain(t)
 

@@ -30,7 +30,7 @@ from rushlight.library.registration import (
     register_kernel,
     register_vmap,
 )
-from rushlight.missing import answers as _answers
+from rushlight.missing import say_missing as _say_missing
 
 __all__ = [
     "CustomOpDef",
@@ -53,4 +53,4 @@ __all__ = [
 ]
 
 if not _TYPE_CHECKING:
-    __getattr__ = _answers("torch.library", globals())
+    __getattr__ = _say_missing("torch.library", globals())

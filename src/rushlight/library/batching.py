@@ -52,8 +52,8 @@ def below(values: list[Any], batch: BatchLevel) -> tuple[list[Any], list[Any]]:
             inside.append(parts)
             dims.append(places if tensors_in(x) else None)
         elif isinstance(x, TensorBase) and type(x._array) is Batched and x._array.level is batch:
-            inside.append(plain_inside(x._array.inside))
-            dims.append(0 if x._array.hidden else None)
+            inside.append(plain_inside(x._array.value))
+            dims.append(0 if x._array.has_batch_dim else None)
         else:
             inside.append(x)
             dims.append(None)

@@ -9,7 +9,7 @@ torch.Size([2, 1])
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import answers as _answers
+from rushlight.missing import say_missing as _say_missing
 from rushlight.nn import functional as functional
 from rushlight.nn import init as init
 from rushlight.nn import modules as modules
@@ -20,4 +20,4 @@ from rushlight.nn.parameter import Buffer as Buffer
 from rushlight.nn.parameter import Parameter as Parameter
 
 if not _TYPE_CHECKING:
-    __getattr__ = _answers("torch.nn", globals())
+    __getattr__ = _say_missing("torch.nn", globals())

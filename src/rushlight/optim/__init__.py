@@ -10,7 +10,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import answers as _answers
+from rushlight.missing import say_missing as _say_missing
 from rushlight.optim import lr_scheduler as lr_scheduler
 from rushlight.optim.adagrad import Adagrad as Adagrad
 from rushlight.optim.adam import Adam as Adam
@@ -20,4 +20,4 @@ from rushlight.optim.rmsprop import RMSprop as RMSprop
 from rushlight.optim.sgd import SGD as SGD
 
 if not _TYPE_CHECKING:
-    __getattr__ = _answers("torch.optim", globals())
+    __getattr__ = _say_missing("torch.optim", globals())

@@ -12,7 +12,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from rushlight.autograd.profiler import DeviceType, ProfilerActivity, record_function
-from rushlight.missing import answers as _answers
+from rushlight.missing import say_missing as _say_missing
 from rushlight.profiler.profiler import (
     ProfilerAction,
     _KinetoProfile,
@@ -29,4 +29,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not _TYPE_CHECKING:
-    __getattr__ = _answers("torch.profiler", globals())
+    __getattr__ = _say_missing("torch.profiler", globals())

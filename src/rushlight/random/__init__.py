@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from rushlight.missing import answers as _answers
+from rushlight.missing import say_missing as _say_missing
 from rushlight.random.choose import multinomial, normal, randperm
 from rushlight.random.draw import (
     bernoulli_,
@@ -145,4 +145,4 @@ def fork_rng(
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _answers("torch.random", globals())
+    __getattr__ = _say_missing("torch.random", globals())

@@ -29,7 +29,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.engine.task import Pass
 from rushlight.core.grad_mode import COMPILED, state, within
-from rushlight.core.graph import TensorBase, asks, wrap
+from rushlight.core.graph import TensorBase, requires_grad, wrap
 from rushlight.core.record import normal
 from rushlight.dtypes import contiguous_format
 from rushlight.locks import lock
@@ -78,7 +78,7 @@ def _store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
 
 def prepared(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> Deposit | None:
     """What `store` will put in place; None if nothing."""
-    if not asks(leaf):
+    if not requires_grad(leaf):
         return None  # it did when the graph was made
     if leaf._node is not None:  # it stopped asking, and was then written with what asks
         raise RuntimeError("leaf variable has been moved into the graph interior")

@@ -391,7 +391,7 @@ class Run(Pass):
         if post:
             outs = self.after(node, g, outs)
         if self.check is not None:
-            self.check.look(node, outs)
+            self.check.check_outputs(node, outs)
         return outs
 
     def through_user(self, node: Node, g: Any) -> Any:

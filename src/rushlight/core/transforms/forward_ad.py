@@ -61,7 +61,7 @@ from rushlight.core.grad_mode import (
     state,
     within,
 )
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, asks, wrap
+from rushlight.core.graph import Node, Op, OpSpec, TensorBase, requires_grad, wrap
 from rushlight.core.record import apply, edge, evaluate, finish, keep_record, normal, slots
 from rushlight.core.views.views import apply_view, look_at_many, order_of
 from rushlight.native import i64, mypyc_attr
@@ -469,11 +469,11 @@ def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: Level) -> bool:
     grad = grad_enabled()
     for x in xs:
         if isinstance(x, TensorBase):
-            if (grad and asks(x)) or has_beneath(x, level):
+            if (grad and requires_grad(x)) or has_beneath(x, level):
                 return False
     for t in ts:
         if t is not None:
-            if (grad and asks(t)) or has_beneath(t, level):
+            if (grad and requires_grad(t)) or has_beneath(t, level):
                 return False
     return True
 
@@ -605,9 +605,9 @@ def zeros_like(y: Any, dtype: Any) -> Any:
 def batches_in(x: Any, found: list[Any]) -> None:
     """Add the levels of `vmap` in whose batches an array differs from member to member."""
     while type(x) is Batched:
-        if x.hidden and x.level not in found:
+        if x.has_batch_dim and x.level not in found:
             found.append(x.level)
-        inside: Any = x.inside
+        inside: Any = x.value
         x = inside._array if isinstance(inside, TensorBase) else inside
 
 
@@ -781,7 +781,7 @@ def replayed(
     with the same history and tangents."""
     array = target._array
     old = wrap(v.copy(array))
-    if grad_enabled() and asks(target):
+    if grad_enabled() and requires_grad(target):
         came: Any = edge(target)
         if isinstance(came, Node):
             old._node = came

@@ -25,14 +25,14 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, Final
 
-from rushlight.arrays import batch_index, batch_words  # noqa: F401  # they fill the rules
+from rushlight.arrays import batch_index, batch_rules  # noqa: F401  # they fill the rules
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import INPLACE, Batched, deepest, members
 from rushlight.core.grad_mode import grad_enabled, within
-from rushlight.core.graph import Node, Op, TensorBase, View, asks, wrap, wrap_as
+from rushlight.core.graph import Node, Op, TensorBase, View, requires_grad, wrap, wrap_as
 from rushlight.core.node import fit
 from rushlight.core.record import apply, compute, normal, slots
-from rushlight.core.views.views import look
+from rushlight.core.views.views import replay_views
 from rushlight.native import i64
 
 __all__ = [
@@ -72,7 +72,7 @@ def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([seen_at(x, level) if isinstance(x, TensorBase) else x for x in xs])
 
 
-def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
+def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     """The other operands of a write, at the level of `target`, which none may be deeper than,
     unless all members share it."""
     found = lifted((target, *others))
@@ -81,15 +81,13 @@ def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
         known = False
         for x in found[1:]:
             if isinstance(x, TensorBase):
-                if x._array.hidden:
+                if x._array.has_batch_dim:
                     raise RuntimeError(INPLACE)
                 known = known or is_tracked(x)
         if known:  # this level has derivatives of it: the target becomes one of the level's too
             raised(target, level)
             break
-        down = [
-            plain_inside(x._array.inside) if isinstance(x, TensorBase) else x for x in found[1:]
-        ]
+        down = [plain_inside(x._array.value) if isinstance(x, TensorBase) else x for x in found[1:]]
         found = lifted((target, *down))
     array = target._array
     if type(array) is Batched:
@@ -107,13 +105,13 @@ def copy_if_saved(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Tenso
     record = False
     for x in (target, *others):
         if isinstance(x, TensorBase) and type(x._array) is Batched:
-            inside = x._array.inside
+            inside = x._array.value
             if isinstance(inside, TensorBase) and is_tracked(inside):
                 record = True
     if not record:
         return target
     array = target._array
-    return wrap(Batched(v.copy(plain_inside(array.inside)), array.level, array.hidden))
+    return wrap(Batched(v.copy(plain_inside(array.value)), array.level, array.has_batch_dim))
 
 
 def follow(target: TensorBase, source: Any) -> None:
@@ -122,13 +120,13 @@ def follow(target: TensorBase, source: Any) -> None:
     view = target._view
     mine: Any = target._array if view is None else view.base._array
     while type(mine) is Batched and type(source) is Batched and mine.level is source.level:
-        if isinstance(mine.inside, TensorBase):
+        if isinstance(mine.value, TensorBase):
             return
-        deeper = type(source.inside) is Batched and type(mine.inside) is not Batched
-        if deeper or isinstance(source.inside, TensorBase):
-            mine.inside = wrap(mine.inside)
+        deeper = type(source.value) is Batched and type(mine.value) is not Batched
+        if deeper or isinstance(source.value, TensorBase):
+            mine.value = wrap(mine.value)
             break
-        mine, source = mine.inside, source.inside
+        mine, source = mine.value, source.value
     if view is not None:
         look_again(target, view)
 
@@ -157,17 +155,17 @@ def look_again(x: TensorBase, view: View) -> None:
     array: Any = x._array
     whole: Any = view.base._array
     while type(whole) is Batched:
-        known = isinstance(whole.inside, TensorBase)
+        known = isinstance(whole.value, TensorBase)
         beneath = type(array) is not Batched or array.level is not whole.level
-        if beneath or isinstance(array.inside, TensorBase) is not known:
-            x._array = look(view.base._array, view.ops)
+        if beneath or isinstance(array.value, TensorBase) is not known:
+            x._array = replay_views(view.base._array, view.ops)
             view.origin = view.base._array
             if beneath:  # so was its history, which the base's is now
                 x._node, x._output_nr, x._tangent = None, 0, None
             return
         if known:
             return
-        array, whole = array.inside, whole.inside
+        array, whole = array.value, whole.value
 
 
 def seen_at(x: TensorBase, level: Any) -> TensorBase:
@@ -181,7 +179,7 @@ def seen_at(x: TensorBase, level: Any) -> TensorBase:
 def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
     """A tensor from beneath a level as it stands inside the level's arrays: without its history, if
     nothing was being recorded when the level began."""
-    if level.recording or not asks(x):
+    if level.recording or not requires_grad(x):
         return x
     bare = wrap_as(x._array, x._storage)
     bare._tangent = x._tangent
@@ -190,7 +188,7 @@ def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
 
 def is_tracked(x: TensorBase) -> bool:
     """Whether a tensor is more than its array: it has a history, or a tangent."""
-    return asks(x) or x._tangent is not None
+    return requires_grad(x) or x._tangent is not None
 
 
 def plain_inside(x: Any) -> Any:
@@ -202,8 +200,8 @@ def unbatched(t: TensorBase, level: BatchLevel) -> Any:
     """A tensor of a level as the level beneath sees it, with the batch as first dimension."""
     inside: Any = t
     if type(t._array) is Batched and t._array.level is level:
-        inside = plain_inside(t._array.inside)
-        if t._array.hidden:
+        inside = plain_inside(t._array.value)
+        if t._array.has_batch_dim:
             return inside
     return v.broadcast(inside, (level.size, *inside._array.shape))
 
@@ -218,10 +216,10 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
     some = False
     record = False
     for x in raws:
-        inside, hidden = members(x, level)
+        inside, has_batch_dim = members(x, level)
         insides.append(inside)
-        flags.append(hidden)
-        if hidden:
+        flags.append(has_batch_dim)
+        if has_batch_dim:
             some = True
         if isinstance(inside, TensorBase) and is_tracked(inside):
             record = True
@@ -229,7 +227,7 @@ def batched(op: Any, raws: tuple[Any, ...]) -> Any:
         down: Any = op
         xs = tuple(insides)
     else:
-        aligned: Any = op.align(tuple(insides), tuple(flags), level.size)
+        aligned: Any = op.vmap_rule(tuple(insides), tuple(flags), level.size)
         if aligned is None:
             down = Lifted(op, tuple(flags), level.size)
             xs = tuple(insides)
@@ -254,7 +252,7 @@ def kept(y: Any, level: BatchLevel) -> Any:
 
 
 class Words:
-    """The answer of `align` that means "word by word"."""
+    """The answer of `vmap_rule` that means "word by word"."""
 
 
 WORDS: Final = Words()
@@ -262,8 +260,8 @@ WORDS: Final = Words()
 
 def inside_kept(x: Any, record: bool) -> Any:
     """A batched array over a raw array, unless what stands inside is to be recorded."""
-    if not record and type(x) is Batched and isinstance(x.inside, TensorBase):
-        return Batched(x.inside._array, x.level, x.hidden)
+    if not record and type(x) is Batched and isinstance(x.value, TensorBase):
+        return Batched(x.value._array, x.level, x.has_batch_dim)
     return x
 
 
@@ -298,7 +296,7 @@ class Lifted(Op):
         self.size = size
         self.plan = op.plan  # saves what the op saves, and its nodes bear its name
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return None
 
     def given(self, level: BatchLevel, x: Any, flag: bool) -> Any:
@@ -308,9 +306,9 @@ class Lifted(Op):
     def taken(self, level: BatchLevel, y: Any) -> Any:
         """A result of the rules, with the batch in front."""
         if type(y) is Batched and y.level is level:
-            if y.hidden:
-                return y.inside
-            y = y.inside
+            if y.has_batch_dim:
+                return y.value
+            y = y.value
         y = normal(y)
         shape: tuple[int, ...] = y.shape
         return v.broadcast(y, (self.size, *shape))
@@ -353,9 +351,9 @@ class Lifted(Op):
             part = fit(part, shapes[i], None)
         if self.flags[i]:
             return self.taken(level, part)
-        inside, hidden = members(part, level)
-        if hidden:
-            return v.total(inside, (0,), False)
+        inside, has_batch_dim = members(part, level)
+        if has_batch_dim:
+            return v.reduce_sum(inside, (0,), False)
         return inside * self.size
 
     def member_node(self, node: Node) -> Node:
@@ -401,5 +399,5 @@ class Lifted(Op):
 
 slots.batched = batched
 slots.lifted = lifted
-slots.beside = beside
+slots.lift_operands = lift_operands
 slots.copy_if_saved = copy_if_saved

@@ -18,7 +18,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, empty, overwrite
 from rushlight.core.grad_mode import current, state
-from rushlight.core.graph import Node, OpSpec, TensorBase, View, asks
+from rushlight.core.graph import Node, OpSpec, TensorBase, View, requires_grad
 from rushlight.core.node import forget_retained, make_copy_slices, retain_on
 from rushlight.core.node_api import hooks_of
 from rushlight.core.record import (
@@ -50,8 +50,15 @@ from rushlight.locks import lock
 from rushlight.native import i64
 
 __all__ = [
-    "beside", "check_partial_overlap", "check_writable", "overlaps", "rebase", "settle", "turn",
-    "write", "write_raw",
+    "check_partial_overlap",
+    "check_writable",
+    "lift_operands",
+    "overlaps",
+    "rebase",
+    "settle",
+    "turn",
+    "write",
+    "write_raw",
 ]  # fmt: skip
 
 
@@ -89,10 +96,10 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
                 "See https://github.com/pytorch/rfcs/pull/17 for more details."
             )
     if recording():
-        asked = asks(target)
+        asked = requires_grad(target)
         if not asked:
             for x in others:
-                if isinstance(x, TensorBase) and asks(x):
+                if isinstance(x, TensorBase) and requires_grad(x):
                     asked = True
         if asked:
             check_history(target)
@@ -110,7 +117,7 @@ def check_history(target: TensorBase) -> None:
     if view is not None:
         if view.how != "":
             raise_forbidden(target, view, True)
-        if (view.base._node is None or view.base._requires_grad) and asks(target):
+        if (view.base._node is None or view.base._requires_grad) and requires_grad(target):
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
@@ -162,11 +169,11 @@ def overlaps(array: Any) -> bool:
     return False
 
 
-def beside(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
+def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     """The other operands of a write: inside `vmap`, as `target`'s level sees them."""
     if slots.batches == 0:
         return others
-    found: tuple[Any, ...] = slots.beside(target, others)
+    found: tuple[Any, ...] = slots.lift_operands(target, others)
     return found
 
 
@@ -175,7 +182,7 @@ def write(op: Any, target: TensorBase, *others: Any) -> Any:
     promote dtypes pass an op that computes in the right one."""
     if state.level != 0:
         slots.check_captured(target, op)
-    others = beside(target, others)
+    others = lift_operands(target, others)
     check_writable(target, True, others)
     mine = turn(target)
     if mine is not None:

@@ -29,8 +29,8 @@ from rushlight.core.graph import (
     Sharer,
     TensorBase,
     View,
-    asks,
     begin_node,
+    requires_grad,
     title_of,
     wrap_as,
 )
@@ -44,15 +44,15 @@ __all__ = [
     "apply_view",
     "edge_of_view",
     "forget_view_ops",
-    "look",
     "look_at_many",
     "put",
     "refresh",
+    "replay_views",
     "view_ops_from_base",
 ]  # fmt: skip
 
 
-def look(x: Any, ops: tuple[Op, ...]) -> Any:
+def replay_views(x: Any, ops: tuple[Op, ...]) -> Any:
     """What a chain of view ops shows of `x`, an array or a tensor."""
     x = normal(x)  # NumPy's 0-d results are scalars, and what one sees of a scalar is a copy
     for op in ops:
@@ -71,7 +71,7 @@ def apply_view(op: Any, x: TensorBase) -> Any:
         raise op.explain(error, (raw,)) from None
     t = wrap_as(y, x._storage)
     _attach(op, x, t, "")
-    if asks(x):
+    if requires_grad(x):
         _record(op, (t,), x, None)
     if slots.levels != 0:
         slots.push_view(op, x, t)
@@ -91,7 +91,7 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
         t = wrap_as(shown[k], x._storage)
         _attach(parts[k], x, t, "multi-output")
         results.append(t)
-    if results and asks(x):
+    if results and requires_grad(x):
         _record(op, tuple(results), x, [(t._array.shape, t._array.dtype) for t in results])
     if slots.levels != 0:
         slots.push_views(op, x, results, parts)
@@ -351,12 +351,12 @@ class Put(Op):
 
     def forward(self, x: Any, source: Any) -> Any:
         out = normal(laid_out(joined(x, source), self.order))
-        overwrite(look(out, self.ops), source)
+        overwrite(replay_views(out, self.ops), source)
         return out
 
     def vjp(self, node: Node, g: Any) -> tuple[Any, Any]:
         hole = put(g, self.ops, self.order, None) if node._needs_grad(0) else None
-        return hole, (look(g, self.ops) if node._needs_grad(1) else None)
+        return hole, (replay_views(g, self.ops) if node._needs_grad(1) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = zeros_like(xs[0]) if ts[0] is None else ts[0]
@@ -372,7 +372,7 @@ def zeros_like(x: Any) -> Any:
 def put(x: Any, ops: tuple[Op, ...], order: tuple[int, ...] | None, source: Any) -> Any:
     """`x` with what `ops` show of it replaced by `source` (None: zeros)."""
     if source is None:
-        source = zeros_like(look(x, ops))
+        source = zeros_like(replay_views(x, ops))
     op = Put(ops, order)
     if isinstance(x, TensorBase) or isinstance(source, TensorBase):
         return apply(op, x, source)
@@ -415,7 +415,7 @@ class AsStrided(Op):
         self.shapes = shapes
 
     def forward(self, x: Any) -> Any:
-        return look(x, self.ops)
+        return replay_views(x, self.ops)
 
     def vjp(self, node: Node, g: Any) -> tuple[Any]:
         for position in range(len(self.ops) - 1, -1, -1):
@@ -424,7 +424,7 @@ class AsStrided(Op):
         return (g,)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return look(ts[0], self.ops)
+        return replay_views(ts[0], self.ops)
 
 
 slots.edge_of_view = edge_of_view

@@ -154,7 +154,7 @@ class Stateful:
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         loading = Loading(OrderedDict(state_dict), strict, assign)
         loading.metadata = getattr(state_dict, "_metadata", None)
-        loading.into(self, loading.state, "")
+        loading.load_into(self, loading.state, "")
         errors = loading.errors
         if strict:
             if loading.missing:
@@ -234,11 +234,11 @@ class Stateful:
                 if not assign:
                     param.copy_(value)
                 elif isinstance(param, Parameter):
-                    asks = param.requires_grad
+                    requires_grad = param.requires_grad
                     if isinstance(value, Parameter):
-                        value.requires_grad_(asks)
+                        value.requires_grad_(requires_grad)
                     else:
-                        value = Parameter(value, requires_grad=asks)
+                        value = Parameter(value, requires_grad=requires_grad)
                     setattr(self, name, value)
                 else:
                     setattr(self, name, value)
@@ -292,7 +292,7 @@ class Loading:
         self.unexpected: list[str] = []
         self.errors: list[str] = []
 
-    def into(self, module: Any, state: Any, prefix: str) -> None:
+    def load_into(self, module: Any, state: Any, prefix: str) -> None:
         metadata = {} if self.metadata is None else self.metadata.get(prefix[:-1], {})
         if self.assign:
             metadata["assign_to_params_buffers"] = True
@@ -303,7 +303,7 @@ class Loading:
             if child is not None:
                 inner = f"{prefix}{name}."
                 part = {k: v for k, v in state.items() if k.startswith(inner)}
-                self.into(child, part, inner)
+                self.load_into(child, part, inner)
         keys = IncompatibleKeys(self.missing, self.unexpected)
         for hook in module._load_state_dict_post_hooks.values():
             if hook(module, keys) is not None:

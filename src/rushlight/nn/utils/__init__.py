@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import answers as _answers
+from rushlight.missing import say_missing as _say_missing
 from rushlight.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm_
 from rushlight.nn.utils.clip_grad import clip_grad_value_ as clip_grad_value_
 from rushlight.nn.utils.clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
@@ -11,4 +11,4 @@ from rushlight.nn.utils.convert_parameters import parameters_to_vector as parame
 from rushlight.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
 
 if not _TYPE_CHECKING:
-    __getattr__ = _answers("torch.nn.utils", globals())
+    __getattr__ = _say_missing("torch.nn.utils", globals())

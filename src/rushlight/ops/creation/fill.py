@@ -17,17 +17,19 @@ from rushlight.core.graph import Node, Op, OpSpec, TensorBase, spec_for, wrap
 from rushlight.core.record import apply, node_for, remember_all, slots
 from rushlight.core.transforms.forward_ad import inplace_tangent, keep_tangents, write_tangent
 from rushlight.core.transforms.stack import outside_all
-from rushlight.core.views.inplace import beside, check_partial_overlap, check_writable, settle, turn
+from rushlight.core.views.inplace import (
+    check_partial_overlap,
+    check_writable,
+    lift_operands,
+    settle,
+    turn,
+)
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
-from rushlight.ops.registry import function, methods, op, word_for
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = [
-    "Copy", "Fill", "FillWith", "Zero", "copy_into", "edges", "fill_with", "number_for",
-    "raw_dtype", "same_device", "scalar_for", "write_directly", "zeros_for",
-]  # fmt: skip
 
 
 def zeros_for(node: Node, position: int, g: Any) -> Any:
@@ -74,7 +76,7 @@ def write_directly(
     """
     if state.level != 0:
         slots.check_captured(target, op)
-    others = beside(target, others)
+    others = lift_operands(target, others)
     check_writable(target, overlap, others)
     if overlap:
         check_partial_overlap(target, others)
@@ -232,7 +234,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """
     if isinstance(src, (bool, int, float, complex)):
         return fill_with(self, src, True)
-    expect_tensor(src, "copy_", "other")
+    check_tensor(src, "copy_", "other")
     shape, have = self._array.shape, src._array.shape
     if shape != have:
         joint = tuple(max(a, b) if min(a, b) else 0 for a, b in _paired(shape, have))
@@ -307,7 +309,9 @@ class FillWithBase(Op):
         return v.broadcast(v.cast(value, raw_dtype(x)), x.shape)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        return zeros_for(node, 0, g), (v.total(g, None, False) if node._needs_grad(1) else None)
+        return zeros_for(node, 0, g), (
+            v.reduce_sum(g, None, False) if node._needs_grad(1) else None
+        )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if ts[1] is None:
@@ -439,21 +443,21 @@ def _put(target: Any, source: Any) -> None:
         write_directly(COPY, target, (same_device(source, target),), v.overwrite, False)
 
 
-@word_for("overwrite")
+@implements("overwrite")
 def _overwrite(target: Any, source: Any) -> None:
     _put(target, source)
 
 
-@word_for("store")
+@implements("store")
 def _store(target: Any, value: Any, index: Any, *arrays: Any) -> None:
     _put(target, v.place(target, value, index, *arrays))
 
 
-@word_for("store_add")
+@implements("store_add")
 def _store_add(target: Any, value: Any, index: Any, *arrays: Any) -> None:
     _put(target, v.place_add(target, value, index, *arrays))
 
 
-@word_for("store_along")
+@implements("store_along")
 def _store_along(target: Any, axis: int, index: Any, source: Any) -> None:
     _put(target, v.scatter(target, axis, index, source))

@@ -25,24 +25,21 @@ from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import varies
+from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
     edges,
-    raw_dtype,
     same_device,
     scalar_for,
     write_directly,
 )
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import Expand
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import Alias, Select, Slice
 from rushlight.ops.view.squeeze import Unsqueeze
-
-__all__ = ["Index", "IndexPut", "index_put_into", "joint_shape", "pick_at", "put_at"]
 
 _ALL: Final = slice(None)
 _FIRST: Final = (SLOT,)
@@ -287,24 +284,24 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     return t
 
 
-@word_for("pick")
+@implements("pick")
 def pick_at(x: Any, index: tuple[Any, ...], *arrays: Any) -> Any:
     """`x[index]` with arrays in the slots."""
     return run_indexed(Index(index), (x, *arrays))
 
 
-@word_for("unpick")
+@implements("unpick")
 def _unpick(g: Any, shape: tuple[int, ...], index: tuple[Any, ...], *arrays: Any) -> Any:
     return run_indexed(Unpick(shape, index), (g, *arrays))
 
 
-@word_for("place")
+@implements("place")
 def put_at(x: Any, value: Any, index: tuple[Any, ...], *arrays: Any) -> Any:
     """A copy of `x` with x[index] = value."""
     return run_indexed(IndexPut(index), (x, value, *arrays))
 
 
-@word_for("place_add")
+@implements("place_add")
 def _place_add(x: Any, value: Any, index: tuple[Any, ...], *arrays: Any) -> Any:
     return run_indexed(IndexPut(index, True), (x, value, *arrays))
 
@@ -683,7 +680,7 @@ def contains(self: Any, element: Any) -> bool:
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
         )
-    return bool(v.anything((element == self)._array, None, False).item())
+    return bool(v.reduce_any((element == self)._array, None, False).item())
 
 
 @function(name="__delitem__", free=False)

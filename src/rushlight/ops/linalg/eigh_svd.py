@@ -14,10 +14,12 @@ from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, outer
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import absolute, concat, imag, real, total, where, window
+from rushlight.arrays.vocabulary import absolute, concat, imag, real, reduce_sum, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, recording
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     LinAlgError,
@@ -32,19 +34,14 @@ from rushlight.ops.linalg.common import (
     matrices,
     mh,
     mt,
-    named,
     on_subspace,
     positive,
     quotient,
     rows,
     square,
-    tensor_at,
 )
-from rushlight.ops.matmul.mm import into
-from rushlight.ops.reduction.family import raw_dtype
-from rushlight.ops.registry import function, op, word_for
-
-__all__ = ["Eig", "Eigh", "Svd", "eigh", "eigvalsh", "failed", "linalg_svd", "svdvals"]
+from rushlight.ops.out import write_out, write_outs
+from rushlight.ops.registry import function, implements, op
 
 
 def gaps(values: Any) -> Any:
@@ -67,7 +64,7 @@ def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
     """Refuse a loss that changes when vectors are turned; see Note [Phases]."""
     raw = outer(phase)
     # a NaN says nothing about the loss: vectors of a matrix that is not finite are NaN
-    if has_values(raw) and bool(v.anything(absolute(raw) > 1e-2, None, False)):
+    if has_values(raw) and bool(v.reduce_any(absolute(raw) > 1e-2, None, False)):
         raise RuntimeError(
             f"{rule}: The {whose} in the complex case are specified up to multiplication by "
             f"e^{{i phi}}. The specified loss function depends on this {which}."
@@ -118,9 +115,9 @@ def phaseless(cls: Any) -> Any:
             ys = super().forward(x)
             u, first, vh = parts(ys)
             gu, _, gv = parts(g)
-            of_first = total(conj(gu) * u, (-2,), True)
+            of_first = reduce_sum(conj(gu) * u, (-2,), True)
             if vh is not None:
-                of_first = of_first + mt(total(gv * conj(vh), (-1,), True))
+                of_first = of_first + mt(reduce_sum(gv * conj(vh), (-1,), True))
                 gv = gv * mt(conj(first))
             top = window(v.iota(u, u.shape[-2], dtypes.int64.numpy) == 0, (slice(None), None))
             of_u = gu * first + where(top, of_first, 0)
@@ -147,7 +144,7 @@ class Eigh(Op):
     name = "linalg_eigh"
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, lower: bool = True) -> None:
         super().__init__()
@@ -186,13 +183,13 @@ class Eigh(Op):
         yield kind(False), positive(draw, 2, 2, 2, complex=True)
 
 
-@word_for("eigh")
+@implements("eigh")
 def _eigh(x: Any, lower: bool) -> Any:
     return apply(Eigh(lower), x)
 
 
 def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
-    array = tensor_at(A, function, "input")
+    array = check_tensor(A, function, "input")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     check_square(array, "linalg.eigh")
@@ -212,7 +209,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     tensor([2., 3.])
     """
     results = _checked_eigh(A, UPLO, "linalg_eigh")
-    return named("linalg_eigh", return_types.linalg_eigh, results, out)
+    return write_outs("linalg_eigh", return_types.linalg_eigh, results, out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -225,7 +222,9 @@ def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     >>> torch.linalg.eigvalsh(torch.tensor([[3., 0.], [0., 2.]]))
     tensor([2., 3.])
     """
-    return into("linalg_eigvalsh", (A,), out, lambda: _checked_eigh(A, UPLO, "linalg_eigvalsh")[0])
+    return write_out(
+        "linalg_eigvalsh", (A,), out, lambda: _checked_eigh(A, UPLO, "linalg_eigvalsh")[0]
+    )
 
 
 # --- eigenvalues of any square matrix -------------------------------------------------------------
@@ -256,7 +255,7 @@ class Eig(Op):
         t = v.cast(ts[0], raw_dtype(vectors))
         inside = v.solve(vectors, t @ vectors)[0]
         step = vectors @ quotient(off_diagonal(inside), gaps(values))
-        stretch = real(total(conj(vectors) * step, (-2,), True))
+        stretch = real(reduce_sum(conj(vectors) * step, (-2,), True))
         return diagonal_of(inside), step - vectors * stretch
 
     @staticmethod
@@ -268,13 +267,13 @@ class Eig(Op):
         yield kind(), draw.real(0, 0)
 
 
-@word_for("eig")
+@implements("eig")
 def _eig(x: Any) -> Any:
     return apply(Eig(), x)
 
 
 def _checked_eig(A: Any, name: str) -> Any:
-    array = tensor_at(A, "linalg_" + name, "input")
+    array = check_tensor(A, "linalg_" + name, "input")
     check_square(array, "linalg." + name)
     dtype = dtypes.of(array.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -283,7 +282,7 @@ def _checked_eig(A: Any, name: str) -> Any:
     if name == "eig" or (recording() and (A._requires_grad or A._node is not None)):
         # eigenvalues alone are NaN instead, unless a gradient asks for the vectors too
         raw = bottom(array)
-        if has_values(raw) and not bool(v.everything(v.isfinite(raw), None, False)):
+        if has_values(raw) and not bool(v.reduce_all(v.isfinite(raw), None, False)):
             raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return apply(Eig(), A)
 
@@ -298,7 +297,7 @@ def linalg_eig(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
     tensor([2.+0.j, 3.+0.j])
     """
-    return named("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
+    return write_outs("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -311,7 +310,7 @@ def eigvals(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
     tensor([2.+0.j, 3.+0.j])
     """
-    return into("linalg_eigvals", (A,), out, lambda: _checked_eig(A, "eigvals")[0])
+    return write_out("linalg_eigvals", (A,), out, lambda: _checked_eig(A, "eigvals")[0])
 
 
 # --- singular values ------------------------------------------------------------------------------
@@ -323,7 +322,7 @@ class Svd(Op):
     name = "linalg_svd"
     inputs, outputs, saves = ("A",), ("U", "S", "Vh"), ("U", "S", "Vh")
     params = ("full_matrices",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, full_matrices: bool = False) -> None:
         super().__init__()
@@ -400,7 +399,7 @@ class Svd(Op):
         yield kind(), draw.complex(2, 2, 3)
 
 
-@word_for("svd")
+@implements("svd")
 def _svd(x: Any, full: bool) -> Any:
     return apply(Svd(full), x)
 
@@ -428,9 +427,9 @@ def linalg_svd(
     >>> torch.linalg.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
-    tensor_at(A, "linalg_svd")
+    check_tensor(A, "linalg_svd", "A")
     results = _checked_svd(A, full_matrices, driver)
-    return named("linalg_svd", return_types.linalg_svd, results, out)
+    return write_outs("linalg_svd", return_types.linalg_svd, results, out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -443,8 +442,8 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [3., 0.]]))
     tensor([3., 2.])
     """
-    tensor_at(A, "linalg_svdvals")
-    return into("linalg_svdvals", (A,), out, lambda: _checked_svd(A, False, driver)[1])
+    check_tensor(A, "linalg_svdvals", "A")
+    return write_out("linalg_svdvals", (A,), out, lambda: _checked_svd(A, False, driver)[1])
 
 
 @function()
@@ -457,7 +456,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     >>> torch.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
-    array = tensor_at(input, "svd", "input")
+    array = check_tensor(input, "svd", "input")
     if array.ndim < 2:
         raise RuntimeError(
             "linalg.svd: input should have at least 2 dimensions, but has "
@@ -471,4 +470,4 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         (m, n), batch = array.shape[-2:], array.shape[:-2]
         zeros = input.detach().new_zeros
         results = zeros((*batch, m, m)), s, zeros((*batch, n, n)).mT
-    return named("svd", return_types.svd, results, out)
+    return write_outs("svd", return_types.svd, results, out)

@@ -13,24 +13,23 @@ from rushlight.arrays.vocabulary import (
     bits,
     cast,
     iota,
-    largest,
     maximum,
     pick,
     place,
+    reduce_max,
     reshape,
     unpick,
     where,
 )  # fmt: skip
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
-from rushlight.core.views.inplace import beside
-from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.core.views.inplace import lift_operands
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import each_member
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Embedding", "outside"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -101,7 +100,7 @@ def outside(i: Any, n: int) -> bool:
     if i.size == 0:
         return False
     unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
-    return bool(largest(bits(i, unsigned), None, False) >= n)
+    return bool(reduce_max(bits(i, unsigned), None, False) >= n)
 
 
 @function(**_F)
@@ -121,8 +120,8 @@ def embedding(
     tensor([[4., 5.],
             [0., 1.]])
     """
-    expect_tensor(input, "embedding")
-    expect_tensor(weight, "embedding", "weight", 2)
+    check_tensor(input, "embedding")
+    check_tensor(weight, "embedding", "weight", 2)
     if sparse:
         raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
     if weight._array.ndim != 2:
@@ -141,7 +140,7 @@ def embedding(
 def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
     """Scale the named rows of a table to a norm of at most `max_norm`, in place."""
     if is_batched(weight) or is_batched(indices):
-        for one, places in each_member((weight, beside(weight, (indices,))[0]))[1]:
+        for one, places in each_member((weight, lift_operands(weight, (indices,))[0]))[1]:
             _shorten(one, places, max_norm, p)
         weight._storage.written()
         return
@@ -184,7 +183,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    expect_tensor(tensor, "one_hot", "tensor")
+    check_tensor(tensor, "one_hot", "tensor")
     i = tensor._array
     if i.dtype != dtypes.int64.numpy:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -200,7 +199,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         return wrap(v.full(i, (*i.shape, num_classes), 0, i.dtype))
     if outside(i, 1 << 63):
         raise RuntimeError("Class values must be non-negative.")
-    top = int(largest(known, None, False))
+    top = int(reduce_max(known, None, False))
     if num_classes == -1:
         num_classes = top + 1
     elif num_classes <= top:

@@ -17,27 +17,27 @@ from rushlight.arrays.vocabulary import (
     cast,
     concat,
     exp,
-    largest,
     log,
     low_precision,
     maximum,
+    reduce_max,
+    reduce_sum,
     special,
-    total,
     window,
 )  # fmt: skip
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.apply import result_dtype
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import one_dim
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.matmul.mm import into, shared
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.numbers import Operand
+from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = ["Glu", "LogSoftmax", "Softmax", "along", "log_softmax", "softmax"]
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -67,12 +67,12 @@ class Softmax(Along):
 
     name = "softmax"
     saves = ("result",)
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        e = exp(x - largest(x, self.dims, True))
-        return e / total(e, self.dims, True)
+        e = exp(x - reduce_max(x, self.dims, True))
+        return e / reduce_sum(e, self.dims, True)
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         return (self.through(g, y),)
@@ -81,7 +81,7 @@ class Softmax(Along):
         """The Jacobian, which is its own transpose."""
         w = wide(y)
         h = wide(g) * w
-        return narrow(h - w * total(h, self.dims, True), y)
+        return narrow(h - w * reduce_sum(h, self.dims, True), y)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.through(ts[0], y)
@@ -100,20 +100,20 @@ class LogSoftmax(Along):
 
     name = "log_softmax"
     saves = ("result",)
-    align = batch_leading
+    vmap_rule = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        z = x - largest(x, self.dims, True)
-        return z - log(total(exp(z), self.dims, True))
+        z = x - reduce_max(x, self.dims, True)
+        return z - log(reduce_sum(exp(z), self.dims, True))
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         w = wide(g)
-        return (narrow(w - exp(wide(y)) * total(w, self.dims, True), g),)
+        return (narrow(w - exp(wide(y)) * reduce_sum(w, self.dims, True), g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = wide(ts[0])
-        return narrow(t - total(exp(wide(y)) * t, self.dims, True), y)
+        return narrow(t - reduce_sum(exp(wide(y)) * t, self.dims, True), y)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -125,7 +125,7 @@ class LogSoftmax(Along):
 
 def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     """Apply softmax or log_softmax, after a cast if `dtype` is given."""
-    expect_tensor(input, title)
+    check_tensor(input, title)
     rank = input._array.ndim
     at = one_dim(dim, rank)
     if dtype is not None:
@@ -133,9 +133,7 @@ def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     kind = dtypes.of(input._array.dtype)
     if not kind.is_floating_point:
         last = "_lastdim" if at == -1 else ""
-        raise NotImplementedError(
-            f"\"{title}{last}_kernel_impl\" not implemented for '{kind.scalar_type}'"
-        )
+        raise not_implemented(f"{title}{last}_kernel_impl", kind)
     return apply(shared(cls, at if rank else None), input)
 
 
@@ -149,7 +147,7 @@ def softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
     >>> torch.softmax(torch.tensor([0., 0., 0., 0.]), dim=0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    return into("softmax", (input,), out, lambda: along(Softmax, "softmax", input, dim, dtype))
+    return write_out("softmax", (input,), out, lambda: along(Softmax, "softmax", input, dim, dtype))
 
 
 @function()
@@ -162,7 +160,7 @@ def log_softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> 
     >>> torch.log_softmax(torch.tensor([0., 0.]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return into(
+    return write_out(
         "log_softmax", (input,), out, lambda: along(LogSoftmax, "log_softmax", input, dim, dtype)
     )
 
@@ -255,7 +253,7 @@ class Glu(Op):
     name = "glu"
     saves = ("self",)
     params = ("dim",)
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -298,7 +296,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     >>> torch.nn.functional.glu(torch.tensor([1., 2., 0., 0.]))
     tensor([0.5000, 1.0000])
     """
-    expect_tensor(input, "glu")
+    check_tensor(input, "glu")
     x = input._array
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
@@ -309,7 +307,7 @@ def glu(input: Any, dim: int = -1) -> Any:
         )
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(f"\"glu_cpu\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented("glu_cpu", kind)
     return apply(shared(Glu, at), input)
 
 
@@ -331,7 +329,7 @@ def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: A
             f"Got {kind.scalar_type}"
         )
     scale = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-    return into("normalize", (input,), out, lambda: input / scale)
+    return write_out("normalize", (input,), out, lambda: input / scale)
 
 
 @function(method=False, namespace="nn.functional")

@@ -18,24 +18,16 @@ from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply, binary, normal, slots
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import number_in, operand, put, result_dtype, run_inplace, run_out
+from rushlight.ops.apply import number_in, operand, result_dtype, run_inplace, run_out
 from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import lined_up
-from rushlight.ops.operands import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    zeros,
-)
-from rushlight.ops.pointwise.family import check_second, expose_pair, not_implemented, register_impl
-from rushlight.ops.registry import function, functions, methods, op, word_for
+from rushlight.ops.operands import attach_operator, integral, number_from, zeros
+from rushlight.ops.out import put
+from rushlight.ops.pointwise.family import expose_pair, register_impl
+from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Where", "isclose", "where"]
 
 
 # --- comparisons ----------------------------------------------------------------------------------
@@ -143,12 +135,12 @@ def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
         functions[name + "_"] = methods[name + "_"] = write
 
 
-def _expose_compare(cls: Any, word: str, aliases: tuple[str, ...], shown: str) -> None:
+def _expose_compare(cls: Any, primitive: str, aliases: tuple[str, ...], shown: str) -> None:
     """The function, the operator and the word of a comparison."""
     args = "torch.tensor([1, 2, 3]), 2"
     made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
     _expose_written(cls, (cls.name, *aliases))
-    register_impl(word, made)
+    register_impl(primitive, made)
 
     # not torch.eq itself: a compared array or foreign object is Python's to answer for
     def both(a: Any, b: Any) -> Any:
@@ -222,7 +214,7 @@ def allclose(
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
             "Compare with `torch.isclose(a, b).all()`: its answer is a tensor, one a member."
         )
-    return bool(v.everything(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
+    return bool(v.reduce_all(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
 
 
 @function()
@@ -243,7 +235,7 @@ def equal(input: Any, other: Any) -> bool:
         )
     if input._array.shape != other._array.shape:
         return False
-    return bool(v.everything(binary(_EQ, input, other)._array, None, False))
+    return bool(v.reduce_all(binary(_EQ, input, other)._array, None, False))
 
 
 _EQ: Final = Eq()
@@ -315,7 +307,7 @@ class Where(Op):
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
     params = ("dtype",)
-    align = lined_up
+    vmap_rule = lined_up
     lies = "operands"
     leads = (2, 0, 1)
 
@@ -370,7 +362,7 @@ WHERE = Where()
 _BOOL: Final = dtypes.bool_.numpy
 
 
-@word_for("where")
+@implements("where")
 def choose(condition: Any, a: Any, b: Any) -> Any:
     """The op, for operands whose dtypes may differ; either may be a number."""
     condition = operand(condition)

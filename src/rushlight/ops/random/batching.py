@@ -26,11 +26,6 @@ from rushlight.core.views.inplace import check_writable, write_raw
 from rushlight.ops.creation.tensor import made
 from rushlight.ops.registry import functions
 
-__all__ = [
-    "around", "batched_of", "drawn_anew", "drawn_from", "drawn_into", "drawn_like", "drawn_singly",
-    "refuse_out",
-]  # fmt: skip
-
 CALLED: Final = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"
@@ -95,13 +90,13 @@ def of_level(x: Any, level: Level) -> bool:
 
 def batched_of(x: Any, level: Level) -> bool:
     """Whether the members of the level's batch have each their own `x`."""
-    return of_level(x, level) and bool(x._array.hidden)
+    return of_level(x, level) and bool(x._array.has_batch_dim)
 
 
 def inside(x: Any, level: Level) -> Any:
     """What stands for a tensor beneath the level: a tensor there."""
     if of_level(x, level):
-        return plain_inside(x._array.inside)
+        return plain_inside(x._array.value)
     check_alive(x)
     return x
 
@@ -112,9 +107,11 @@ def check_alive(x: Any) -> None:
         raise RuntimeError(ESCAPED)
 
 
-def packed(y: Any, level: Level, hidden: bool) -> Batched:
+def packed(y: Any, level: Level, has_batch_dim: bool) -> Batched:
     """A tensor from beneath as an array of the level."""
-    return Batched(y if level.batch.tracked or is_tracked(y) else y._array, level.batch, hidden)
+    return Batched(
+        y if level.batch.tracked or is_tracked(y) else y._array, level.batch, has_batch_dim
+    )
 
 
 # --- new tensors ----------------------------------------------------------------------------------
@@ -217,7 +214,7 @@ def drawn_into(
     if not first:
         check_writable(target, False, others)
     if others:
-        others = slots.beside(target, others)
+        others = slots.lift_operands(target, others)
     whole, parts = inside(target, level), [inside(x, level) for x in others]
     with beneath(level, True):
         if own and not different:

@@ -18,18 +18,18 @@ from rushlight.core.record import finish, keep_record, slots
 from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.like import alike
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,
-    into,
     number,
     place_of,
     shape_of,
     size_named,
     size_of,
     whole,
+    write_created,
 )
 from rushlight.ops.numbers import Operand, plain
 from rushlight.ops.random.batching import (
@@ -42,8 +42,6 @@ from rushlight.ops.random.batching import (
     refuse_out,
 )
 from rushlight.ops.registry import function
-
-__all__ = ["bernoulli", "multinomial", "normal", "rand", "randint", "randn", "randperm"]
 
 
 def _to_tensor(raw: Any) -> Any:
@@ -252,8 +250,8 @@ def _sampled(
         refuse_out(out)
         return drawn_anew(
             level, shape, requires_grad,
-            lambda shape, asks: _sampled(
-                name, shape, draw, None, dtype, layout, device, pin_memory, asks, default
+            lambda shape, requires_grad: _sampled(
+                name, shape, draw, None, dtype, layout, device, pin_memory, requires_grad, default
             ),
         )  # fmt: skip
     check_plain(name, layout, pin_memory, requires_grad)
@@ -263,7 +261,9 @@ def _sampled(
     place = place_of(device, name)
     array = make_array(shape, (kind or default or dtypes.default).numpy, CPU)
     draw(array)
-    return into(name, out, array if place is CPU else move(array, place), want, requires_grad)
+    return write_created(
+        name, out, array if place is CPU else move(array, place), want, requires_grad
+    )
 
 
 @function(method=False)
@@ -396,9 +396,9 @@ def randperm(
         refuse_out(out)
         return drawn_singly(
             level, requires_grad,
-            lambda asks: randperm(
+            lambda requires_grad: randperm(
                 count, generator=gen, dtype=dtype, layout=layout, device=device,
-                requires_grad=asks, pin_memory=pin_memory,
+                requires_grad=requires_grad, pin_memory=pin_memory,
             ),
         )  # fmt: skip
     check_plain("randperm", layout, pin_memory, requires_grad)
@@ -407,19 +407,19 @@ def randperm(
         kind = dtypes.of(out._array.dtype) if isinstance(out, TensorBase) else dtypes.int64
     array = random.randperm(count, kind.numpy, gen)
     place = place_of(device, "randperm")
-    return into("randperm", out, move(array, place), want, requires_grad)
+    return write_created("randperm", out, move(array, place), want, requires_grad)
 
 
 def _like(
     name: str, input: Any, draw: Callable[[Any], None], dtype: Any, layout: Any, device: Any,
     pin_memory: bool, requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
-    expect_tensor(input, name)
+    check_tensor(input, name)
     if slots.batches != 0 and (level := around()) is not None:
         return drawn_like(
             level, input, requires_grad,
-            lambda like, asks: _like(
-                name, like, draw, dtype, layout, device, pin_memory, asks, memory_format
+            lambda like, requires_grad: _like(
+                name, like, draw, dtype, layout, device, pin_memory, requires_grad, memory_format
             ),
         )  # fmt: skip
     if overlaps(input._array):  # an expanded tensor: its axes in the order of a dense one
@@ -552,7 +552,7 @@ def normal(
 def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
     drawn = from_host(drawn, xs[0]._array)
     if out is not None:
-        return into(name, out, drawn, None, False)
+        return write_created(name, out, drawn, None, False)
     return keep_record(op, tuple(xs), tuple(x._array for x in xs), drawn)
 
 
@@ -566,7 +566,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
-    expect_tensor(input, "bernoulli")
+    check_tensor(input, "bernoulli")
     gen = _generator("bernoulli", generator)
     if slots.batches != 0 and (level := around()) is not None:
         refuse_out(out)
@@ -597,7 +597,7 @@ def multinomial(
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
     """
-    expect_tensor(input, "multinomial")
+    check_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
     if slots.batches != 0 and (level := around()) is not None:
@@ -610,7 +610,7 @@ def multinomial(
         kind = dtypes.of(out._array.dtype).scalar_type
         raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     drawn = random.multinomial(to_host(input._array), count, bool(replacement), gen)
-    return into("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
+    return write_created("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
 
 
 def _by_rows(x: Any, batched: bool, count: int, replacement: bool, gen: Any) -> Any:

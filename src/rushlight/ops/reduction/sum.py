@@ -24,40 +24,34 @@ from rushlight.arrays.vocabulary import (
     iota,
     isinf,
     isnan,
-    largest,
     log,
     product,
     real,
+    reduce_max,
+    reduce_sum,
     reshape,
-    total,
     where,
 )
 from rushlight.core.families import Linear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
+from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
     count,
     dims_of,
-    expect_dtype,
-    filled,
     fold,
-    mismatch,
     narrow,
     negatives,
-    not_implemented,
     numpy_names,
     shifted,
-    tensor_of,
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, op, public, word_for
-
-__all__ = [
-    "LogSumExp", "Mean", "MeanAll", "NanSum", "Prod", "ProdAll", "Sum", "SumAll", "Trace",
-]  # fmt: skip
+from rushlight.ops.registry import function, implements, op
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -80,8 +74,8 @@ class Sum(Fold):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is None:
-            return total(x, self.dims, self.keepdim)
-        return cast(total(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
+            return reduce_sum(x, self.dims, self.keepdim)
+        return cast(reduce_sum(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
 
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
@@ -138,12 +132,12 @@ def sum(
     tensor([4., 6.])
     """
     if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = tensor_of(input, "sum")
+        array = check_tensor(input, "sum")
         raw = array.dtype
         if raw is _F32 or raw is _F64:
             return apply(SUM, input)
-    array = tensor_of(input, "sum")
-    expect_dtype(dtype, "sum")
+    array = check_tensor(input, "sum")
+    check_dtype(dtype, "sum")
     if axis is not ...:
         dim = axis
     if keepdims is not None:
@@ -155,10 +149,10 @@ def sum(
         y = apply(SUM if want is None else SumAll(None, False, want), input)
     else:
         y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-    return y if out is None else filled("sum", out, y)
+    return y if out is None else fill_out("sum", out, y)
 
 
-@word_for("total")
+@implements("reduce_sum")
 def _total(x: Any, axes: Any, keep: bool) -> Any:
     want = _sum_dtype(None, x._array)
     if axes is None and not keep:
@@ -177,7 +171,7 @@ class Mean(Sum):
         if self.dtype is not None:
             x = cast(x, self.dtype)
         n = count(x.shape, self.dims)
-        y = total(wide(x), self.dims, self.keepdim)
+        y = reduce_sum(wide(x), self.dims, self.keepdim)
         return narrow(y / n if n else y * _NAN, x)
 
     def vjp(self, node: Node, g: Any) -> Any:
@@ -227,12 +221,12 @@ def mean(
     tensor([1.5000, 3.5000])
     """
     if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = tensor_of(input, "mean")
+        array = check_tensor(input, "mean")
         raw = array.dtype
         if raw is _F32 or raw is _F64:
             return apply(MEAN, input)
-    array = tensor_of(input, "mean")
-    expect_dtype(dtype, "mean")
+    array = check_tensor(input, "mean")
+    check_dtype(dtype, "mean")
     have = dtypes.of(array.dtype) if dtype is None else dtype
     if not (have.is_floating_point or have.is_complex):
         whose = "Input" if dtype is None else "Optional"
@@ -251,7 +245,7 @@ def mean(
         y = apply(MEAN if want is None else MeanAll(None, False, want), input)
     else:
         y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-    return y if out is None else filled("mean", out, y)
+    return y if out is None else fill_out("mean", out, y)
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------
@@ -265,13 +259,13 @@ class NanSum(Sum):
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = cast(x, self.dtype)
-        return total(where(isnan(x), 0, x), self.dims, self.keepdim)
+        return reduce_sum(where(isnan(x), 0, x), self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:  # type: ignore[override]  # what it saves
         return (where(isnan(x), 0, self.back(g, x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
+        return reduce_sum(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -281,7 +275,7 @@ class NanSum(Sum):
         yield NanSum((-2,), True), draw.real(0, 3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -292,7 +286,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
     tensor(3.)
     """
-    array = tensor_of(input, "nansum")
+    array = check_tensor(input, "nansum")
     if array.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     dims = dims_of("nansum", dim, array.ndim)
@@ -315,7 +309,7 @@ def nanmean(
     >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
     tensor(1.5000)
     """
-    array = tensor_of(input, "nanmean")
+    array = check_tensor(input, "nanmean")
     if array.dtype.kind in "iub":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -325,7 +319,7 @@ def nanmean(
     above = nansum(input, dim, keepdim, dtype=dtype)
     below = apply(CountNonzero(dims, keepdim, numbers=True), input)
     y = above / below
-    return y if out is None else filled("nanmean", out, y)
+    return y if out is None else fill_out("nanmean", out, y)
 
 
 # --- product --------------------------------------------------------------------------------------
@@ -370,7 +364,7 @@ class Prod(Fold):
         return (self.back(g, x.shape) * conj(contiguous(self.others(x))),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
+        return reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -395,7 +389,7 @@ class ProdAll(Prod):
         yield ProdAll(), draw.complex(3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
     """prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -406,7 +400,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
     >>> torch.tensor([2., 3., 4.]).prod()
     tensor(24.)
     """
-    array = tensor_of(input, "prod")
+    array = check_tensor(input, "prod")
     want = _sum_dtype(dtype, array)
     if dim is ...:
         return ProdAll(None, False, want), (input,)
@@ -415,7 +409,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
     return Prod(dims_of("prod", dim, array.ndim), keepdim, want), (input,)
 
 
-@word_for("product")
+@implements("product")
 def _product(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Prod(negatives(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
 
@@ -430,12 +424,12 @@ class LogSumExp(Fold):
     def forward(self, x: Any) -> Any:
         w = wide(x)
         if count(x.shape, self.dims) == 0:
-            return narrow(log(total(exp(w), self.dims, self.keepdim)), x)
-        top = largest(real(w) if is_complex(w) else w, self.dims, True)
+            return narrow(log(reduce_sum(exp(w), self.dims, self.keepdim)), x)
+        top = reduce_max(real(w) if is_complex(w) else w, self.dims, True)
         top = where(isinf(top), 0, top)
-        y = log(total(exp(w - top), self.dims, True)) + top
+        y = log(reduce_sum(exp(w - top), self.dims, True)) + top
         if not self.keepdim:
-            y = total(y, self.dims, False)
+            y = reduce_sum(y, self.dims, False)
         return narrow(y, x)
 
     def weights(self, x: Any, y: Any) -> Any:
@@ -445,7 +439,7 @@ class LogSumExp(Fold):
         return (self.back(g, x.shape) * conj(self.weights(x, y)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
+        return reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -455,7 +449,7 @@ class LogSumExp(Fold):
         yield LogSumExp((-1,), False), draw.complex(2, 2)
 
 
-@public(namespace="special")
+@function(out=True, namespace="special")
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor
@@ -466,7 +460,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     >>> torch.logsumexp(torch.tensor([100., 100.]), 0)
     tensor(100.6931)
     """
-    array = tensor_of(input, "logsumexp")
+    array = check_tensor(input, "logsumexp")
     if array.dtype.kind in "iub":
         input = apply(Floated(dtypes.default_numpy), input)
     return LogSumExp(dims_of("logsumexp", dim, array.ndim), keepdim), (input,)
@@ -499,7 +493,7 @@ class Trace(Linear):
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = cast(x, self.dtype)
-        return total(diagonal(x, 0, -2, -1), (-1,), False)
+        return reduce_sum(diagonal(x, 0, -2, -1), (-1,), False)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         rows, columns = shape[-2:]
@@ -515,7 +509,7 @@ class Trace(Linear):
         yield Trace(), draw.complex(2, 2)
 
 
-@public(out=False)
+@function()
 def trace(input: Any) -> Any:
     """trace(input) -> Tensor
 
@@ -525,9 +519,9 @@ def trace(input: Any) -> Any:
     >>> torch.trace(torch.tensor([[1., 2.], [3., 4.]]))
     tensor(5.)
     """
-    array = tensor_of(input, "trace")
+    array = check_tensor(input, "trace")
     if array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {array.ndim}")
     if array.dtype.kind == "b":
         raise not_implemented("trace", array.dtype)
-    return Trace(_sum_dtype(None, array)), (input,)
+    return run(Trace(_sum_dtype(None, array)), (input,))

@@ -14,15 +14,14 @@ from rushlight.arrays.host import ByteBounds
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints, varies
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.arguments import one_dim, tuple_of_ints, varies
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import strides_of
 from rushlight.ops.view.family import Embed, embed, turn
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import EmbedSlice, Slice
-
-__all__ = ["AsStrided", "Diagonal", "Unfold", "as_strided_op"]
 
 _ALL: Final = slice(None)
 
@@ -75,7 +74,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    expect_tensor(input, "diagonal")
+    check_tensor(input, "diagonal")
     rank = input._array.ndim
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
@@ -83,7 +82,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return apply_view(Diagonal(offset, a, b), input)
 
 
-@word_for("diagonal")
+@implements("diagonal")
 def _diagonal(x: Any, offset: int, a: int, b: int) -> Any:
     rank = x._array.ndim
     return apply_view(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
@@ -170,7 +169,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     return apply_view(Unfold(d, size, step), input)
 
 
-@word_for("windows")
+@implements("windows")
 def _windows(x: Any, axis: int, size: int, step: int) -> Any:
     return apply_view(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
 
@@ -300,7 +299,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     tensor([[0, 2],
             [1, 3]])
     """
-    expect_tensor(input, "as_strided")
+    check_tensor(input, "as_strided")
     return apply_view(as_strided_op(AsStrided, input, size, stride, storage_offset), input)
 
 
@@ -313,16 +312,16 @@ def as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) 
     return turn(as_strided_op(AsStridedInplace, input, size, stride, storage_offset), input)
 
 
-@word_for("restrided")
+@implements("restrided")
 def _restrided(x: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
     return apply_view(AsStrided(shape, strides, start, start, inside), x)
 
 
-@word_for("unstrided")
+@implements("unstrided")
 def _unstrided(g: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
     return apply(AsStridedBackward(shape, strides, start, inside, tuple(g._array.shape)), g)
 
 
-@word_for("strided")
+@implements("strided")
 def _strided(x: Any, shape: Any, strides: Any, offset: int) -> Any:
     return as_strided(x, shape, strides, offset)
