@@ -88,7 +88,7 @@ $(VENV)/.made:
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
 	@printf '%s\n' \
-	  '2/2 Installing rushlight, about a minute on two cores. pip is quiet meanwhile:' \
+	  '2/2 Installing rushlight, about a minute on two cores, more if they are busy. pip is quiet meanwhile:' \
 	  '    - fetching NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 70 MB);' \
 	  '    - compiling the core: mypyc turns src/rushlight/core into C, then the C compiler runs.' \
 	  '    Without a C compiler nothing is compiled: rushlight is then interpreted, works the same,' \
