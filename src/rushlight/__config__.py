@@ -15,7 +15,8 @@ from typing import TypedDict
 
 from rushlight._version import __version__
 
-__all__ = ["check_fresh", "compiled", "show", "stale"]
+__all__ = ["show"]
+__dir__ = __all__.copy
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 

@@ -13,7 +13,7 @@ from typing import Any
 from rushlight.arrays.device import cuda_count
 from rushlight.arrays.device import device as _device
 from rushlight.arrays.host import cupy
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.random import initial_seed as _initial_seed
 from rushlight.random import manual_seed as _manual_seed
 from rushlight.random import seed as _seed
@@ -237,4 +237,4 @@ def initial_seed() -> int:
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.cuda", globals())
+    __getattr__, __dir__ = _face("torch.cuda", globals())

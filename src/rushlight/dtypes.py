@@ -13,6 +13,16 @@ from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 import ml_dtypes
 import numpy as np
 
+# What `rushlight` exports; the package itself uses the rest of this file by `dtypes.name`.
+__all__ = [
+    "bfloat16", "can_cast", "cdouble", "cfloat", "chalf", "channels_last", "channels_last_3d",
+    "complex32", "complex64", "complex128", "contiguous_format", "double", "dtype", "finfo",
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float16", "float32", "float64", "get_default_dtype", "half", "iinfo", "int8", "int16", "int32",
+    "int64", "layout", "long", "memory_format", "preserve_format", "promote_types",
+    "set_default_dtype", "short", "strided", "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip
+
 NumpyDtype: TypeAlias = np.dtype[Any]
 
 

@@ -48,6 +48,7 @@ from rushlight.tensor_memory import _CORE, _own_attributes, _rebuilt
 __all__ = [
     "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _FOLDER: Final = "rushlight"
 _DTYPES: Final = {str(d): d for d in dtypes.all_dtypes}

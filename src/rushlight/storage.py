@@ -21,7 +21,8 @@ from rushlight.core.graph import Storage, TensorBase, note, sharers_of
 from rushlight.core.node_api import extra_of
 from rushlight.ops.shape.contiguous import lent
 
-__all__ = ["TypedStorage", "UntypedStorage", "among", "enlarged", "is_storage", "join"]
+__all__ = ["TypedStorage", "UntypedStorage"]
+__dir__ = __all__.copy
 
 
 class _Storage:

@@ -17,7 +17,7 @@ from rushlight.arrays.device import CPU
 from rushlight.arrays.host import is_array, is_scalar, make_array, move, to_host
 from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.creation.tensor import made, place_of, shape_of
 from rushlight.ops.random.sampling import rand, randint
 from rushlight.tensor import Tensor
@@ -333,4 +333,4 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.testing", globals())
+    __getattr__, __dir__ = _face("torch.testing", globals())

@@ -1,6 +1,7 @@
-"""Write names.json.gz: the public names of PyTorch, by module. Run by `make references`.
+"""Write names.json.gz and faces.json.gz: PyTorch's names, by module. Run by `make references`.
 
-`tools/make_missing.py` compares them with rushlight's.
+The first has the public names, which `tools/make_missing.py` compares with rushlight's; the second,
+for each module that rushlight has too, what a star import gives and what `dir` shows of it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import json
+import pkgutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,9 +49,37 @@ def collected() -> dict[str, list[str]]:
     return {title: names_of(title) for title in MODULES}
 
 
+def shared_modules() -> list[str]:
+    """The modules of rushlight that PyTorch has too, by PyTorch's names."""
+    found = ["torch"]
+    rushlight = importlib.import_module("rushlight")
+    for module in pkgutil.walk_packages(rushlight.__path__, "rushlight."):
+        title = "torch" + module.name.removeprefix("rushlight")
+        try:
+            importlib.import_module(title)
+        except ImportError:  # rushlight's own
+            continue
+        found.append(title)
+    return found
+
+
+def faces() -> dict[str, dict[str, list[str]]]:
+    """What each of them gives to `import *`, and what `dir` shows of its own."""
+    found = {}
+    for title in shared_modules():
+        module = importlib.import_module(title)
+        space = vars(module)
+        stated = space.get("__all__")
+        shown = [n for n in dir(module) if n in (stated or ()) or belongs(space[n])]
+        shown = [n for n in shown if not n.startswith("__")]
+        found[title] = {"shown": shown, "star": sorted(stated) if stated is not None else shown}
+    return found
+
+
 def main() -> None:
-    packed = gzip.compress(json.dumps(collected(), indent=0).encode(), mtime=0)
-    Path(__file__).with_name("names.json.gz").write_bytes(packed)
+    for file, content in (("names", collected()), ("faces", faces())):
+        packed = gzip.compress(json.dumps(content, indent=0).encode(), mtime=0)
+        Path(__file__).with_name(f"{file}.json.gz").write_bytes(packed)
 
 
 if __name__ == "__main__":

@@ -49,10 +49,10 @@ from rushlight.ops.view.select import Alias
 from rushlight.tensor import Tensor
 
 __all__ = [
-    "UnpackedDualTensor", "derivative_along", "dual_at", "dual_level", "enter_dual_level",
-    "enter_jvp_level", "exit_dual_level", "give", "make_dual", "primal_at", "tangent_at",
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
     "unpack_dual",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class UnpackedDualTensor(NamedTuple):

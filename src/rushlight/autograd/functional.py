@@ -27,6 +27,7 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.registry import functions
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__dir__ = __all__.copy
 
 OUTPUTS = "outputs of the user-provided function"
 Function = Callable[..., Any]

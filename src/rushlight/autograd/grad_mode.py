@@ -26,10 +26,10 @@ from rushlight.core.grad_mode import (
 )
 
 __all__ = [
-    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "is_grad_enabled",
-    "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad", "set_grad_enabled",
+    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled",
     "set_multithreading_enabled",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__dir__ = __all__.copy
 
 
 class GradcheckError(RuntimeError):

@@ -29,6 +29,7 @@ __all__ = [
     "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
     "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class GradientEdge(NamedTuple):

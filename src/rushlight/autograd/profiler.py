@@ -21,7 +21,9 @@ from rushlight.arrays.device import cuda_count
 from rushlight.autograd.profiler_record import USER, Entry, Recorder, current, place_now, stack_now
 from rushlight.autograd.profiler_trace import write_trace
 from rushlight.autograd.profiler_util import (
-    DeviceType,
+    DeviceType as DeviceType,
+)
+from rushlight.autograd.profiler_util import (
     EventList,
     FunctionEvent,
     FunctionEventAvg,
@@ -29,12 +31,9 @@ from rushlight.autograd.profiler_util import (
 )
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 
-__all__ = [
-    "DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "ProfilerActivity", "profile",
-    "record_function",
-]  # fmt: skip
+__all__ = ["EventList", "FunctionEvent", "profile", "record_function"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _log: Final = logging.getLogger(__name__)
@@ -409,4 +408,6 @@ def event_of(entry: Entry, id: int, number: int, recorder: Recorder) -> Function
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.autograd.profiler", globals())
+    __getattr__, __dir__ = _face(
+        "torch.autograd.profiler", globals(), unlisted=("DeviceType", "ProfilerActivity")
+    )

@@ -20,9 +20,10 @@ from rushlight.autograd.profiler_table import Table, format_time
 from rushlight.core.call_site import Where
 
 __all__ = [
-    "DeviceType", "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg",
+    "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg",
     "Interval", "Kernel",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class DeviceType(Enum):

@@ -10,6 +10,7 @@ from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.tensor import Tensor
 
 __all__ = ["Variable"]
+__dir__ = __all__.copy
 
 
 class Engine:

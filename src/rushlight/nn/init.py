@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.registry import functions
 
 __all__ = [
@@ -254,4 +254,4 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn.init", globals())
+    __getattr__, __dir__ = _face("torch.nn.init", globals())

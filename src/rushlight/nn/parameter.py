@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.registry import functions
 from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
@@ -118,4 +118,4 @@ class Buffer(Tensor, metaclass=BufferClass):
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn.parameter", globals())
+    __getattr__, __dir__ = _face("torch.nn.parameter", globals())

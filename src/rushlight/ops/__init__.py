@@ -21,3 +21,7 @@ if not typing.TYPE_CHECKING:
         if name not in namespaces:
             raise AttributeError(f"module 'torch.ops' has no attribute {name!r}")
         return namespaces[name]
+
+
+def __dir__() -> list[str]:
+    return ["aten", *namespaces]

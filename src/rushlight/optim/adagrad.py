@@ -20,6 +20,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["Adagrad"]
+__dir__ = __all__.copy
 
 
 class Adagrad(Optimizer):

@@ -21,6 +21,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["Adam"]
+__dir__ = __all__.copy
 
 NAMES = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 

@@ -7,6 +7,7 @@ from typing import Any
 from rushlight.optim.adam import Adam
 
 __all__ = ["AdamW"]
+__dir__ = __all__.copy
 
 
 class AdamW(Adam):

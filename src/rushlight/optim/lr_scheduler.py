@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.optim.optimizer import Optimizer
 
 __all__ = [
@@ -632,4 +632,4 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.optim.lr_scheduler", globals())
+    __getattr__, __dir__ = _face("torch.optim.lr_scheduler", globals())

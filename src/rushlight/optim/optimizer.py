@@ -37,6 +37,7 @@ from rushlight.utils.hooks import RemovableHandle, add_hook
 __all__ = [
     "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 Hook = Callable[..., Any]
 

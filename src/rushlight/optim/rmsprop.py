@@ -19,6 +19,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["RMSprop"]
+__dir__ = __all__.copy
 
 
 class RMSprop(Optimizer):

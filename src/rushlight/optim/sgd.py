@@ -16,6 +16,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["SGD"]
+__dir__ = __all__.copy
 
 
 class SGD(Optimizer):

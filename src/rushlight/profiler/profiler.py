@@ -21,9 +21,10 @@ from rushlight.autograd.profiler_util import EventList
 from rushlight.autograd.warned import warn_caller
 
 __all__ = [
-    "ProfilerAction", "kineto_available", "profile", "schedule", "supported_activities",
+    "ProfilerAction", "profile", "schedule", "supported_activities",
     "tensorboard_trace_handler",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class ProfilerAction(Enum):

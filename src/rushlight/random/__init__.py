@@ -15,48 +15,27 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from rushlight.missing import say_missing as _say_missing
-from rushlight.random.choose import multinomial, normal, randperm
-from rushlight.random.draw import (
-    bernoulli_,
-    cauchy_,
-    dropout_mask,
-    exponential_,
-    geometric_,
-    keep_mask,
-    log_normal_,
-    normal_,
-    uniform_,
-)
-from rushlight.random.exact import dense_like
-from rushlight.random.generator import Generator, checked_seed, default_generator, present
-from rushlight.random.integers import random_
+from rushlight.missing import face as _face
+from rushlight.random.choose import multinomial as multinomial
+from rushlight.random.choose import normal as normal
+from rushlight.random.choose import randperm as randperm
+from rushlight.random.draw import bernoulli_ as bernoulli_
+from rushlight.random.draw import cauchy_ as cauchy_
+from rushlight.random.draw import dropout_mask as dropout_mask
+from rushlight.random.draw import exponential_ as exponential_
+from rushlight.random.draw import geometric_ as geometric_
+from rushlight.random.draw import keep_mask as keep_mask
+from rushlight.random.draw import log_normal_ as log_normal_
+from rushlight.random.draw import normal_ as normal_
+from rushlight.random.draw import uniform_ as uniform_
+from rushlight.random.exact import dense_like as dense_like
+from rushlight.random.generator import Generator as Generator
+from rushlight.random.generator import checked_seed
+from rushlight.random.generator import default_generator as default_generator
+from rushlight.random.generator import present as present
+from rushlight.random.integers import random_ as random_
 
-__all__ = [
-    "Generator",
-    "bernoulli_",
-    "cauchy_",
-    "default_generator",
-    "dense_like",
-    "dropout_mask",
-    "exponential_",
-    "fork_rng",
-    "geometric_",
-    "get_rng_state",
-    "initial_seed",
-    "keep_mask",
-    "log_normal_",
-    "manual_seed",
-    "multinomial",
-    "normal",
-    "normal_",
-    "present",
-    "random_",
-    "randperm",
-    "seed",
-    "set_rng_state",
-    "uniform_",
-]
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 
 def manual_seed(seed: int) -> Generator:
@@ -145,4 +124,4 @@ def fork_rng(
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.random", globals())
+    __getattr__, __dir__ = _face("torch.random", globals())

@@ -42,6 +42,7 @@ __all__ = [
     "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 

@@ -14,9 +14,8 @@ from rushlight.core.engine.hooks import RemovableHandle
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
 
-__all__ = [
-    "BackwardHook", "RemovableHandle", "add_hook", "unserializable_hook", "warn_if_has_hooks",
-]  # fmt: skip
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+__dir__ = __all__.copy
 
 
 def add_hook(

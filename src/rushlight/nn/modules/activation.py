@@ -43,6 +43,7 @@ __all__ = [
     "Tanhshrink",
     "Threshold",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Plain(Module):

@@ -12,6 +12,7 @@ from rushlight.nn.modules.module import Module
 from rushlight.ops.registry import functions
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__dir__ = __all__.copy
 
 
 class BatchNorm(Module):

@@ -18,6 +18,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.tensor_types import typename
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__dir__ = __all__.copy
 
 
 def position(index: Any, size: int) -> int:

@@ -8,6 +8,7 @@ from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
+__dir__ = __all__.copy
 
 
 class PairwiseDistance(Module):

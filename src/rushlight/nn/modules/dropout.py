@@ -10,6 +10,7 @@ from rushlight.nn.modules.module import Module
 __all__ = [
     "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Dropping(Module):

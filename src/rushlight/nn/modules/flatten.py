@@ -7,6 +7,7 @@ from typing import Any
 from rushlight.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]
+__dir__ = __all__.copy
 
 
 class Flatten(Module):

@@ -15,6 +15,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions
 
 __all__ = ["Bilinear", "Identity", "Linear"]
+__dir__ = __all__.copy
 
 
 def new_parameter(*shape: int, device: Any, dtype: Any) -> Any:

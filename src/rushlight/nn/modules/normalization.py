@@ -10,6 +10,7 @@ from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
 
 __all__ = ["LayerNorm"]
+__dir__ = __all__.copy
 
 
 class LayerNorm(Module):

@@ -12,6 +12,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions
 
 __all__ = ["Embedding"]
+__dir__ = __all__.copy
 
 
 class Embedding(Module):

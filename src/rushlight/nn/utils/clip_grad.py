@@ -13,7 +13,8 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions, namespaces
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+__dir__ = __all__.copy
 
 
 def gradients(parameters: Any) -> list[Any]:

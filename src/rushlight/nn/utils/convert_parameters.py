@@ -10,6 +10,7 @@ from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
+__dir__ = __all__.copy
 
 
 def _same_device(param: Any, seen: Any) -> Any:
