@@ -9,7 +9,7 @@
 import typing as _typing
 
 from rushlight.autograd import function as function
-from rushlight.autograd import grad_mode, variable
+from rushlight.autograd import grad_mode
 from rushlight.autograd import graph as graph
 from rushlight.autograd.api import backward, grad
 from rushlight.autograd.function import Function, NestedIOFunction
@@ -23,7 +23,6 @@ from rushlight.autograd.grad_mode import (
 )
 from rushlight.autograd.grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
-from rushlight.autograd.variable import Variable
 from rushlight.missing import face as _face
 
 __all__ = [
@@ -37,6 +36,7 @@ _UNLISTED = ("function", "graph", "is_multithreading_enabled")
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
     "anomaly_mode": "", "forward_ad": "", "functional": "", "profiler": "", "profiler_util": "",
+    "variable": "", "Variable": "variable",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 
@@ -46,6 +46,8 @@ if _typing.TYPE_CHECKING:
     from rushlight.autograd import functional as functional
     from rushlight.autograd import profiler as profiler
     from rushlight.autograd import profiler_util as profiler_util
+    from rushlight.autograd import variable as variable
     from rushlight.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+    from rushlight.autograd.variable import Variable
 else:
     __getattr__, __dir__ = _face("torch.autograd", globals(), _LATER, _UNLISTED)

@@ -9,10 +9,9 @@ polynomials evaluated in float32 (`_polar32`), which the 16-bit floats share.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy import (
     add,
     bitwise_and,
@@ -40,6 +39,9 @@ from rushlight.random.exact import (
     store,
 )
 from rushlight.random.generator import Generator
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CHUNK = 1024  # blocks worked on at a time, so that the temporaries stay in the processor's cache
 
