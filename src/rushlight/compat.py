@@ -81,10 +81,7 @@ class _Finder(MetaPathFinder):
     for `functorch` too."""
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if not _is_theirs(fullname):
             return None

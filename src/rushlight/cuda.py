@@ -1,7 +1,7 @@
 """`torch.cuda`: whether there is a GPU, which, and how much of it is used.
 
-rushlight reaches GPUs through CuPy. Imported when first used. What is drawn at random is drawn on
-the CPU, so seeds are the CPU's; all work goes to one stream, in the order of the program.
+rushlight reaches GPUs through CuPy. What is drawn at random is drawn on the CPU, so seeds are the
+CPU's; all work goes to one stream, in the order of the program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ def is_available() -> bool:
 
     Whether there is a GPU that rushlight can compute on.
 
-    >>> import rushlight as torch
     >>> device = "cuda" if torch.cuda.is_available() else "cpu"
     """
     return cuda_count() > 0
@@ -83,7 +82,6 @@ class device:
 
     A negative number or None changes nothing, so that the code also runs without a GPU.
 
-    >>> import rushlight as torch
     >>> with torch.cuda.device(None):
     ...     pass
     """

@@ -1,7 +1,5 @@
 """Data types: the `dtype` objects, PyTorch's promotion rules, `finfo` and `iinfo`.
 
-The lowest layer: imports NumPy and ml_dtypes, and nothing of rushlight. Every layer may import it.
-
 PyTorch names three of its types `float`, `int` and `bool`. A module that did the same would hide
 Python's own, so those names are only in `aliases`, from which the package fills its namespace.
 """
@@ -70,20 +68,13 @@ _HEAP_TYPE: Final = 1 << 9  # CPython's Py_TPFLAGS_HEAPTYPE
 class dtype(_Singleton):
     """The type of a tensor's elements; one object a type, so compare with `is`.
 
-    >>> import rushlight as torch
     >>> torch.bfloat16, torch.bfloat16.itemsize, torch.float is torch.float32
     (torch.bfloat16, 2, True)
     """
 
     __slots__ = (
-        "abbr",
-        "is_complex",
-        "is_floating_point",
-        "is_signed",
-        "itemsize",
-        "numpy",
-        "scalar_type",
-    )
+        "abbr", "is_complex", "is_floating_point", "is_signed", "itemsize", "numpy", "scalar_type",
+    )  # fmt: skip
     numpy: NumpyDtype
     itemsize: int
     is_floating_point: bool
@@ -95,7 +86,6 @@ class dtype(_Singleton):
     def to_complex(self) -> "dtype":
         """The complex type with parts of this type.
 
-        >>> import rushlight as torch
         >>> torch.float32.to_complex()
         torch.complex64
         """
@@ -109,7 +99,6 @@ class dtype(_Singleton):
     def to_real(self) -> "dtype":
         """The type of a complex type's parts; any other type gives itself.
 
-        >>> import rushlight as torch
         >>> torch.complex128.to_real()
         torch.float64
         """
@@ -229,7 +218,6 @@ default_complex: dtype = complex64
 def get_default_dtype() -> dtype:
     """The type of tensors made from Python floats.
 
-    >>> import rushlight as torch
     >>> torch.get_default_dtype()
     torch.float32
     """
@@ -239,7 +227,6 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype, /) -> None:
     """Sets the type of tensors made from Python floats, and with it that of complex ones.
 
-    >>> import rushlight as torch
     >>> torch.set_default_dtype(torch.float64)
     >>> torch.get_default_dtype()
     torch.float64
@@ -280,7 +267,6 @@ _promoted: Final[dict[tuple[dtype, dtype], dtype]] = {}
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type, of the higher kind, that holds both.
 
-    >>> import rushlight as torch
     >>> torch.promote_types(torch.uint8, torch.int8), torch.promote_types(torch.half, torch.long)
     (torch.int16, torch.float16)
     """
@@ -379,7 +365,6 @@ def _combine(strong: dtype | None, weak: dtype | None) -> dtype | None:
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a result of one type may be written into a tensor of another: never to a lower kind.
 
-    >>> import rushlight as torch
     >>> torch.can_cast(torch.double, torch.float), torch.can_cast(torch.float, torch.int)
     (True, False)
     """
@@ -403,7 +388,6 @@ _limits: Final[Callable[[NumpyDtype], Any]] = ml_dtypes.finfo  # NumPy's types t
 class finfo:
     """The numerical limits of a floating-point type (for a complex one, those of its parts).
 
-    >>> import rushlight as torch
     >>> torch.finfo(torch.float16).max
     65504.0
     """
@@ -447,7 +431,6 @@ class finfo:
 class iinfo:
     """The numerical limits of an integer type.
 
-    >>> import rushlight as torch
     >>> torch.iinfo(torch.int8)
     iinfo(min=-128, max=127, dtype=int8)
     """
@@ -481,7 +464,6 @@ class iinfo:
 class layout(_Singleton):
     """How a tensor lies in memory: `strided` is the only layout here.
 
-    >>> import rushlight as torch
     >>> torch.strided
     torch.strided
     """
@@ -492,7 +474,6 @@ class layout(_Singleton):
 class memory_format(_Singleton):
     """The order in which a tensor's dimensions lie in memory.
 
-    >>> import rushlight as torch
     >>> torch.channels_last
     torch.channels_last
     """

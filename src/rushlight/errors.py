@@ -1,7 +1,4 @@
-"""Wording of errors: PyTorch's type and first words, then where, then the cure.
-
-Every layer may import this file; it imports nothing of rushlight.
-"""
+"""Wording of errors: PyTorch's type and first words, then where, then the cure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Results with names: `x.max(0).values`. Tuples that print as PyTorch prints them.
-
-In the lowest layer; `ops` returns them, users rarely make them.
-"""
+"""Results with names: `x.max(0).values`. Tuples that print as PyTorch prints them."""
 
 from __future__ import annotations
 

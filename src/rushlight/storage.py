@@ -166,7 +166,6 @@ class _Storage:
 class UntypedStorage(_Storage):
     """Memory as bytes.
 
-    >>> import rushlight as torch
     >>> torch.ones(2, 3)[0].untyped_storage().nbytes()
     24
     """
@@ -221,7 +220,6 @@ class UntypedStorage(_Storage):
 class TypedStorage(_Storage):
     """Memory as elements of one dtype.
 
-    >>> import rushlight as torch
     >>> TypedStorage._of(torch.arange(3).numpy()).tolist()
     [0, 1, 2]
     """
@@ -394,7 +392,6 @@ def _follow(t: Any, grown: Any) -> None:
 def is_storage(obj: object, /) -> bool:
     """is_storage(obj) -> bool: whether `obj` is a storage.
 
-    >>> import rushlight as torch
     >>> torch.is_storage(torch.ones(2).untyped_storage())
     True
     """

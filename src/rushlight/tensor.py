@@ -54,7 +54,6 @@ class TensorClass(type):
 class Tensor(Methods, metaclass=TensorClass):
     """An n-dimensional array that remembers how it was computed.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.], requires_grad=True)
     >>> y = (x * x).sum()
     >>> y.backward()
@@ -299,7 +298,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def item(self) -> Any:
         """The one element as a Python number.
 
-        >>> import rushlight as torch
         >>> torch.tensor([2.5]).item()
         2.5
         """
@@ -311,7 +309,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; of a 0-d tensor, the number.
 
-        >>> import rushlight as torch
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """

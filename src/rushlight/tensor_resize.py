@@ -55,7 +55,6 @@ def set_(
 
     Look at the memory of another tensor or storage from now on.
 
-    >>> import rushlight as torch
     >>> x = torch.zeros(3)
     >>> x.set_(torch.arange(4.).untyped_storage(), 1, (3,))
     tensor([1., 2., 3.])
@@ -153,7 +152,6 @@ def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_form
     Give the tensor another shape, over the same memory; that grows if it is too small, for all
     tensors that share it.
 
-    >>> import rushlight as torch
     >>> torch.arange(6).resize_(2, 2)
     tensor([[0, 1],
             [2, 3]])
@@ -207,7 +205,6 @@ def resize_as_(
 ) -> Any:
     """Give the tensor the shape of another.
 
-    >>> import rushlight as torch
     >>> torch.arange(4).resize_as_(torch.zeros(2, 1))
     tensor([[0],
             [1]])
@@ -249,7 +246,6 @@ def swap_tensors(t1: Any, t2: Any) -> None:
 
     Graphs made before with one of them can no longer be run backward to it.
 
-    >>> import rushlight as torch
     >>> a, b = torch.zeros(2), torch.ones(3, requires_grad=True)
     >>> torch.utils.swap_tensors(a, b)
     >>> a

@@ -61,7 +61,6 @@ def set_default_tensor_type(t: Any, /) -> None:
 
     Older than `set_default_dtype`.
 
-    >>> import rushlight as torch
     >>> torch.set_default_tensor_type(torch.DoubleTensor)
     >>> torch.tensor([1.5]).dtype
     torch.float64
@@ -82,7 +81,6 @@ def is_tensor(obj: object, /) -> bool:
 
     Whether `obj` is a tensor.
 
-    >>> import rushlight as torch
     >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1, 1])
     (True, False)
     """
@@ -94,7 +92,6 @@ def typename(obj: Any, /) -> str:
 
     The name of a type, or of the type of a thing; of a tensor, with its dtype.
 
-    >>> import rushlight as torch
     >>> torch.typename(torch.ones(2)), torch.typename(3)
     ('torch.FloatTensor', 'int')
     """

@@ -1,7 +1,4 @@
-"""The table of a profile, laid out as PyTorch lays it out, with the user's lines behind it.
-
-Imported by `profiler_util`, whose lists of events it shows.
-"""
+"""The table of a profile, laid out as PyTorch lays it out, with the user's lines behind it."""
 
 from __future__ import annotations
 
@@ -78,13 +75,9 @@ class Table:
     """Which columns a list of events has, and what stands in them."""
 
     def __init__(
-        self,
-        events: Any,
-        max_src: int | None,
-        max_name: int | None,
-        max_shapes: int | None,
+        self, events: Any, max_src: int | None, max_name: int | None, max_shapes: int | None,
         unit: str | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.events = events
         self.unit = unit
         self.max_src = max_src

@@ -1,7 +1,4 @@
-"""Arguments of transforms: which of them derivatives are taken of, and what is refused.
-
-Imported by the other files of `func`.
-"""
+"""Arguments of transforms: which of them derivatives are taken of, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`opcheck`: whether an operator does what it was registered to do.
-
-Imported by `library`.
-"""
+"""`opcheck`: whether an operator does what it was registered to do."""
 
 from __future__ import annotations
 
@@ -27,15 +24,10 @@ class OpCheckError(Exception):
 
 
 def opcheck(
-    op: OpOverload | OpOverloadPacket | CustomOpDef,
-    args: Sequence[Any],
-    kwargs: dict[str, Any] | None = None,
-    *,
-    test_utils: str | Sequence[str] | None = None,
-    raise_exception: bool = True,
-    rtol: float | None = None,
-    atol: float | None = None,
-) -> dict[str, Any]:
+    op: OpOverload | OpOverloadPacket | CustomOpDef, args: Sequence[Any],
+    kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] | None = None,
+    raise_exception: bool = True, rtol: float | None = None, atol: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Test an operator on some arguments: what it writes, returns and differentiates.
 
     `test_schema`                  it writes what its schema says, and returns new tensors
@@ -44,7 +36,6 @@ def opcheck(
     `test_backward`                its derivative runs, where an argument asks for gradients
     `test_gradcheck`               its derivative is right (in float64; only if asked for)
 
-    >>> import rushlight as torch
     >>> @torch.library.custom_op("doc::sneaky", mutates_args=())
     ... def sneaky(x: torch.Tensor) -> torch.Tensor:
     ...     return x.mul_(2) + 1

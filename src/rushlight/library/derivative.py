@@ -1,7 +1,5 @@
 """Formulas of operators: what `register_autograd` was given, as the history of each call.
 
-Imported by `library.custom` and `library.registration`.
-
 Note [Lists of tensors]
     A node has one edge a tensor. So lists of tensors among the arguments and results are spread out
     for it, and put together again for the user's functions: they see lists, as the kernel does.

@@ -1,7 +1,4 @@
-"""`Library`: operators defined by a schema, with their kernels registered one by one.
-
-Imported by `library`.
-"""
+"""`Library`: operators defined by a schema, with their kernels registered one by one."""
 
 from __future__ import annotations
 
@@ -55,7 +52,6 @@ class Library:
     `kind` is "DEF" (the namespace is yours alone), "FRAGMENT" (it is shared) or "IMPL" (only
     kernels are registered); `dispatch_key` is the key of all its kernels, if given.
 
-    >>> import rushlight as torch
     >>> lib = torch.library.Library("docs", "DEF")
     >>> lib.define("thrice(Tensor x) -> Tensor")
     'thrice'
@@ -119,14 +115,9 @@ class Library:
         return name
 
     def impl(
-        self,
-        op_name: str | OpOverload,
-        fn: Callable[..., Any],
-        dispatch_key: str = "",
-        *,
-        with_keyset: bool = False,
-        allow_override: bool = True,
-    ) -> None:
+        self, op_name: str | OpOverload, fn: Callable[..., Any], dispatch_key: str = "", *,
+        with_keyset: bool = False, allow_override: bool = True,
+    ) -> None:  # fmt: skip
         """Register a kernel for a dispatch key: "CPU", "CUDA", "CompositeExplicitAutograd" (all
         devices), "CompositeImplicitAutograd" (all devices, made of differentiable parts: the
         default), "Autograd" (the derivative) or "Meta" (what the result looks like)."""

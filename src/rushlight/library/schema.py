@@ -1,7 +1,6 @@
 """Signatures of operators: what stands in "(Tensor x, float y=2.) -> Tensor".
 
-A schema is read from such a text, or worked out from a function's annotations by `infer`. Imported
-by the other files of `library`.
+A schema is read from such a text, or worked out from a function's annotations by `infer`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Arguments and results of operators, checked and converted as their schema says.
-
-Imported by `library.operator`.
-"""
+"""Arguments and results of operators, checked and converted as their schema says."""
 
 from __future__ import annotations
 

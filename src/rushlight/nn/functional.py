@@ -1,7 +1,7 @@
 """`nn.functional`: the functions of networks, by the names that the op table gives them there.
 
-Imported by `nn.modules`. Nothing is listed here: a function of the table that says
-`namespace="nn.functional"` is one of these.
+Nothing is listed here: a function of the table that says `namespace="nn.functional"` is one of
+these.
 """
 
 from __future__ import annotations

@@ -41,7 +41,6 @@ __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "
 def manual_seed(seed: int) -> Generator:
     """manual_seed(seed) -> Generator: start the default generator over from `seed`.
 
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.initial_seed()
     0
@@ -52,7 +51,6 @@ def manual_seed(seed: int) -> Generator:
 def seed() -> int:
     """seed() -> int: start the default generator over from a seed of the operating system's.
 
-    >>> import rushlight as torch
     >>> torch.seed() == torch.initial_seed()
     True
     """
@@ -62,7 +60,6 @@ def seed() -> int:
 def initial_seed() -> int:
     """initial_seed() -> int: the seed the default generator was last given.
 
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(-1)
     >>> torch.initial_seed()
     18446744073709551615
@@ -73,7 +70,6 @@ def initial_seed() -> int:
 def get_rng_state() -> Any:
     """get_rng_state() -> Tensor: the default generator's state.
 
-    >>> import rushlight as torch
     >>> state = torch.get_rng_state()
     >>> state.shape
     torch.Size([5056])
@@ -84,7 +80,6 @@ def get_rng_state() -> Any:
 def set_rng_state(new_state: Any) -> None:
     """set_rng_state(new_state): put the default generator into a state that was saved.
 
-    >>> import rushlight as torch
     >>> state = torch.get_rng_state()
     >>> x = torch.rand(3)
     >>> torch.set_rng_state(state)
@@ -96,17 +91,13 @@ def set_rng_state(new_state: Any) -> None:
 
 @contextmanager
 def fork_rng(
-    devices: Iterable[Any] | None = None,
-    enabled: bool = True,
-    _caller: str = "fork_rng",
-    _devices_kw: str = "devices",
-    device_type: str = "cuda",
-) -> Iterator[None]:
+    devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng",
+    _devices_kw: str = "devices", device_type: str = "cuda",
+) -> Iterator[None]:  # fmt: skip
     """fork_rng(): what is drawn inside leaves the default generator as it was.
 
     One generator serves every device here, so `devices` and `device_type` change nothing.
 
-    >>> import rushlight as torch
     >>> before = torch.get_rng_state()
     >>> with torch.random.fork_rng():
     ...     x = torch.rand(3)

@@ -1,6 +1,6 @@
 """Permutations and samples of indices, and normals with a mean and deviation for each element.
 
-Imported by `rushlight.random` only. These make new arrays, where `draw` fills existing ones.
+These make new arrays, where `draw` fills existing ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Arithmetic to the last bit: fused multiply-add, the C library's functions, PyTorch's casts.
-
-Imported by the other files of `rushlight.random` only.
-"""
+"""Arithmetic to the last bit: fused multiply-add, the C library's functions, PyTorch's casts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The random generator: PyTorch's Mersenne Twister, its seed and its 5056-byte state.
 
-Only the other files of `rushlight.random` and the tensor layer import this one. It knows nothing of
-distributions: it seeds, hands out 32- and 64-bit words, and saves and loads its state.
+It knows nothing of distributions: it seeds, hands out 32- and 64-bit words, and saves and loads its
+state.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class Generator:
     seed gives the same numbers everywhere. (PyTorch's CUDA generator is another algorithm, with
     other numbers.)
 
-    >>> import rushlight as torch
     >>> g = torch.Generator().manual_seed(2147483647)
     >>> g.initial_seed()
     2147483647

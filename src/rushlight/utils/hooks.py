@@ -1,7 +1,4 @@
-"""Hooks on modules: handles that remove them, and the nodes that call them in a backward pass.
-
-Imported by `nn.modules` and `optim`, which register hooks, and by users for `RemovableHandle`.
-"""
+"""Hooks on modules: handles that remove them, and the nodes that call them in a backward pass."""
 
 from __future__ import annotations
 
@@ -19,12 +16,9 @@ __dir__ = __all__.copy
 
 
 def add_hook(
-    hooks: dict[int, Any],
-    hook: Callable[..., Any],
-    *,
-    first: bool = False,
+    hooks: dict[int, Any], hook: Callable[..., Any], *, first: bool = False,
     flags: tuple[dict[int, bool], ...] = (),
-) -> RemovableHandle:
+) -> RemovableHandle:  # fmt: skip
     """Add `hook` behind the others, or before them, and its id to each of `flags`.
 
     >>> from rushlight.utils.hooks import add_hook

@@ -22,7 +22,6 @@ __all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors among `inputs` outside the graph, as leaves that require grad where they did.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True) * 2
     >>> torch.utils.checkpoint.detach_variable((x, 3))
     (tensor([2., 2.], requires_grad=True), 3)

@@ -244,7 +244,6 @@ def create_selective_checkpoint_contexts(
     allow_cache_entry_mutation: use a kept result even if it was written in place meanwhile.
 
     >>> import functools
-    >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
     >>> keep_products = functools.partial(
     ...     create_selective_checkpoint_contexts, [torch.ops.aten.mm.default]

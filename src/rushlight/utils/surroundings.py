@@ -1,7 +1,4 @@
-"""What a checkpointed function finds around it when it runs again: random state, default device.
-
-Imported by `utils.checkpoint` and the files beside it.
-"""
+"""What a checkpointed function finds around it when it runs again: random state, default device."""
 
 from __future__ import annotations
 

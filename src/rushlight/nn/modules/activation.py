@@ -1,7 +1,4 @@
-"""Activations as modules: each calls the function of its name in `nn.functional`.
-
-Imported by `nn.modules`.
-"""
+"""Activations as modules: each calls the function of its name in `nn.functional`."""
 
 from __future__ import annotations
 
@@ -96,7 +93,6 @@ class Threshold(Inplace):
 class ReLU(Inplace):
     """ReLU(inplace=False): max(x, 0).
 
-    >>> import rushlight as torch
     >>> torch.nn.ReLU()(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
@@ -126,13 +122,9 @@ class Hardtanh(Inplace):
     """Hardtanh(min_val=-1.0, max_val=1.0, inplace=False): x, cut off at both values."""
 
     def __init__(
-        self,
-        min_val: float = -1.0,
-        max_val: float = 1.0,
-        inplace: bool = False,
-        min_value: float | None = None,
-        max_value: float | None = None,
-    ) -> None:
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+        min_value: float | None = None, max_value: float | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(inplace)
         for old, new, value in (
             ("min_value", "min_val", min_value),
@@ -174,7 +166,6 @@ class ReLU6(Hardtanh):
 class Sigmoid(Plain):
     """Sigmoid(): 1 / (1 + exp(-x)).
 
-    >>> import rushlight as torch
     >>> torch.nn.Sigmoid()(torch.zeros(1))
     tensor([0.5000])
     """
@@ -196,7 +187,6 @@ class Hardsigmoid(Inplace):
 class Tanh(Plain):
     """Tanh(): hyperbolic tangent.
 
-    >>> import rushlight as torch
     >>> torch.nn.Tanh()(torch.zeros(1))
     tensor([0.])
     """
@@ -403,7 +393,6 @@ class Softmin(Along):
 class Softmax(Along):
     """Softmax(dim=None): exp(x), divided by its sum along `dim`.
 
-    >>> import rushlight as torch
     >>> torch.nn.Softmax(dim=0)(torch.zeros(2))
     tensor([0.5000, 0.5000])
     """

@@ -1,7 +1,5 @@
 """Modules that hold modules or parameters: `Sequential`, `ModuleList`, `ModuleDict`,
 `ParameterList`, `ParameterDict`.
-
-Imported by `nn.modules`.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ def position(index: Any, size: int) -> int:
 class Sequential(Module):
     """Sequential(*modules) or Sequential(OrderedDict): modules called one after the other.
 
-    >>> import rushlight as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
     >>> net
     Sequential(
@@ -109,7 +106,6 @@ class Sequential(Module):
     def append(self, module: Module) -> Self:
         """Add a module at the end.
 
-        >>> import rushlight as torch
         >>> torch.nn.Sequential().append(torch.nn.ReLU())
         Sequential(
           (0): ReLU()
@@ -162,7 +158,6 @@ def _factor(me: Sequential, other: Any) -> int:
 class ModuleList(Module):
     """ModuleList(modules=None): a list whose modules are found by `parameters()` and the like.
 
-    >>> import rushlight as torch
     >>> torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.ReLU(), torch.nn.Tanh()])
     ModuleList(
       (0-1): 2 x ReLU()
@@ -282,7 +277,6 @@ def pairs(given: Any, name: str, kind: str) -> list[tuple[Any, Any]]:
 class ModuleDict(Module):
     """ModuleDict(modules=None): a dictionary whose modules are found by `parameters()`.
 
-    >>> import rushlight as torch
     >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()})
     >>> acts["tanh"](torch.zeros(1))
     tensor([0.])
@@ -349,7 +343,6 @@ def as_parameter(value: Any) -> Any:
 class ParameterList(Module):
     """ParameterList(values=None): a list whose tensors are parameters.
 
-    >>> import rushlight as torch
     >>> torch.nn.ParameterList([torch.ones(2), torch.ones(2, 3)])
     ParameterList(
         (0): Parameter containing: [torch.float32 of size 2]
@@ -426,7 +419,6 @@ def summary(value: Any, kind: str) -> str:
 class ParameterDict(Module):
     """ParameterDict(parameters=None): a dictionary whose tensors are parameters.
 
-    >>> import rushlight as torch
     >>> params = torch.nn.ParameterDict({"w": torch.ones(2)})
     >>> params["w"].requires_grad
     True

@@ -65,7 +65,6 @@ def register_module_forward_hook(
     """Call `hook(module, args, output)` after the `forward` of any module; see
     `Module.register_forward_hook`.
 
-    >>> import rushlight as torch
     >>> from rushlight.nn.modules.module import register_module_forward_hook
     >>> net = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Flatten())
     >>> with register_module_forward_hook(lambda module, args, y: print(type(module).__name__)):

@@ -1,4 +1,4 @@
-"""Keeping gradients small, between `backward` and `step`. Imported by `nn.utils`.
+"""Keeping gradients small, between `backward` and `step`.
 
 `foreach` is accepted everywhere and changes nothing: it picks one of PyTorch's implementations.
 """
@@ -42,7 +42,6 @@ def get_total_norm(
 ) -> Any:
     """The norm of all tensors together, as if they were one vector.
 
-    >>> import rushlight as torch
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([4.])])
     tensor(5.)
     """
@@ -74,17 +73,13 @@ def clip_grads_with_norm_(
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Any,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Scale the gradients so that their norm, taken together, is at most `max_norm`.
 
     Returns the norm before.
 
-    >>> import rushlight as torch
     >>> w = torch.zeros(2, requires_grad=True)
     >>> w.grad = torch.tensor([3., 4.])
     >>> torch.nn.utils.clip_grad_norm_([w], 1.0)
@@ -102,7 +97,6 @@ def clip_grad_norm_(
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Cut every element of the gradients off at -clip_value and clip_value.
 
-    >>> import rushlight as torch
     >>> w = torch.zeros(2, requires_grad=True)
     >>> w.grad = torch.tensor([3., -0.5])
     >>> torch.nn.utils.clip_grad_value_(w, 1.0)

@@ -1,4 +1,4 @@
-"""Parameters as one vector, and back. Imported by `nn.utils`."""
+"""Parameters as one vector, and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def _same_device(param: Any, seen: Any) -> Any:
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     """All parameters flattened, one behind the other.
 
-    >>> import rushlight as torch
     >>> torch.nn.utils.parameters_to_vector([torch.ones(2), torch.zeros(1, 1)])
     tensor([1., 1., 0.])
     """
