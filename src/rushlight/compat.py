@@ -24,8 +24,6 @@ from types import ModuleType, TracebackType
 
 from rushlight.missing import advice
 
-__all__ = ["Installation", "install", "installed", "uninstall"]
-
 _THEIRS, _OURS = "torch", "rushlight"
 _BESIDE = "functorch"  # the library that became torch.func: PyTorch still brings its names
 

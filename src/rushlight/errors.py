@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["advise", "broadcast_mismatch", "dim_out_of_range", "sentence"]
-
 
 def sentence(message: str, where: str = "", cure: str = "") -> str:
     """Join an error's three parts: what happened, which line did it, what to do.

@@ -13,8 +13,6 @@ from threading import RLock
 from typing import Any, Final
 from weakref import WeakSet
 
-__all__ = ["lock", "renew"]
-
 _locks: Final[WeakSet[Any]] = WeakSet()
 
 

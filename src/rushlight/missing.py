@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-__all__ = ["HINTS", "Lacking", "advice", "face", "hide_in", "lacking", "without_lacking"]
-
 PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.

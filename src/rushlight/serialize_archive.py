@@ -34,8 +34,6 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Archive", "corrupt", "replacing", "write_entry"]
-
 _CHUNK: Final = 1 << 22
 _HIGH: Final = (
     "If you are seeing this error, there is a high likelihood that your checkpoint file is "

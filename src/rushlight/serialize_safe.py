@@ -21,8 +21,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["Reader"]
-
 _LARGEST_KEY: Final = 1000  # see Note [Keys]
 _DIGITS: Final = 4000
 

@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rushlight import dtypes, tensor_memory, tensor_resize
+from rushlight import dtypes, tensor_memory
+from rushlight import tensor_resize as tensor_resize  # its methods enter the table
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from rushlight._methods import Methods  # what `_attach` adds below, for type checkers
 else:
     Methods = Operators
-
-__all__ = ["Tensor", "tensor_resize"]
 
 
 class TensorClass(type):

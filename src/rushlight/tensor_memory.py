@@ -26,8 +26,6 @@ from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import lend
 from rushlight.storage import TypedStorage, UntypedStorage, among, join
 
-__all__ = ["bare", "blank", "numpy", "set_data", "share"]
-
 _UNKNOWN_TO_NUMPY: Final = frozenset(
     d for d in dtypes.all_dtypes if d.is_floating_point and d.numpy.kind == "V"
 ) | {dtypes.bfloat16}

@@ -27,8 +27,6 @@ from rushlight.storage import TypedStorage, enlarged, is_storage, join
 from rushlight.tensor_legacy import c_name
 from rushlight.tensor_memory import _CORE, share
 
-__all__ = ["swap_tensors"]
-
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
 

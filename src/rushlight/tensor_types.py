@@ -15,8 +15,6 @@ from rushlight.ops.registry import function
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import legacy_new
 
-__all__ = ["is_tensor", "set_default_tensor_type", "tensor_types", "typename"]
-
 
 class TypedTensor(type):
     """The class of `FloatTensor` and its like: makes tensors of one dtype, and knows them."""

@@ -19,12 +19,6 @@ from typing import Any, Final, NamedTuple
 
 from rushlight.size import Size
 
-__all__ = [
-    "LeafSpec", "TreeSpec", "broadcast_prefix", "register_pytree_node", "tree_all", "tree_any",
-    "tree_flatten", "tree_leaves", "tree_map", "tree_map_", "tree_map_only", "tree_structure",
-    "tree_unflatten", "treespec_pprint",
-]  # fmt: skip
-
 
 class Container(NamedTuple):
     """How a kind of container comes apart and together."""

@@ -20,8 +20,6 @@ from rushlight.errors import sentence
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
 
-__all__ = ["backward", "grad"]
-
 Tensors = Sequence[Any]
 
 

@@ -19,8 +19,6 @@ from rushlight.ops.view.select import bare
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import c_name
 
-__all__ = ["is_inference"]
-
 
 def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Call `hook(grad)` when this tensor's gradient is computed; a result replaces it.

@@ -6,9 +6,6 @@ import math
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Table", "format_memory", "format_share", "format_time"]
-
-
 # --- how numbers are shown ------------------------------------------------------------------------
 _UNITS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0}
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from rushlight.autograd.profiler_util import FunctionEvent, place_of
 
-__all__ = ["write_trace"]
-
 
 def write_trace(
     path: str, events: Sequence[FunctionEvent], metadata: dict[str, Any], recorder: Any = None

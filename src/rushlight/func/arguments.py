@@ -8,10 +8,6 @@ from typing import Any
 from rushlight.core.graph import TensorBase
 from rushlight.trees import tree_leaves
 
-__all__ = [
-    "Argnums", "Function", "check_real", "chosen", "differentiable", "replaced", "split_aux",
-]  # fmt: skip
-
 Argnums = int | tuple[int, ...]
 Function = Callable[..., Any]
 

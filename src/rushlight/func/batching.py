@@ -17,8 +17,6 @@ from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
-__all__ = ["debug_unwrap", "vmap"]
-
 Dims = Any  # an int, None, or a tree of them
 
 

@@ -27,8 +27,6 @@ from rushlight.func.tracking import Loans, at_level, plain
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_unflatten
 
-__all__ = ["hessian", "jacfwd", "jvp"]
-
 WHO: Final = "jvp(f, primals, tangents)"
 
 

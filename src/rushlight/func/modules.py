@@ -9,8 +9,6 @@ from typing import Any
 
 from rushlight.ops.registry import functions
 
-__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
-
 
 def functional_call(
     module: Any, parameter_and_buffer_dicts: Any, args: Any = None,

@@ -33,8 +33,6 @@ from rushlight.func.tracking import Loans, end_of, plain, records_of, released, 
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
-__all__ = ["basis", "grad", "grad_and_value", "jacrev", "linearize", "vjp"]
-
 NO_HOOKS: Final = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."

@@ -16,8 +16,6 @@ from rushlight.library.operator import RECORDED, OpOverload, OpOverloadPacket
 from rushlight.library.schema import Alias
 from rushlight.library.values import Arguments, bind, returned, tensors_in
 
-__all__ = ["OpCheckError", "opcheck"]
-
 
 class OpCheckError(Exception):
     """An operator is not what it says."""

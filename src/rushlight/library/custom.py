@@ -17,8 +17,6 @@ from rushlight.library.operator import EVERYWHERE, OpOverload, find, forget, wri
 from rushlight.library.schema import FunctionSchema, parse_schema
 from rushlight.library.values import tensors_in
 
-__all__ = ["OPDEFS", "CustomOpDef", "custom_op"]
-
 log = logging.getLogger(__name__)
 OPDEFS: weakref.WeakValueDictionary[str, CustomOpDef] = weakref.WeakValueDictionary()
 Devices = str | Sequence[str] | None

@@ -19,8 +19,6 @@ from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.library.operator import OpOverload, refuse_tangents
 from rushlight.library.values import tensors_in, trimmed
 
-__all__ = ["Formula"]
-
 Layout = list[int | None]  # of each value: None, or how many tensors its list has
 
 # what PyTorch says where a call is recorded; where it is not, it takes the result for a constant

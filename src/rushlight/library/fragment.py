@@ -13,8 +13,6 @@ from rushlight.library.infer import Tag, tags_of
 from rushlight.library.operator import EVERYWHERE, KEYS, RECORDED, OpOverload, find, forget
 from rushlight.library.schema import FunctionSchema, parse_schema
 
-__all__ = ["Library", "kept_alive", "key_for", "scoped_library"]
-
 _owners: dict[str, str] = {}  # which line opened each namespace by "DEF"
 kept_alive: list[Library] = []  # libraries of registrations that belong to nobody
 

@@ -16,8 +16,6 @@ from rushlight import dtypes
 from rushlight.arrays.device import device
 from rushlight.tensor import Tensor
 
-__all__ = ["Tag", "infer_schema", "tags_of"]
-
 Number = int | float | bool
 
 

@@ -29,11 +29,6 @@ from rushlight.library.schema import FunctionSchema
 from rushlight.library.values import bind, returned, tensors_in, trimmed
 from rushlight.ops.compat import overloads
 
-__all__ = [
-    "KEYS", "Namespace", "OpOverload", "OpOverloadPacket", "find", "forget", "lookup",
-    "namespace_of", "refuse_tangents", "split_name",
-]  # fmt: skip
-
 KEYS = (
     "CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "Autograd",
 )  # fmt: skip

@@ -13,11 +13,6 @@ from rushlight.library.fragment import Library, kept_alive, key_for
 from rushlight.library.infer import Tag
 from rushlight.library.operator import OpOverload, find, lookup, split_name
 
-__all__ = [
-    "define", "impl", "impl_abstract", "register_autograd", "register_fake", "register_kernel",
-    "register_vmap",
-]  # fmt: skip
-
 Operator = str | OpOverload | CustomOpDef
 _NAMELESS = re.compile(r"\(.*\) -> .*")
 

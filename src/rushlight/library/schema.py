@@ -12,8 +12,6 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays.device import device
 
-__all__ = ["Alias", "Argument", "FunctionSchema", "Kind", "Return", "parse_schema"]
-
 # What Python's error messages and PyTorch's `str(argument.type)` call the basic types.
 BASIC = {
     "Tensor": "Tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",

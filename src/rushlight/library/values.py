@@ -9,8 +9,6 @@ from rushlight.arrays.device import device
 from rushlight.core.graph import TensorBase
 from rushlight.library.schema import Argument, FunctionSchema, Kind
 
-__all__ = ["Arguments", "bind", "returned", "tensors_in", "trimmed"]
-
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 

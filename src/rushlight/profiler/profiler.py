@@ -18,7 +18,7 @@ from rushlight.arrays.device import cuda_count
 from rushlight.autograd import profiler as _autograd
 from rushlight.autograd.profiler import ProfilerActivity, record_function, refuse_config
 from rushlight.autograd.profiler_util import EventList
-from rushlight.autograd.warned import warn_caller
+from rushlight.ops.warned import warn_caller
 
 __all__ = [
     "ProfilerAction", "profile", "schedule", "supported_activities",

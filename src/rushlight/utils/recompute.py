@@ -31,8 +31,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.compat.overloads import overload_of
 from rushlight.utils.around import Around
 
-__all__ = ["CHECKS", "CheckpointError", "Frame", "GraphExecGroup", "Log"]
-
 
 class CheckpointError(RuntimeError):
     """A function computed something else the second time, or a value was asked for twice."""

@@ -11,12 +11,10 @@ from typing import Any
 from rushlight.autograd.api import backward as run_backward
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import enable_grad, no_grad
-from rushlight.autograd.warned import warn_caller
 from rushlight.core.engine.task import running
 from rushlight.core.graph import TensorBase
+from rushlight.ops.warned import warn_caller
 from rushlight.utils.surroundings import Surroundings
-
-__all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

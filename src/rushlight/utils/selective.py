@@ -33,11 +33,6 @@ from rushlight.ops.compat.overloads import OpOverload, overload_of, packet
 from rushlight.utils.around import Around
 from rushlight.utils.surroundings import tensors_in
 
-__all__ = [
-    "SAC_IGNORED_OPS", "CheckpointPolicy", "SelectiveCheckpointContext",
-    "create_selective_checkpoint_contexts",
-]  # fmt: skip
-
 
 class CheckpointPolicy(enum.Enum):
     """What a policy says about one op: save its result, or compute it again.

@@ -10,11 +10,6 @@ from rushlight.arrays.device import get_default_device
 from rushlight.core.graph import TensorBase
 from rushlight.random import default_generator, fork_rng, get_rng_state, set_rng_state
 
-__all__ = [
-    "DefaultDeviceType", "Surroundings", "get_device_states", "set_device_states",
-    "tensors_in",
-]  # fmt: skip
-
 
 def tensors_in(x: Any) -> Iterator[Any]:
     """The tensors in nested lists, tuples and dictionaries."""

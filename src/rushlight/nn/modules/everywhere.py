@@ -11,14 +11,6 @@ from typing import Any, Final
 
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
-__all__ = [
-    "everywhere", "register_module_backward_hook", "register_module_buffer_registration_hook",
-    "register_module_forward_hook", "register_module_forward_pre_hook",
-    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
-    "registered",
-]  # fmt: skip
-
 Hook = Callable[..., Any]
 
 

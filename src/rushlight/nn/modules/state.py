@@ -13,8 +13,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.nn.parameter import Parameter
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
-__all__ = ["EXTRA_STATE", "IncompatibleKeys", "Stateful"]
-
 Hook = Callable[..., Any]
 
 EXTRA_STATE = "_extra_state"
