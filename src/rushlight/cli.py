@@ -38,7 +38,6 @@ usage: rushlight run script.py [args...]    run a script in which `import torch`
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; the result is the exit status.
 
-    >>> from rushlight.cli import main
     >>> main(["--version"])
     rushlight 0.1.0
     0

@@ -38,11 +38,9 @@ class Installation:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         # Nested: the inner `with` found it installed, and leaves it so for the outer one.
         if self._fresh:
             uninstall()

@@ -96,11 +96,9 @@ class device:
             set_device(self.idx)
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if self.idx >= 0:
             set_device(self.prev_idx)
 

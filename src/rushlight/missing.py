@@ -86,7 +86,6 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> from rushlight.missing import advice
     >>> print(advice("torch.nn", "LSTM", []))
     PyTorch has torch.nn.LSTM, rushlight has not. Nearest to it: nn.Linear in a loop over time.
     docs/missing.md lists all that is missing.
@@ -109,11 +108,9 @@ def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
 
 
 def face(
-    home: str,
-    space: dict[str, Any],
-    later: Mapping[str, str] | None = None,
+    home: str, space: dict[str, Any], later: Mapping[str, str] | None = None,
     unlisted: Iterable[str] = (),
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
     """`__getattr__` and `__dir__` of the module that PyTorch calls `home`; `space` is its globals.
 
     `dir` shows `__all__`, and the names `unlisted` in it. Those in `later` are imported when first

@@ -49,10 +49,8 @@ class _Options:
 _options = _Options()
 
 _PROFILES: dict[str, tuple[int, float, int, int]] = {
-    "default": (4, 1000, 3, 80),
-    "short": (2, 1000, 2, 80),
-    "full": (4, float("inf"), 3, 80),
-}
+    "default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, float("inf"), 3, 80),
+}  # fmt: skip
 
 
 def set_printoptions(
@@ -86,24 +84,20 @@ def set_printoptions(
 def get_printoptions() -> dict[str, Any]:
     """The options in force, as a dictionary that `set_printoptions` takes back.
 
-    >>> from rushlight.printing import get_printoptions
     >>> get_printoptions()["linewidth"]
     80
     """
     return {
-        "precision": _options.precision,
-        "threshold": _options.threshold,
-        "edgeitems": _options.edgeitems,
-        "linewidth": _options.linewidth,
+        "precision": _options.precision, "threshold": _options.threshold,
+        "edgeitems": _options.edgeitems, "linewidth": _options.linewidth,
         "sci_mode": _options.sci_mode,
-    }
+    }  # fmt: skip
 
 
 @contextmanager
 def printoptions(**kwargs: Any) -> Iterator[None]:
     """Sets options, as `set_printoptions` does, for the length of a `with` block.
 
-    >>> from rushlight.printing import printoptions
     >>> with printoptions(precision=1):
     ...     print(torch.tensor([1.12345]))
     tensor([1.1])
@@ -282,7 +276,6 @@ def tensor_str(
     `contents` takes the place of the numbers, `name` that of the word before the parenthesis (the
     class of a tensor subclass); `tangent` is the forward-mode derivative to be shown, if any.
 
-    >>> from rushlight.printing import tensor_str
     >>> tensor_str(torch.tensor([1.0, 2.5], dtype=torch.float64))
     'tensor([1.0000, 2.5000], dtype=torch.float64)'
     >>> tensor_str(torch.ones(2), "?", name="Weights")
@@ -302,7 +295,6 @@ def tensor_str(
 def parameter_str(t: Printable, contents: str | None = None, *, name: str = "tensor") -> str:
     """A parameter as PyTorch prints it; `name` is the class's, if it is a subclass of Parameter.
 
-    >>> from rushlight.printing import parameter_str
     >>> print(parameter_str(torch.ones(2, requires_grad=True)))
     Parameter containing:
     tensor([1., 1.], requires_grad=True)
@@ -314,7 +306,6 @@ def parameter_str(t: Printable, contents: str | None = None, *, name: str = "ten
 def wrapper_str(name: str, value: object, **fields: object) -> str:
     """A tensor inside a transform as PyTorch prints it: the fields, then the wrapped value.
 
-    >>> from rushlight.printing import wrapper_str
     >>> print(wrapper_str("BatchedTensor", torch.ones(2, 2), lvl=1, bdim=0))
     BatchedTensor(lvl=1, bdim=0, value=
         tensor([[1., 1.],

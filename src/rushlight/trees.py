@@ -32,11 +32,9 @@ SUPPORTED_NODES: Final[dict[Any, Container]] = {}
 
 
 def register_pytree_node(
-    cls: type,
-    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Iterable[Any], Any], Any],
-    **_: Any,
-) -> None:
+    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any], **_: Any,
+) -> None:  # fmt: skip
     """Let instances of a class be containers of trees.
 
     >>> from rushlight.utils import _pytree

@@ -269,7 +269,6 @@ def enter_jvp_level() -> Level:
     Close the innermost first. What was computed in a level keeps the tangents that it has in
     others: the derivative of a derivative is that of the inner level's tangent in the outer.
 
-    >>> from rushlight.autograd.forward_ad import dual_at, enter_jvp_level, tangent_at
     >>> one, outer = torch.tensor(1.), enter_jvp_level()
     >>> x = dual_at(torch.tensor(2.), outer, one)
     >>> inner = enter_jvp_level()
@@ -311,7 +310,6 @@ def derivative_along(
     Both come in the structure that `fn` returns, a tensor or a tuple of tensors; where a result
     does not depend on the primals, its derivative is zero.
 
-    >>> from rushlight.autograd.forward_ad import derivative_along
     >>> derivative_along(lambda a, b: a * b, torch.tensor([2., 3.]), torch.tensor([1., 0.]))
     (tensor(6.), tensor(3.))
     """

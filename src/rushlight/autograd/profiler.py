@@ -219,11 +219,9 @@ class profile(ModeBlock):
         if self._events is None:
             self._events = EventList(
                 [] if self._finished is None else self._made_events(self._finished),
-                use_device=self.use_device,
-                profile_memory=self.profile_memory,
-                with_flops=self.with_flops,
-                with_stack=self.with_stack,
-            )
+                use_device=self.use_device, profile_memory=self.profile_memory,
+                with_flops=self.with_flops, with_stack=self.with_stack,
+            )  # fmt: skip
             self._events.extend(self._kept)
         return self._events
 
@@ -271,11 +269,9 @@ class profile(ModeBlock):
         )  # fmt: skip
 
     def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
+    ) -> EventList:  # fmt: skip
         """Events of one name together; see `EventList.key_averages`."""
         return self.function_events.key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name

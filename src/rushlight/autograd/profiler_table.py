@@ -13,7 +13,6 @@ _UNITS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0}
 def format_time(us: float, unit: str | None = None) -> str:
     """Microseconds as PyTorch shows them: '12.300us', '1.200ms'; `unit` insists on one.
 
-    >>> from rushlight.autograd.profiler_table import format_time
     >>> format_time(1500)
     '1.500ms'
     """
@@ -30,7 +29,6 @@ def format_share(us: float, total: float) -> str:
 def format_memory(nbytes: int) -> str:
     """Bytes as PyTorch shows them.
 
-    >>> from rushlight.autograd.profiler_table import format_memory
     >>> format_memory(80), format_memory(3 << 20)
     ('80 B', '3.00 MB')
     """

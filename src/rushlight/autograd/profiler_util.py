@@ -394,11 +394,9 @@ class EventList(list[Any]):
         ).text(header, row_limit, top_level_events_only)
 
     def key_averages(
-        self,
-        group_by_input_shapes: bool = False,
-        group_by_stack_n: int = 0,
+        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
+    ) -> EventList:  # fmt: skip
         """The events of one name together; on request only those whose input shapes agree too, or
         the `group_by_stack_n` innermost lines of the program that led to them."""
         groups: dict[tuple[Any, ...], FunctionEventAvg] = {}

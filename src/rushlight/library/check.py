@@ -264,8 +264,6 @@ def doubled(values: Any) -> Any:
 
 
 TESTS: dict[str, Any] = {
-    "test_schema": test_schema,
-    "test_autograd_registration": test_autograd_registration,
-    "test_faketensor": test_faketensor,
-    "test_backward": test_backward,
-}
+    "test_schema": test_schema, "test_autograd_registration": test_autograd_registration,
+    "test_faketensor": test_faketensor, "test_backward": test_backward,
+}  # fmt: skip

@@ -118,7 +118,6 @@ class Return:
 class FunctionSchema:
     """The signature of an operator.
 
-    >>> from rushlight.library.schema import parse_schema
     >>> s = parse_schema("mylib::scale(Tensor x, float by=2) -> Tensor")
     >>> print(s)
     mylib::scale(Tensor x, float by=2.) -> Tensor
@@ -401,7 +400,6 @@ def check_defaults(name: str, arguments: list[Argument]) -> None:
 def parse_schema(text: str) -> FunctionSchema:
     """Read a schema.
 
-    >>> from rushlight.library.schema import parse_schema
     >>> parse_schema("f(Tensor(a!) x, int[2] n=1, *, ScalarType? t=None) -> (Tensor, Tensor[])")
     f(Tensor(a!) x, int[2] n=1, *, ScalarType? t=None) -> (Tensor, Tensor[])
     """

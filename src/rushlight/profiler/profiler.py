@@ -102,11 +102,9 @@ def _always(step: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(
-    dir_name: str,
-    worker_name: str | None = None,
-    use_gzip: bool = False,
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False,
     use_python_export: bool = False,
-) -> Callable[[Any], None]:
+) -> Callable[[Any], None]:  # fmt: skip
     """tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False)
 
     For `on_trace_ready`: write each trace into a folder, under the names that TensorBoard looks
@@ -234,11 +232,9 @@ class _KinetoProfile:
         return self._made("accessing events").function_events
 
     def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
+    ) -> EventList:  # fmt: skip
         """Events of one name together; by input shapes or lines too, if asked."""
         return self._made("getting key averages").key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name

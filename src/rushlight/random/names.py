@@ -30,11 +30,9 @@ UNSIGNED = ("uint16", "uint32", "uint64")
 
 DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 LARGEST = {
-    "bfloat16": float.fromhex("0x1.fep127"),
-    "float16": 65504.0,
-    "float32": float(np.finfo(np.float32).max),
-    "float64": float(np.finfo(np.float64).max),
-}
+    "bfloat16": float.fromhex("0x1.fep127"), "float16": 65504.0,
+    "float32": float(np.finfo(np.float32).max), "float64": float(np.finfo(np.float64).max),
+}  # fmt: skip
 
 
 @functools.cache

@@ -214,10 +214,8 @@ def checkpoint_sequential(
     start = 0
     for _ in range(segments - 1 if size else 0):
         input = checkpoint(
-            part(start, start + size),
-            input,
-            use_reentrant=use_reentrant,
+            part(start, start + size), input, use_reentrant=use_reentrant,
             preserve_rng_state=preserve,
-        )
+        )  # fmt: skip
         start += size
     return part(start, len(functions))(input)

@@ -21,7 +21,6 @@ def add_hook(
 ) -> RemovableHandle:  # fmt: skip
     """Add `hook` behind the others, or before them, and its id to each of `flags`.
 
-    >>> from rushlight.utils.hooks import add_hook
     >>> hooks = {}
     >>> handle = add_hook(hooks, print)
     >>> list(hooks.values()) == [print]

@@ -35,11 +35,9 @@ def as_list(parameters: Any) -> list[Any]:
 
 @no_grad()
 def get_total_norm(
-    tensors: Any,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The norm of all tensors together, as if they were one vector.
 
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([4.])])
