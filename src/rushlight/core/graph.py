@@ -209,6 +209,7 @@ class Op:
         name      the op's name in the table
         inputs    names of its tensor arguments, as PyTorch's formulas call them
         outputs   names of its results
+        params    names of its parameters, which its constructor takes in this order
         saves     which of those a rule reads; they are kept for the backward pass
         reads     {input position: names its gradient reads}, where that is not all of `saves`
         node      name of its node (`MulBackward0`)
@@ -237,8 +238,11 @@ class Op:
         False  # has compiled `forward_binary` and `vjp_binary`: see `families.Arithmetic`
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *values: Any) -> None:
+        """With values for `params`, in their order; a class attribute is a parameter's default."""
         self.plan: OpSpec = spec_for(type(self))
+        for name, value in zip(self.params, values):  # the rest have defaults
+            setattr(self, name, value)
 
     def forward_binary(self, a: Any, b: Any) -> Any:
         """`forward` of two operands, called without a look-up where it is compiled."""

@@ -263,10 +263,7 @@ class FillBase(Op):
     """One number everywhere, given as a parameter."""
 
     params = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value
+    value: Any
 
     def forward(self, x: Any) -> Any:
         return v.full(x, x.shape, self.value, raw_dtype(x))

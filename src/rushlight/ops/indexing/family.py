@@ -74,11 +74,8 @@ class Along(Op):
     """An op with an index along `dim`."""
 
     params: ClassVar[tuple[str, ...]] = ("dim",)
+    dim: int
     overlap: ClassVar[bool] = True  # whether in-place forms refuse a target that overlaps itself
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
 
 
 class Scattering(Along):

@@ -71,11 +71,8 @@ class Ungather(Along):
 
     name, params = "gather_backward", ("shape", "dim")
     inputs, saves = ("self", "index"), ("index",)
+    shape: tuple[int, ...]
     complex_too = True
-
-    def __init__(self, shape: tuple[int, ...], dim: int) -> None:
-        super().__init__(dim)
-        self.shape = shape
 
     def forward(self, g: Any, index: Any) -> Any:
         return v.ungather(g, self.shape, self.dim, index)

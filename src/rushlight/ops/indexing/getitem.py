@@ -79,11 +79,8 @@ class Index(Indexed):
     """
 
     name, params = "index", ("index", "dynamic")
-
-    def __init__(self, index: tuple[Any, ...], dynamic: bool = False) -> None:
-        super().__init__()
-        self.index = index
-        self.dynamic = dynamic
+    index: tuple[Any, ...]
+    dynamic: bool = False
 
     def forward(self, x: Any, *arrays: Any) -> Any:
         return v.pick(x, self.index, *arrays)
@@ -118,12 +115,9 @@ class Unpick(Indexed):
     """The adjoint of `Index`: zeros of `shape` with the input added at an index of arrays."""
 
     name, params = "index_backward", ("shape", "index")
+    shape: tuple[int, ...]
+    index: tuple[Any, ...]
     complex_too = True
-
-    def __init__(self, shape: tuple[int, ...], index: tuple[Any, ...]) -> None:
-        super().__init__()
-        self.shape = shape
-        self.index = index
 
     def forward(self, g: Any, *arrays: Any) -> Any:
         return v.unpick(g, self.shape, self.index, *arrays)
@@ -146,13 +140,10 @@ class IndexPut(Indexed):
     """`self` with `values` written (or added, if `accumulate`) at an index of arrays."""
 
     name, params = "index_put", ("index", "accumulate")
+    index: tuple[Any, ...]
+    accumulate: bool = False
     skips = 2
     lies = "input"
-
-    def __init__(self, index: tuple[Any, ...], accumulate: bool = False) -> None:
-        super().__init__()
-        self.index = index
-        self.accumulate = accumulate
 
     def forward(self, x: Any, values: Any, *arrays: Any) -> Any:
         if self.accumulate:

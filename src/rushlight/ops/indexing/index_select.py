@@ -183,11 +183,8 @@ class IndexAdd(Vector):
     """`self` with alpha · `source` added to its slices at the places of `index`."""
 
     name, params = "index_add", ("dim", "alpha")
+    alpha: Any = 1
     inputs, saves = ("self", "index", "source"), ("index",)
-
-    def __init__(self, dim: int, alpha: Any = 1) -> None:
-        super().__init__(dim)
-        self.alpha = alpha
 
     def scaled(self, source: Any) -> Any:
         if self.alpha == 1:
@@ -326,14 +323,11 @@ class IndexFill(Vector):
     """`self` with one number in its slices at the places of `index`."""
 
     name, params = "index_fill", ("dim", "value")
+    value: Any
     inputs, saves = ("self", "index"), ("index",)
     overlap = False
     complex_too = True
     lies = "input"
-
-    def __init__(self, dim: int, value: Any) -> None:
-        super().__init__(dim)
-        self.value = value
 
     def forward(self, x: Any, index: Any) -> Any:
         return self.put(x, self.value, index)

@@ -65,11 +65,8 @@ class MaskedFill(Masked):
     """One number where `mask` is true."""
 
     name, params = "masked_fill", ("value",)
+    value: Any
     lies = "rows"
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value
 
     def forward(self, x: Any, mask: Any) -> Any:
         return v.where(mask, v.constant(x, self.value, raw_dtype(x)), x)
@@ -388,13 +385,10 @@ class Put(Op):
     """`self` with `source` written (or added) at flat positions."""
 
     name, params = "put", ("accumulate",)
+    accumulate: bool
     inputs, saves = ("self", "index", "source"), ("index",)
     overlap: ClassVar[bool] = True
     lies = "input"
-
-    def __init__(self, accumulate: bool) -> None:
-        super().__init__()
-        self.accumulate = accumulate
 
     def forward(self, x: Any, index: Any, source: Any) -> Any:
         fn = v.place_add if self.accumulate else v.place

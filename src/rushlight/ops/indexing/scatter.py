@@ -79,13 +79,10 @@ class ScatterValue(Along):
     """`Scatter` of one number."""
 
     name, node, params = "scatter_value", "ScatterBackward1", ("dim", "value")
+    value: Any
     inputs, saves = ("self", "index"), ("index",)
     vmap_rule = batch_leading
     complex_too = True
-
-    def __init__(self, dim: int, value: Any) -> None:
-        super().__init__(dim)
-        self.value = value
 
     def forward(self, x: Any, index: Any) -> Any:
         return flat_or_not(v.scatter, x, self.dim, index, self.value)
@@ -179,11 +176,8 @@ class ScatterFull(Op):
     """One number in a shape and the dtype of the input, for `scatter(…, number, reduce=…)`."""
 
     name, params, differentiable = "scatter_full", ("shape", "value"), False
-
-    def __init__(self, shape: tuple[int, ...], value: Any) -> None:
-        super().__init__()
-        self.shape = shape
-        self.value = value
+    shape: tuple[int, ...]
+    value: Any
 
     def forward(self, x: Any) -> Any:
         return v.full(x, self.shape, self.value, raw_dtype(x))

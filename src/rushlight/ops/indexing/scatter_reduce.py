@@ -33,12 +33,9 @@ class ScatterReduce(Scattering):
     """
 
     name, params = "scatter_reduce", ("dim", "reduce", "include_self")
+    reduce: str
+    include_self: bool
     saves = ("self", "index", "src", "result")
-
-    def __init__(self, dim: int, reduce: str, include_self: bool) -> None:
-        super().__init__(dim)
-        self.reduce = reduce
-        self.include_self = include_self
 
     def spread(self, index: Any, src: Any) -> Any:
         """The index in the shape of `src`."""

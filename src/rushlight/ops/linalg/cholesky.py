@@ -40,10 +40,7 @@ class Choleskies(Op):
     """The lower triangle L with L Lᴴ = A (Lᴴ if `upper`) of a positive matrix."""
 
     params = ("upper",)
-
-    def __init__(self, upper: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
+    upper: bool = False
 
     def forward(self, x: Any) -> Any:
         return v.cholesky(x, self.upper)
@@ -172,10 +169,7 @@ class Factored(Op):
     """An op of a triangular factor L (U = Lᴴ if `upper`) of a positive matrix K = L Lᴴ."""
 
     params = ("upper",)
-
-    def __init__(self, upper: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
+    upper: bool = False
 
     def solved(self, factor: Any, b: Any) -> Any:
         """inv(K) @ b."""

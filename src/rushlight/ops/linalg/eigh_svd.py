@@ -143,11 +143,8 @@ class Eigh(Op):
     name = "linalg_eigh"
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
+    lower: bool = True
     vmap_rule = batch_leading
-
-    def __init__(self, lower: bool = True) -> None:
-        super().__init__()
-        self.lower = lower
 
     def forward(self, x: Any) -> Any:
         return v.eigh(x, self.lower)
@@ -321,11 +318,8 @@ class Svd(Op):
     name = "linalg_svd"
     inputs, outputs, saves = ("A",), ("U", "S", "Vh"), ("U", "S", "Vh")
     params = ("full_matrices",)
+    full_matrices: bool = False
     vmap_rule = batch_leading
-
-    def __init__(self, full_matrices: bool = False) -> None:
-        super().__init__()
-        self.full_matrices = full_matrices
 
     def forward(self, x: Any) -> Any:
         return v.svd(x, self.full_matrices)

@@ -41,10 +41,7 @@ class Pinv(Op):
     name = "linalg_pinv"
     inputs, saves = ("self", "atol", "rtol"), ("self", "result")
     params = ("hermitian",)
-
-    def __init__(self, hermitian: bool = False) -> None:
-        super().__init__()
-        self.hermitian = hermitian
+    hermitian: bool = False
 
     def forward(self, x: Any, atol: Any, rtol: Any) -> Any:
         m, n = x.shape[-2:]
@@ -180,12 +177,9 @@ class Lstsq(Op):
     inputs = ("self", "b")
     outputs = ("solution", "residuals", "rank", "singular_values")
     saves, params = ("self", "b", "solution"), ("rcond", "driver", "vector")
-
-    def __init__(self, rcond: float, driver: str, vector: bool = False) -> None:
-        super().__init__()
-        self.rcond = rcond
-        self.driver = driver
-        self.vector = vector  # B has one dimension less
+    rcond: float
+    driver: str
+    vector: bool = False
 
     def wide(self, b: Any) -> Any:
         return rows(b) if self.vector else b

@@ -39,11 +39,8 @@ class Qr(Op):
     name = "linalg_qr"
     inputs, outputs, saves = ("A",), ("Q", "R"), ("Q", "R")
     params = ("mode",)
+    mode: str = "reduced"
     vmap_rule = batch_leading
-
-    def __init__(self, mode: str = "reduced") -> None:
-        super().__init__()
-        self.mode = mode
 
     def forward(self, x: Any) -> Any:
         return v.qr(x, self.mode)

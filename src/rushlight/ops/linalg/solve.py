@@ -129,11 +129,8 @@ class Solve(Op):
     inputs, outputs, saves = ("A", "B"), ("result", "info"), ("A", "result")
     reads: ClassVar = {0: ("A", "result"), 1: ("A",)}
     params = ("left", "vector")
-
-    def __init__(self, left: bool = True, vector: bool = False) -> None:
-        super().__init__()
-        self.left = left
-        self.vector = vector
+    left: bool = True
+    vector: bool = False
 
     def solved(self, a: Any, b: Any) -> Any:
         if self.left:
@@ -170,13 +167,13 @@ class Solve(Op):
     @staticmethod
     def samples(draw: Any) -> Any:
         yield Solve(), square(draw, 3, 3), draw.real(3, 2)
-        yield Solve(left=False), square(draw, 3, 3), draw.real(2, 3)
-        yield Solve(vector=True), square(draw, 3, 3), draw.real(3)
-        yield Solve(vector=True), square(draw, 2, 2, 2), draw.real(2)
+        yield Solve(False), square(draw, 3, 3), draw.real(2, 3)
+        yield Solve(True, True), square(draw, 3, 3), draw.real(3)
+        yield Solve(True, True), square(draw, 2, 2, 2), draw.real(2)
         yield Solve(), square(draw, 2, 1, 2, 2), draw.real(3, 2, 2)
         yield Solve(), draw.real(0, 0), draw.real(0, 2)
         yield Solve(), square(draw, 2, 2, complex=True), draw.complex(2, 3)
-        yield Solve(left=False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
+        yield Solve(False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
 
 
 def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
@@ -245,12 +242,9 @@ class SolveTriangular(Op):
     inputs, saves = ("self", "B"), ("self", "result")
     reads: ClassVar = {0: ("self", "result"), 1: ("self",)}
     params = ("upper", "left", "unit")
-
-    def __init__(self, upper: bool, left: bool = True, unit: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
-        self.left = left
-        self.unit = unit
+    upper: bool
+    left: bool = True
+    unit: bool = False
 
     def read(self, a: Any) -> Any:
         """The part of A that is read."""

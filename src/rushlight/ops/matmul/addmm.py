@@ -31,12 +31,9 @@ class AddProduct(Op):
     """
 
     params = ("beta", "alpha")
+    beta: Any = 1
+    alpha: Any = 1
     complex_too = True
-
-    def __init__(self, beta: Any = 1, alpha: Any = 1) -> None:
-        super().__init__()
-        self.beta = beta
-        self.alpha = alpha
 
     def forward(self, x: Any, a: Any, b: Any) -> Any:
         dtype = a.dtype

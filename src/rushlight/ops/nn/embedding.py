@@ -31,13 +31,10 @@ class Embedding(Op):
     inputs = ("weight", "indices")
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq")
+    padding_idx: int = -1
+    scale_grad_by_freq: bool = False
     complex_too = True
     lies = "rows"
-
-    def __init__(self, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> None:
-        super().__init__()
-        self.padding_idx = padding_idx
-        self.scale_grad_by_freq = scale_grad_by_freq
 
     def forward(self, w: Any, i: Any) -> Any:
         return v.pick(w, (v.SLOT,), i)

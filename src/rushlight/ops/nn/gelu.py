@@ -25,12 +25,9 @@ class Elu(Piecewise):
     kernel = "elu_cpu"
     saves = ("self",)
     params = ("alpha", "scale", "input_scale")
-
-    def __init__(self, alpha: Any = 1.0, scale: Any = 1.0, input_scale: Any = 1.0) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.scale = scale
-        self.input_scale = input_scale
+    alpha: Any = 1.0
+    scale: Any = 1.0
+    input_scale: Any = 1.0
 
     def forward(self, x: Any) -> Any:
         below = expm1(minimum(x, 0) * self.input_scale) * (self.alpha * self.scale)
@@ -98,10 +95,7 @@ class Celu(Piecewise):
     kernel = "elu_cpu"
     saves = ("self",)
     params = ("alpha",)
-
-    def __init__(self, alpha: Any = 1.0) -> None:
-        super().__init__()
-        self.alpha = alpha
+    alpha: Any = 1.0
 
     def forward(self, x: Any) -> Any:
         return where(x <= 0, expm1(minimum(x, 0) / self.alpha) * self.alpha, x)
@@ -156,10 +150,7 @@ class Gelu(Activation):
     kernel = "GeluKernelImpl"
     saves = ("self",)
     params = ("approximate",)
-
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
+    approximate: str = "none"
 
     def forward(self, x: Any) -> Any:
         if self.approximate == "tanh":
@@ -264,11 +255,8 @@ class Softplus(Piecewise):
     kernel = "softplus_cpu"
     saves = ("self",)
     params = ("beta", "threshold")
-
-    def __init__(self, beta: Any = 1.0, threshold: Any = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
+    beta: Any = 1.0
+    threshold: Any = 20.0
 
     def forward(self, x: Any) -> Any:
         z = x * self.beta

@@ -25,11 +25,8 @@ class Hardtanh(Piecewise):
     name = "hardtanh"
     saves = ("self",)
     params = ("min_val", "max_val")
-
-    def __init__(self, min_val: Any = -1.0, max_val: Any = 1.0) -> None:
-        super().__init__()
-        self.min_val = min_val
-        self.max_val = max_val
+    min_val: Any = -1.0
+    max_val: Any = 1.0
 
     def check(self, common: Any) -> None:
         if common is dtypes.bool_:
@@ -153,11 +150,8 @@ class Threshold(Piecewise):
     name = "threshold"
     saves = ("self",)
     params = ("threshold", "value")
-
-    def __init__(self, threshold: Any = 0.0, value: Any = 0.0) -> None:
-        super().__init__()
-        self.threshold = threshold
-        self.value = value
+    threshold: Any = 0.0
+    value: Any = 0.0
 
     def check(self, common: Any) -> None:
         if common is dtypes.bool_ or common.is_complex:
@@ -199,10 +193,7 @@ class Shrink(Piecewise):
 
     saves = ("self",)
     params = ("lambd",)
-
-    def __init__(self, lambd: Any = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
+    lambd: Any = 0.5
 
     def through(self, g: Any, x: Any) -> Any:
         return where((x >= -self.lambd) & (x <= self.lambd), 0, g)

@@ -31,12 +31,9 @@ class Loss(Op):
     inputs: ClassVar[tuple[str, ...]] = ("self", "target")
     saves: ClassVar[tuple[str, ...]] = ("self", "target")
     params: ClassVar[tuple[str, ...]] = ("reduction", "rank")
+    reduction: int
+    rank: int
     lies = "operands"
-
-    def __init__(self, reduction: int, rank: int) -> None:
-        super().__init__()
-        self.reduction = reduction
-        self.rank = rank
 
     @property
     def axes(self) -> tuple[int, ...]:

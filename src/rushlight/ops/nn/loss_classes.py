@@ -41,17 +41,12 @@ class NllLoss(Op):
     inputs = ("self", "target", "weight")
     saves = ("target", "weight")
     params = ("reduction", "rank", "axis", "ignore_index", "masked")
+    reduction: int
+    rank: int
+    axis: int
+    ignore_index: int
+    masked: bool
     reads: ClassVar = {0: ("target", "weight")}
-
-    def __init__(
-        self, reduction: int, rank: int, axis: int, ignore_index: int, masked: bool
-    ) -> None:
-        super().__init__()
-        self.reduction = reduction
-        self.rank = rank
-        self.axis = axis
-        self.ignore_index = ignore_index
-        self.masked = masked
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return (self, xs) if flags[0] and flags[1] and xs[2] is None else None

@@ -123,10 +123,7 @@ class SmoothL1Loss(DifferenceLoss):
 
     name = "smooth_l1_loss"
     params = ("reduction", "rank", "beta")
-
-    def __init__(self, reduction: int, rank: int, beta: float) -> None:
-        super().__init__(reduction, rank)
-        self.beta = beta
+    beta: float
 
     def each(self, d: Any) -> Any:
         size = v.absolute(d)
@@ -170,11 +167,8 @@ class HuberLoss(DifferenceLoss):
 
     name = "huber_loss"
     params = ("reduction", "rank", "delta")
+    delta: float
     lies = "input"
-
-    def __init__(self, reduction: int, rank: int, delta: float) -> None:
-        super().__init__(reduction, rank)
-        self.delta = delta
 
     def each(self, d: Any) -> Any:
         size = v.absolute(d)

@@ -183,12 +183,9 @@ class BatchNormEval(Op):
         4: ("input", "weight", "running_mean", "running_var"),
     }
     params = ("rank", "eps")
+    rank: int
+    eps: float
     lies = "channels"
-
-    def __init__(self, rank: int, eps: float) -> None:
-        super().__init__()
-        self.rank = rank
-        self.eps = eps
 
     def scale(self, var: Any) -> Any:
         return align_channels(1 / v.sqrt(var + self.eps), self.rank)

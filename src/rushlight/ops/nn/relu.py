@@ -84,10 +84,7 @@ class LeakyRelu(Piecewise):
     kernel = "leaky_relu_cpu"
     saves = ("self",)
     params = ("negative_slope",)
-
-    def __init__(self, negative_slope: Any = 0.01) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
+    negative_slope: Any = 0.01
 
     def forward(self, x: Any) -> Any:
         return where(x > 0, x, x * self.negative_slope)

@@ -241,11 +241,8 @@ class Glu(Op):
     name = "glu"
     saves = ("self",)
     params = ("dim",)
+    dim: int
     vmap_rule = batch_leading
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
 
     def halves(self, x: Any) -> tuple[Any, Any]:
         n = x.shape[self.dim] // 2

@@ -34,11 +34,8 @@ class Join(Op):
 
     inputs, variadic = ("tensors",), True
     params: ClassVar[tuple[str, ...]] = ("dim", "dtype")
-
-    def __init__(self, dim: int, dtype: Any = None) -> None:
-        super().__init__()
-        self.dim = dim
-        self.dtype = dtype
+    dim: int
+    dtype: Any = None
 
     def same(self, xs: Any) -> list[Any]:
         return list(xs) if self.dtype is None else [v.cast(x, self.dtype) for x in xs]

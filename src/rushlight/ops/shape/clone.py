@@ -26,10 +26,7 @@ class Clone(Linear):
     """A copy: in the same order of strides ("preserve"), in row order, or channels last."""
 
     name, params = "clone", ("format",)
-
-    def __init__(self, format: str = "preserve") -> None:
-        super().__init__()
-        self.format = format
+    format: str = "preserve"
 
     def forward(self, x: Any) -> Any:
         if self.format == "preserve":
@@ -70,10 +67,7 @@ class LaidOut(Linear):
     """A copy whose axes lie in memory in a given order, widest stride first (None: rows)."""
 
     name, node, params = "laid_out", "CloneBackward0", ("order",)
-
-    def __init__(self, order: tuple[int, ...] | None) -> None:
-        super().__init__()
-        self.order = order
+    order: tuple[int, ...] | None
 
     def forward(self, x: Any) -> Any:
         return v.laid_out(x, self.order)

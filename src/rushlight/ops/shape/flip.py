@@ -25,11 +25,8 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
+    dims: tuple[int, ...]
     vmap_rule = batch_leading
-
-    def __init__(self, dims: tuple[int, ...]) -> None:
-        super().__init__()
-        self.dims = dims
 
     def forward(self, x: Any) -> Any:
         return v.flip(x, self.dims) if self.dims else v.copy(x)
@@ -117,11 +114,8 @@ class Roll(Linear):
     """Elements moved along `dims`; what leaves at one end enters at the other. No dims: flat."""
 
     name, params = "roll", ("shifts", "dims")
-
-    def __init__(self, shifts: tuple[int, ...], dims: tuple[int, ...]) -> None:
-        super().__init__()
-        self.shifts = shifts
-        self.dims = dims
+    shifts: tuple[int, ...]
+    dims: tuple[int, ...]
 
     @property
     def lies(self) -> str:  # type: ignore[override]  # of this instance
@@ -177,11 +171,8 @@ class Rot90(Linear):
     """A quarter turn, `k` times, from the first of `dims` towards the second."""
 
     name, params = "rot90", ("k", "dims")
-
-    def __init__(self, k: int, dims: tuple[int, int]) -> None:
-        super().__init__()
-        self.k = k
-        self.dims = dims
+    k: int
+    dims: tuple[int, int]
 
     def forward(self, x: Any) -> Any:
         return self.turned(x, self.k % 4)

@@ -41,10 +41,8 @@ class BlockDiag(Join):
     """Matrices along the diagonal of a larger one; vectors count as rows."""
 
     name, params = "block_diag", ("dtype",)
+    dim: int = -1
     lies = "rows"
-
-    def __init__(self, dtype: Any = None) -> None:
-        super().__init__(-1, dtype)
 
     @staticmethod
     def matrix(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -306,11 +304,8 @@ class Cross(Bilinear):
     """The vector product along an axis of size 3."""
 
     name, params, node = "linalg_cross", ("dim",), "LinalgCrossBackward0"
+    dim: int
     lies = "rows"
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
 
     def forward(self, a: Any, b: Any) -> Any:
         d = (self.dim,)

@@ -51,13 +51,10 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
+    pad: tuple[int, ...]
+    value: Any = 0
     vmap_rule = batch_leading
     lies = "channels"
-
-    def __init__(self, pad: tuple[int, ...], value: Any = 0) -> None:
-        super().__init__()
-        self.pad = pad
-        self.value = value
 
     def forward(self, x: Any) -> Any:
         return pad_by(x, self.pad, self.value)
@@ -85,12 +82,9 @@ class Border(Linear):
     """
 
     params = ("padding",)
+    padding: tuple[int, ...]
     cuts_first: ClassVar[bool] = False  # whether negative padding cuts before the rest looks
     lies = "channels"
-
-    def __init__(self, padding: tuple[int, ...]) -> None:
-        super().__init__()
-        self.padding = padding
 
     def sides(self) -> list[tuple[int, int, int]]:
         """(axis, before, after) for each padded axis."""

@@ -30,10 +30,7 @@ class Repeat(Linear):
     """Copies of the whole along each dimension, and along new ones in front."""
 
     name, params = "repeat", ("repeats",)
-
-    def __init__(self, repeats: tuple[int, ...]) -> None:
-        super().__init__()
-        self.repeats = repeats
+    repeats: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:
         return v.contiguous(v.tile(x, self.repeats))

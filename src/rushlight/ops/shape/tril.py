@@ -27,12 +27,9 @@ class Triangle(Linear):
     """Zero on one side of a diagonal of the last two dimensions."""
 
     params = ("diagonal",)
+    diagonal: int
     lower = True
     lies = "rows"
-
-    def __init__(self, diagonal: int) -> None:
-        super().__init__()
-        self.diagonal = diagonal
 
     def forward(self, x: Any) -> Any:
         return v.triangle(x, self.diagonal, self.lower)
@@ -113,12 +110,9 @@ class OnDiagonal(Linear):
     """An op on the diagonal `offset` above the main one, of two axes."""
 
     params = ("offset", "dim1", "dim2")
-
-    def __init__(self, offset: int, dim1: int, dim2: int) -> None:
-        super().__init__()
-        self.offset = offset
-        self.dim1 = dim1
-        self.dim2 = dim2
+    offset: int
+    dim1: int
+    dim2: int
 
 
 @op

@@ -43,12 +43,9 @@ class Diagonal(ViewOp):
     """A diagonal of two axes, as the last axis."""
 
     name, params = "diagonal", ("offset", "dim1", "dim2")
-
-    def __init__(self, offset: int, dim1: int, dim2: int) -> None:
-        super().__init__()
-        self.offset = offset
-        self.dim1 = dim1
-        self.dim2 = dim2
+    offset: int
+    dim1: int
+    dim2: int
 
     def forward(self, x: Any) -> Any:
         return v.diagonal(x, self.offset, self.dim1, self.dim2)
@@ -94,12 +91,9 @@ class Unfold(ViewOp):
     """Windows of `size` along an axis, every `step`; the window is a new last axis."""
 
     name, params = "unfold", ("dim", "size", "step")
-
-    def __init__(self, dim: int, size: int, step: int) -> None:
-        super().__init__()
-        self.dim = dim
-        self.size = size
-        self.step = step
+    dim: int
+    size: int
+    step: int
 
     def forward(self, x: Any) -> Any:
         return v.windows(x, self.dim, self.size, self.step)
@@ -185,17 +179,11 @@ class AsStrided(ViewOp):
     """
 
     name, params = "as_strided", ("size", "stride", "storage_offset", "start", "inside")
-
-    def __init__(
-        self, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int, start: int,
-        inside: tuple[int, ...],
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.size = size
-        self.stride = stride
-        self.storage_offset = storage_offset
-        self.start = start
-        self.inside = inside
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    storage_offset: int
+    start: int
+    inside: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:
         return v.restrided(x, self.size, self.stride, self.start, self.inside)
@@ -219,17 +207,11 @@ class AsStridedBackward(Linear):
     """The adjoint of `AsStrided`."""
 
     name, params = "as_strided_backward", ("shape", "stride", "start", "inside", "size")
-
-    def __init__(
-        self, shape: tuple[int, ...], stride: tuple[int, ...], start: int, inside: tuple[int, ...],
-        size: tuple[int, ...],
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.shape = shape
-        self.stride = stride
-        self.start = start
-        self.inside = inside
-        self.size = size
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    start: int
+    inside: tuple[int, ...]
+    size: tuple[int, ...]
 
     def forward(self, g: Any) -> Any:
         return v.unstrided(g, self.shape, self.stride, self.start, self.inside)

@@ -38,10 +38,7 @@ class Expand(ViewOp):
     """Axes of size 1 repeated without copying, and new axes in front."""
 
     name, params = "expand", ("size",)
-
-    def __init__(self, size: tuple[int, ...]) -> None:
-        super().__init__()
-        self.size = size
+    size: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:
         return v.broadcast(x, self.size)

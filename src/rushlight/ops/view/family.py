@@ -28,11 +28,8 @@ class Embed(Written):
     """Zeros of `shape` with the region that the view op `view` shows replaced by the input."""
 
     params = ("view", "shape")
-
-    def __init__(self, view: Any, shape: tuple[int, ...]) -> None:
-        super().__init__()
-        self.view = view
-        self.shape = shape
+    view: Any
+    shape: tuple[int, ...]
 
     def forward(self, g: Any) -> Any:
         out = v.full(g, self.shape, 0, g.dtype)

@@ -27,10 +27,7 @@ class Permute(ViewOp):
     """The axes in another order (negative ints; further axes in front stay)."""
 
     name, params = "permute", ("dims",)
-
-    def __init__(self, dims: tuple[int, ...]) -> None:
-        super().__init__()
-        self.dims = dims
+    dims: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:
         return v.permute(x, (*range(x.ndim - len(self.dims)), *self.dims))
@@ -145,11 +142,8 @@ class Transpose(ViewOp):
     """Two axes exchanged."""
 
     name, params = "transpose", ("dim0", "dim1")
-
-    def __init__(self, dim0: int, dim1: int) -> None:
-        super().__init__()
-        self.dim0 = dim0
-        self.dim1 = dim1
+    dim0: int
+    dim1: int
 
     def forward(self, x: Any) -> Any:
         return v.swap(x, self.dim0, self.dim1) if self.dim0 != self.dim1 else v.window(x, (...,))
@@ -231,10 +225,7 @@ class T(ViewOp):
     """`t()`: a matrix transposed; vectors and numbers stay."""
 
     name, params = "t", ("rank",)
-
-    def __init__(self, rank: int) -> None:
-        super().__init__()
-        self.rank = rank
+    rank: int
 
     def forward(self, x: Any) -> Any:
         return v.swap(x, -2, -1) if self.rank == 2 else v.window(x, (...,))

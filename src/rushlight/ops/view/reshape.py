@@ -26,10 +26,7 @@ class ShapeOp(ViewOp):
     """The same elements in the same order, in another shape."""
 
     params = ("shape",)
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        super().__init__()
-        self.shape = shape
+    shape: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:
         return v.reshape(x, self.shape)
@@ -67,10 +64,7 @@ class UnsafeView(Linear):
     """`view` of a copy that nothing else refers to: the result counts as a tensor of its own."""
 
     name, params = "unsafe_view", ("shape",)
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        super().__init__()
-        self.shape = shape
+    shape: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:
         return v.reshape(x, self.shape)

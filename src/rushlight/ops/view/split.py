@@ -48,11 +48,8 @@ class Split(Parts):
     """Pieces of `split_size` along an axis; the last may be shorter."""
 
     name, params = "split", ("split_size", "dim")
-
-    def __init__(self, split_size: int, dim: int) -> None:
-        super().__init__()
-        self.split_size = split_size
-        self.dim = dim
+    split_size: int
+    dim: int
 
     def pieces(self, shape: tuple[int, ...]) -> list[Any]:
         step = self.split_size
@@ -105,11 +102,8 @@ class SplitWithSizes(Parts):
     """Pieces of the given sizes along an axis."""
 
     name, params = "split_with_sizes", ("split_sizes", "dim")
-
-    def __init__(self, split_sizes: tuple[int, ...], dim: int) -> None:
-        super().__init__()
-        self.split_sizes = split_sizes
-        self.dim = dim
+    split_sizes: tuple[int, ...]
+    dim: int
 
     def pieces(self, shape: tuple[int, ...]) -> list[Any]:
         found = []
@@ -315,10 +309,7 @@ class Unbind(Parts):
     """All the indices of an axis, each as a view."""
 
     name, params = "unbind", ("dim",)
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
+    dim: int
 
     def pieces(self, shape: tuple[int, ...]) -> list[Any]:
         return [Select(self.dim, k) for k in range(shape[self.dim])]

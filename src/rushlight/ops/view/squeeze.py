@@ -28,10 +28,7 @@ class Unsqueeze(ViewOp):
     """A new axis of size 1, at `dim` of the result."""
 
     name, params = "unsqueeze", ("dim",)
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
+    dim: int
 
     def forward(self, x: Any) -> Any:
         return v.unsqueezed(x, self.dim)
