@@ -13,7 +13,6 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.arguments import from_end, one_dim
-from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import edges
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
@@ -99,7 +98,6 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     tensor([[1, 1],
             [4, 3]])
     """
-    check_tensor(input, "gather")
     dim = one_dim(dim, input._array.ndim)
     check_along("gather", input, dim, index, None, "input")
     return Gather(dim), (input, index)

@@ -85,7 +85,6 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     tensor([1., 2.])
     """
     _check_p(p, ValueError)
-    check_tensor(input, "dropout")
     return _dropped(input, p, inplace) if training else input
 
 

@@ -12,7 +12,7 @@ from rushlight.arrays.vocabulary import log, log1p, maximum, special
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.apply import result_dtype
-from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
+from rushlight.ops.checks import not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum
 from rushlight.ops.registry import function, op
@@ -77,8 +77,6 @@ def binary_cross_entropy(
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.]))
     tensor(0.6931)
     """
-    check_tensor(input, "binary_cross_entropy")
-    check_tensor(target, "binary_cross_entropy", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     x, t = input._array, target._array
     if x.shape != t.shape:
@@ -148,8 +146,6 @@ def binary_cross_entropy_with_logits(
     >>> F.binary_cross_entropy_with_logits(torch.tensor([0., 1000.]), torch.tensor([1., 1.]))
     tensor(0.3466)
     """
-    check_tensor(input, "binary_cross_entropy_with_logits")
-    check_tensor(target, "binary_cross_entropy_with_logits", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     x, t = input._array, target._array
     if x.shape != t.shape:

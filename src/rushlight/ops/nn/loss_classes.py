@@ -221,8 +221,6 @@ def nll_loss(
     >>> torch.nn.functional.nll_loss(logs, torch.tensor([0, 1]))
     tensor(2.5000)
     """
-    check_tensor(input, "nll_loss")
-    check_tensor(target, "nll_loss", "target", 2)
     return _nll(
         input, target, weight, reduction_enum(reduction, size_average, reduce), ignore_index
     )
@@ -244,8 +242,6 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
     """
-    check_tensor(input, "cross_entropy")
-    check_tensor(target, "cross_entropy", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     kind = dtypes.of(target._array.dtype)
     if target._array.shape == input._array.shape:

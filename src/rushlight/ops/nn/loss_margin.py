@@ -51,8 +51,6 @@ def soft_margin_loss(
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.]), torch.tensor([1.]))
     tensor(0.6931)
     """
-    check_tensor(input, "soft_margin_loss")
-    check_tensor(target, "soft_margin_loss", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     refuse_grad("soft_margin_loss", target=target)
     a, b = pair(input, target, "soft_margin_loss")

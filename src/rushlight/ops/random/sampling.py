@@ -566,7 +566,6 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
-    check_tensor(input, "bernoulli")
     gen = _generator("bernoulli", generator)
     if slots.batches != 0 and (level := around()) is not None:
         refuse_out(out)
@@ -597,7 +596,6 @@ def multinomial(
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
     """
-    check_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
     if slots.batches != 0 and (level := around()) is not None:

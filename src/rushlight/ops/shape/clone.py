@@ -12,7 +12,6 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
-from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Slice, narrow_op
@@ -53,7 +52,6 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     >>> torch.clone(torch.tensor([1, 2]))
     tensor([1, 2])
     """
-    check_tensor(input, "clone")
     name = "preserve_format" if memory_format is None else memory_format.name
     rank = input._array.ndim
     wanted = {"channels_last": 4, "channels_last_3d": 5}.get(name, rank)
@@ -137,7 +135,6 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
     >>> torch.narrow_copy(torch.arange(5), 0, 1, 2)
     tensor([1, 2])
     """
-    check_tensor(input, "narrow_copy")
     region = narrow_op(input, dim, start, length)
     return NarrowCopy(region.dim, region.start, region.stop - region.start), (input,)
 
@@ -181,7 +178,6 @@ def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
     >>> torch.unsafe_split(torch.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
-    check_tensor(input, "unsafe_split")
     return apply(split_op(UnsafeSplit, input, split_size, dim), input)
 
 
@@ -195,7 +191,6 @@ def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
     >>> torch.unsafe_split_with_sizes(torch.arange(3), (1, 2))
     (tensor([0]), tensor([1, 2]))
     """
-    check_tensor(input, "unsafe_split_with_sizes")
     return apply(sizes_op(UnsafeSplitWithSizes, input, split_sizes, dim), input)
 
 
@@ -209,5 +204,4 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     >>> torch.unsafe_chunk(torch.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
-    check_tensor(input, "unsafe_chunk")
     return apply(chunk_op(input, chunks, dim, UnsafeSplit, UnsafeSplitWithSizes), input)

@@ -17,7 +17,6 @@ from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, root_of
 from rushlight.arrays.layouts import shown
 from rushlight.ops.arguments import one_dim, varies
-from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, methods
 from rushlight.size import unchecked
 
@@ -167,7 +166,6 @@ def numel(input: Any) -> int:
     >>> torch.numel(torch.zeros(2, 3))
     6
     """
-    check_tensor(input, "numel")
     return int(input._array.size)
 
 

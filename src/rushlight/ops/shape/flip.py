@@ -87,7 +87,6 @@ def fliplr(input: Any) -> Any:
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
-    check_tensor(input, "fliplr")
     if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return _flip(input, (1,))
@@ -103,7 +102,6 @@ def flipud(input: Any) -> Any:
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
-    check_tensor(input, "flipud")
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return _flip(input, (0,))
@@ -209,7 +207,6 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     tensor([[2, 4],
             [1, 3]])
     """
-    check_tensor(input, "rot90")
     given = ints("rot90", "dims", (dims,))
     rank = input._array.ndim
     if len(given) != 2:

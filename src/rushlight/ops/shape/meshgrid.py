@@ -192,7 +192,6 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
             [1, 3],
             [2, 3]])
     """
-    check_tensor(input, "combinations")
     _check_vector(input)
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
@@ -400,7 +399,6 @@ def diff(
     >>> torch.diff(torch.tensor([1, 3, 2]))
     tensor([ 2, -1])
     """
-    check_tensor(input, "diff")
     rank = input._array.ndim
     if rank == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")

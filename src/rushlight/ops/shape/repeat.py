@@ -124,7 +124,6 @@ def repeat_interleave(
     >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([1, 2]))
     tensor([5, 6, 6])
     """
-    check_tensor(input, "repeat_interleave")
     if repeats is None:
         return _interleaved_index(input, output_size)
     if isinstance(repeats, (tuple, list)):

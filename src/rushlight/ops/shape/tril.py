@@ -154,7 +154,6 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     tensor([[1, 0],
             [0, 2]])
     """
-    check_tensor(input, "diag_embed")
     rank = input._array.ndim + 1
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
@@ -189,7 +188,6 @@ def diag(input: Any, diagonal: int = 0) -> Any:
     tensor([[1, 0],
             [0, 2]])
     """
-    check_tensor(input, "diag")
     rank = input._array.ndim
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
@@ -207,5 +205,4 @@ def diagflat(input: Any, offset: int = 0) -> Any:
     tensor([[1, 0],
             [0, 2]])
     """
-    check_tensor(input, "diagflat")
     return apply(DiagEmbed(offset, -2, -1), reshape(input, (input._array.size,)))

@@ -15,7 +15,6 @@ from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import one_dim, tuple_of_ints, varies
-from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import strides_of
@@ -71,7 +70,6 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    check_tensor(input, "diagonal")
     rank = input._array.ndim
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
@@ -281,7 +279,6 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     tensor([[0, 2],
             [1, 3]])
     """
-    check_tensor(input, "as_strided")
     return apply_view(as_strided_op(AsStrided, input, size, stride, storage_offset), input)
 
 

@@ -307,7 +307,6 @@ def adjoint(input: Any) -> Any:
     tensor([[1.],
             [2.]])
     """
-    check_tensor(input, "adjoint")
     return _conjugated(_turned(input, "tensor.adjoint()", 64))
 
 

@@ -214,7 +214,6 @@ def reshape(input: Any, shape: Any) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    check_tensor(input, "reshape")
     array = input._array
     if type(shape) is not tuple:
         shape = tuple_of_ints("reshape", "shape", shape, 2)
@@ -297,7 +296,6 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     >>> torch.unflatten(torch.zeros(3, 4), 1, (2, -1)).shape
     torch.Size([3, 2, 2])
     """
-    check_tensor(input, "unflatten")
     shape = input._array.shape
     d = one_dim(dim, len(shape)) + len(shape)
     given = tuple_of_ints("unflatten", "sizes", sizes, 3)
@@ -326,5 +324,4 @@ def ravel(input: Any) -> Any:
     >>> torch.ravel(torch.eye(2))
     tensor([1., 0., 0., 1.])
     """
-    check_tensor(input, "ravel")
     return view(contiguous(input), (-1,))

@@ -75,7 +75,6 @@ def select(input: Any, dim: int, index: int) -> Any:
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
     """
-    check_tensor(input, "select")
     shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -139,7 +138,6 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     >>> torch.narrow(torch.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
     """
-    check_tensor(input, "narrow")
     return apply_view(narrow_op(input, dim, start, length), input)
 
 

@@ -132,7 +132,6 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
     >>> torch.split_with_sizes(torch.arange(3), [1, 2])
     (tensor([0]), tensor([1, 2]))
     """
-    check_tensor(input, "split_with_sizes")
     return _apart(sizes_op(SplitWithSizes, input, split_sizes, dim), input)
 
 
@@ -181,7 +180,6 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     >>> torch.chunk(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    check_tensor(input, "chunk")
     return _apart(chunk_op(input, chunks, dim, Split, SplitWithSizes), input)
 
 
@@ -196,7 +194,6 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
     >>> torch.tensor_split(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    check_tensor(input, "tensor_split")
     where = more.pop("indices", more.pop("sections", indices_or_sections))
     shape = input._array.shape
     if not shape:
@@ -271,7 +268,6 @@ def hsplit(input: Any, indices_or_sections: Any) -> Any:
     >>> torch.hsplit(torch.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
     """
-    check_tensor(input, "hsplit")
     return _split_along("hsplit", input, indices_or_sections, int(input._array.ndim > 1), 1)
 
 
@@ -285,7 +281,6 @@ def vsplit(input: Any, indices_or_sections: Any) -> Any:
     >>> torch.vsplit(torch.eye(2), 2)
     (tensor([[1., 0.]]), tensor([[0., 1.]]))
     """
-    check_tensor(input, "vsplit")
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
@@ -299,7 +294,6 @@ def dsplit(input: Any, indices_or_sections: Any) -> Any:
     >>> [p.shape for p in torch.dsplit(torch.zeros(1, 1, 4), 2)]
     [torch.Size([1, 1, 2]), torch.Size([1, 1, 2])]
     """
-    check_tensor(input, "dsplit")
     return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
@@ -334,7 +328,6 @@ def unbind(input: Any, dim: int = 0) -> Any:
     >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
     (tensor([1, 2]), tensor([3, 4]))
     """
-    check_tensor(input, "unbind")
     if input._array.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return _apart(Unbind(one_dim(dim, input._array.ndim)), input)
