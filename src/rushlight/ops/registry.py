@@ -97,6 +97,11 @@ def function(
     return register_it
 
 
+def functional(*, name: str = "", bare: bool = False) -> Callable[[F], F]:
+    """Export a function as `rushlight.nn.functional.f`, and nowhere else."""
+    return function(name=name, method=False, free=False, namespace="nn.functional", bare=bare)
+
+
 def _wrap(
     fn: Callable[..., Any], title: str, finish: Callable[..., Any] | None, out: bool
 ) -> Callable[..., Any]:
@@ -143,6 +148,14 @@ def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> 
     made.__annotations__ = {parameters.get(n, n): kind for n, kind in fn.__annotations__.items()}
     made.__doc__, made.__module__ = text, fn.__module__
     return made
+
+
+def about(header: str, text: str, example: str = "", shown: str = "") -> str:
+    """The text of a function that is made: how it is called, what it does, and an example."""
+    start = f"{header}\n\n{text}\n"
+    if not example:
+        return start
+    return f"{start}\n>>> import rushlight as torch\n>>> {example}\n{shown}\n"
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:

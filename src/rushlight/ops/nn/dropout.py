@@ -16,17 +16,12 @@ from rushlight.core.graph import wrap
 from rushlight.core.transforms.stack import innermost
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.random.batching import around, drawn_anew
-from rushlight.ops.registry import function
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
-
+from rushlight.ops.registry import about, function, functional, variant
 
 _ALPHA: Final = 1.7580993408473766  # where SELU levels off below 0
 
 
-def _dropped(
-    input: Any, p: float, inplace: bool, features: bool = False, alpha: bool = False
-) -> Any:
+def _drop(input: Any, p: float, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
     """input times a mask of 0 and 1/(1-p), drawn for each element, or for whole `features`.
 
     With `alpha` what is dropped becomes -1.758 instead of 0, and the result is scaled and shifted
@@ -74,53 +69,41 @@ def _check_p(p: float, error: type[Exception]) -> None:
         raise error(f"dropout probability has to be between 0 and 1, but got {shown}")
 
 
-@function(**_F)
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout(input, p=0.5, training=True, inplace=False) -> Tensor
+def _export(
+    name: str, training: bool, features: bool, alpha: bool, text: str, example: str, shown: str
+) -> None:
+    """Make a function of `nn.functional`; `training` is its default."""
 
-    In training, set each element to 0 with probability `p` and scale the others by 1/(1-p).
+    def dropout(
+        input: Any, p: float = 0.5, training: bool = training, inplace: bool = False
+    ) -> Any:
+        _check_p(p, ValueError)
+        check_tensor(input, name)
+        return _drop(input, p, inplace, features, alpha) if training else input
 
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout(torch.tensor([1., 2.]), p=0.5, training=False)
-    tensor([1., 2.])
-    """
-    _check_p(p, ValueError)
-    return _dropped(input, p, inplace) if training else input
-
-
-@function(**_F)
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
-    """alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor
-
-    Dropout for networks of SELUs: in training, elements become -1.758 with probability `p`, and the
-    result is scaled and shifted so that mean 0 and variance 1 stay.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.alpha_dropout(torch.tensor([1., 2.]), p=0.5, training=False)
-    tensor([1., 2.])
-    """
-    _check_p(p, ValueError)
-    check_tensor(input, "alpha_dropout")
-    return _dropped(input, p, inplace, alpha=True) if training else input
+    header = f"{name}(input, p=0.5, training={training}, inplace=False) -> Tensor"
+    doc = about(header, text, f"torch.nn.functional.{name}({example})", shown)
+    functional()(variant(dropout, name, doc))
 
 
-@function(**_F)
-def feature_alpha_dropout(
-    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Any:
-    """feature_alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor
+_export(
+    "dropout", True, False, False,
+    "In training, set each element to 0 with probability `p` and scale the others by 1/(1-p).",
+    "torch.tensor([1., 2.]), p=0.5, training=False", "tensor([1., 2.])",
+)  # fmt: skip
+_export(
+    "alpha_dropout", False, False, True,
+    "Dropout for networks of SELUs: in training, elements become -1.758 with probability `p`, and "
+    "the\nresult is scaled and shifted so that mean 0 and variance 1 stay.",
+    "torch.tensor([1., 2.]), p=0.5, training=False", "tensor([1., 2.])",
+)  # fmt: skip
+_export(
+    "feature_alpha_dropout", False, True, True, "`alpha_dropout` of whole channels.",
+    "torch.ones(1, 2), p=1., training=True", "tensor([[0., 0.]])",
+)  # fmt: skip
 
-    `alpha_dropout` of whole channels.
 
-    >>> import rushlight as torch
-    >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2), p=1., training=True)
-    tensor([[0., 0.]])
-    """
-    _check_p(p, ValueError)
-    check_tensor(input, "feature_alpha_dropout")
-    return _dropped(input, p, inplace, True, True) if training else input
-
-
+# --- of whole channels ----------------------------------------------------------------------------
 def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, inplace: bool) -> Any:
     _check_p(p, ValueError)
     rank = input._array.ndim
@@ -144,134 +127,57 @@ def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, in
     x = input
     if lone:
         x = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    y = _dropped(x, p, inplace, True) if training else x
+    y = _drop(x, p, inplace, True) if training else x
     if lone:
         return y.squeeze_(0) if inplace else y.squeeze(0)
     return y
 
 
-@function(**_F)
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor
+def _export_channels(name: str, n: int, what: str, example: str, shown: str) -> None:
+    def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        return _feature_dropout(name, n, input, p, training, inplace)
 
-    Dropout of whole channels of signals.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 2), p=1.)
-    tensor([[[0., 0.],
-             [0., 0.]]])
-    """
-    return _feature_dropout("dropout1d", 1, input, p, training, inplace)
+    header = f"{name}(input, p=0.5, training=True, inplace=False) -> Tensor"
+    text = f"Dropout of whole channels of {what}."
+    doc = about(header, text, f"torch.nn.functional.{name}({example}, p=1.)", shown)
+    functional()(variant(dropout, name, doc))
 
 
-@function(**_F)
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor
-
-    Dropout of whole channels of images.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout2d(torch.ones(1, 1, 1, 2), p=1.)
-    tensor([[[[0., 0.]]]])
-    """
-    return _feature_dropout("dropout2d", 2, input, p, training, inplace)
-
-
-@function(**_F)
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """dropout3d(input, p=0.5, training=True, inplace=False) -> Tensor
-
-    Dropout of whole channels of volumes.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 1, 2), p=1.)
-    tensor([[[[[0., 0.]]]]])
-    """
-    return _feature_dropout("dropout3d", 3, input, p, training, inplace)
+_export_channels(
+    "dropout1d", 1, "signals", "torch.ones(1, 2, 2)",
+    "tensor([[[0., 0.],\n         [0., 0.]]])",
+)  # fmt: skip
+_export_channels("dropout2d", 2, "images", "torch.ones(1, 1, 1, 2)", "tensor([[[[0., 0.]]]])")
+_export_channels("dropout3d", 3, "volumes", "torch.ones(1, 1, 1, 1, 2)", "tensor([[[[[0., 0.]]]]])")
 
 
 # --- by the names at the top of the package -------------------------------------------------------
-def _free(name: str, input: Any, p: float, train: bool, inplace: bool, *kind: bool) -> Any:
-    _check_p(p, RuntimeError)
-    check_tensor(input, name)
-    return _dropped(input, p, inplace, *kind) if train else input
+def _export_free(
+    name: str, features: bool, alpha: bool, text: str, example: str = "", shown: str = ""
+) -> None:
+    """Make `torch.f`, and `torch.f_`."""
+
+    def make(title: str, inplace: bool, doc: str) -> None:
+        def dropout(input: Any, p: float, train: bool) -> Any:
+            _check_p(p, RuntimeError)
+            check_tensor(input, title)
+            return _drop(input, p, inplace, features, alpha) if train else input
+
+        function(method=False)(variant(dropout, title, doc))
+
+    make(name, False, about(f"{name}(input, p, train) -> Tensor", text, example, shown))
+    header = f"{name}_(input, p, train) -> Tensor"
+    make(name + "_", True, about(header, f"In-place version of `{name}`."))
 
 
-@function(name="dropout", method=False)
-def _free_dropout(input: Any, p: float, train: bool) -> Any:
-    """dropout(input, p, train) -> Tensor
-
-    `nn.functional.dropout`.
-
-    >>> import rushlight as torch
-    >>> torch.dropout(torch.tensor([1., 2.]), 0., True)
-    tensor([1., 2.])
-    """
-    return _free("dropout", input, p, train, False)
-
-
-@function(method=False)
-def dropout_(input: Any, p: float, train: bool) -> Any:
-    """dropout_(input, p, train) -> Tensor
-
-    In-place version of `dropout`.
-    """
-    return _free("dropout_", input, p, train, True)
-
-
-@function(method=False)
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
-    """feature_dropout(input, p, train) -> Tensor
-
-    Dropout of whole channels: of all that shares the first two indices.
-
-    >>> import rushlight as torch
-    >>> torch.feature_dropout(torch.ones(1, 2), 1., True)
-    tensor([[0., 0.]])
-    """
-    return _free("feature_dropout", input, p, train, False, True)
-
-
-@function(method=False)
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
-    """feature_dropout_(input, p, train) -> Tensor
-
-    In-place version of `feature_dropout`.
-    """
-    return _free("feature_dropout_", input, p, train, True, True)
-
-
-@function(name="alpha_dropout", method=False)
-def _free_alpha_dropout(input: Any, p: float, train: bool) -> Any:
-    """alpha_dropout(input, p, train) -> Tensor
-
-    `nn.functional.alpha_dropout`.
-    """
-    return _free("alpha_dropout", input, p, train, False, False, True)
-
-
-@function(method=False)
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """alpha_dropout_(input, p, train) -> Tensor
-
-    In-place version of `alpha_dropout`.
-    """
-    return _free("alpha_dropout_", input, p, train, True, False, True)
-
-
-@function(name="feature_alpha_dropout", method=False)
-def _free_feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
-    """feature_alpha_dropout(input, p, train) -> Tensor
-
-    `nn.functional.feature_alpha_dropout`.
-    """
-    return _free("feature_alpha_dropout", input, p, train, False, True, True)
-
-
-@function(method=False)
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """feature_alpha_dropout_(input, p, train) -> Tensor
-
-    In-place version of `feature_alpha_dropout`.
-    """
-    return _free("feature_alpha_dropout_", input, p, train, True, True, True)
+_export_free(
+    "dropout", False, False, "`nn.functional.dropout`.",
+    "torch.dropout(torch.tensor([1., 2.]), 0., True)", "tensor([1., 2.])",
+)  # fmt: skip
+_export_free(
+    "feature_dropout", True, False,
+    "Dropout of whole channels: of all that shares the first two indices.",
+    "torch.feature_dropout(torch.ones(1, 2), 1., True)", "tensor([[0., 0.]])",
+)  # fmt: skip
+_export_free("alpha_dropout", False, True, "`nn.functional.alpha_dropout`.")
+_export_free("feature_alpha_dropout", True, True, "`nn.functional.feature_alpha_dropout`.")

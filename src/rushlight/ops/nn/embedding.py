@@ -15,10 +15,8 @@ from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import each_member
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import function, functional, op
 from rushlight.ops.sample_inputs import Draw
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
 # --- embedding ------------------------------------------------------------------------------------
@@ -87,7 +85,7 @@ def outside(i: Any, n: int) -> bool:
     return bool(v.reduce_max(v.bits(i, unsigned), None, False) >= n)
 
 
-@function(**_F)
+@functional()
 def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -156,7 +154,7 @@ def _free_embedding(
     return _embed(weight, indices, padding_idx, scale_grad_by_freq)
 
 
-@function(**_F)
+@functional()
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """one_hot(tensor, num_classes=-1) -> LongTensor
 

@@ -11,9 +11,7 @@ from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Activation, Piecewise, act, fitted
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
-from rushlight.ops.registry import function, op
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+from rushlight.ops.registry import function, functional, op
 
 
 # --- elu and its kin ------------------------------------------------------------------------------
@@ -43,7 +41,7 @@ class Elu(Piecewise):
 SELU = Elu(1.6732632423543772, 1.0507009873554805, 1.0)
 
 
-@function(**_F)
+@functional()
 def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """elu(input, alpha=1.0, inplace=False) -> Tensor
 
@@ -56,7 +54,7 @@ def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     return act("elu", shared(Elu, *fitted(input, alpha), 1.0, 1.0), input, inplace)
 
 
-@function(**_F)
+@functional()
 def elu_(input: Any, alpha: Number = 1.0) -> Any:
     """elu_(input, alpha=1.0) -> Tensor
 
@@ -104,7 +102,7 @@ class Celu(Piecewise):
         return where(x <= 0, g * exp(where(x < 0, x, 0) / self.alpha), g)
 
 
-@function(method=False, free=False, namespace="nn.functional")
+@functional()
 def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """celu(input, alpha=1.0, inplace=False) -> Tensor
 
@@ -169,7 +167,7 @@ class Gelu(Activation):
         return (0.5 + 0.5 * special(x * math.sqrt(0.5), "erf") + x * density,)
 
 
-@function(**_F)
+@functional()
 def gelu(input: Any, *, approximate: str = "none") -> Any:
     """gelu(input, *, approximate='none') -> Tensor
 
@@ -204,7 +202,7 @@ class Silu(Activation):
         return (s * (1 + x * (1 - s)),)
 
 
-@function(**_F)
+@functional()
 def silu(input: Any, inplace: bool = False) -> Any:
     """silu(input, inplace=False) -> Tensor
 
@@ -233,7 +231,7 @@ class Mish(Activation):
         return (t + x * special(x, "expit") * (1 - t * t),)
 
 
-@function(**_F)
+@functional()
 def mish(input: Any, inplace: bool = False) -> Any:
     """mish(input, inplace=False) -> Tensor
 
@@ -267,7 +265,7 @@ class Softplus(Piecewise):
         return where(z > self.threshold, g, g * special(z, "expit"))
 
 
-@function(**_F)
+@functional()
 def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
     """softplus(input, beta=1, threshold=20) -> Tensor
 
@@ -299,7 +297,7 @@ class LogSigmoid(Activation):
 by_name["log_expit"] = LogSigmoid()  # what rules write as special(x, "log_expit")
 
 
-@function(**_F)
+@functional()
 def logsigmoid(input: Any) -> Any:
     """logsigmoid(input) -> Tensor
 
@@ -312,7 +310,7 @@ def logsigmoid(input: Any) -> Any:
     return act("logsigmoid", shared(LogSigmoid), input)
 
 
-@function(**_F)
+@functional()
 def softsign(input: Any) -> Any:
     """softsign(input) -> Tensor
 
@@ -325,7 +323,7 @@ def softsign(input: Any) -> Any:
     return input / (input.abs() + 1)
 
 
-@function(name="sigmoid", **_F)
+@functional(name="sigmoid")
 def _sigmoid(input: Any) -> Any:
     """sigmoid(input) -> Tensor
 
@@ -338,7 +336,7 @@ def _sigmoid(input: Any) -> Any:
     return input.sigmoid()
 
 
-@function(name="tanh", **_F)
+@functional(name="tanh")
 def _tanh(input: Any) -> Any:
     """tanh(input) -> Tensor
 

@@ -12,9 +12,7 @@ from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Piecewise, act, fitted
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, op
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+from rushlight.ops.registry import function, functional, op
 
 
 # --- held between bounds --------------------------------------------------------------------------
@@ -45,7 +43,7 @@ class Hardtanh(Piecewise):
         return where((x <= self.min_val) | (x >= self.max_val), 0, g)
 
 
-@function(**_F)
+@functional()
 def hardtanh(
     input: Any, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False
 ) -> Any:
@@ -65,7 +63,7 @@ def hardtanh(
     return act("hardtanh", shared(Hardtanh, low, high), input, inplace)
 
 
-@function(**_F)
+@functional()
 def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
     """hardtanh_(input, min_val=-1.0, max_val=1.0) -> Tensor
 
@@ -74,7 +72,7 @@ def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
     return hardtanh(input, min_val, max_val, True)
 
 
-@function(**_F)
+@functional()
 def relu6(input: Any, inplace: bool = False) -> Any:
     """relu6(input, inplace=False) -> Tensor
 
@@ -102,7 +100,7 @@ class Hardsigmoid(Piecewise):
         return where((x > -3) & (x < 3), g / 6, 0)
 
 
-@function(**_F)
+@functional()
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     """hardsigmoid(input, inplace=False) -> Tensor
 
@@ -130,7 +128,7 @@ class Hardswish(Piecewise):
         return where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))
 
 
-@function(**_F)
+@functional()
 def hardswish(input: Any, inplace: bool = False) -> Any:
     """hardswish(input, inplace=False) -> Tensor
 
@@ -218,7 +216,7 @@ class Softshrink(Shrink):
         return where(x > self.lambd, x - self.lambd, inside)
 
 
-@function(**_F)
+@functional()
 def softshrink(input: Any, lambd: Number = 0.5) -> Any:
     """softshrink(input, lambd=0.5) -> Tensor
 
@@ -264,7 +262,7 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     return act("hardshrink", shared(Hardshrink, *fitted(input, _held(input, lambd))), input)
 
 
-@function(**_F)
+@functional()
 def tanhshrink(input: Any) -> Any:
     """tanhshrink(input) -> Tensor
 

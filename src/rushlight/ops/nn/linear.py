@@ -15,11 +15,11 @@ from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import product
 from rushlight.ops.matmul.mm import times
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import function, functional, op
 from rushlight.ops.sample_inputs import Draw
 
 
-@function(method=False, free=False, namespace="nn.functional", bare=True)
+@functional(bare=True)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """linear(input, weight, bias=None) -> Tensor
 

@@ -15,12 +15,10 @@ from rushlight.ops.apply import result_dtype
 from rushlight.ops.checks import not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import functional, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 from rushlight.size import Size
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
 def _weighed(y: Any, w: Any) -> Any:
@@ -62,7 +60,7 @@ class BinaryCrossEntropy(TwoSided):
             yield BinaryCrossEntropy(reduction, 2), p(2, 3), p(2, 3), draw.positive(2, 3)
 
 
-@function(**_F)
+@functional()
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -131,7 +129,7 @@ class BinaryCrossEntropyWithLogits(TwoSided):
             yield cls(reduction, 2), x, t, draw.positive(2, 3), draw.positive(2, 3)
 
 
-@function(**_F)
+@functional()
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Any = None,

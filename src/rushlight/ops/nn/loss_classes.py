@@ -21,10 +21,9 @@ from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduced, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
 from rushlight.ops.operands import integral
-from rushlight.ops.registry import function, functions, op
+from rushlight.ops.registry import functional, functions, op
 from rushlight.ops.sample_inputs import Draw
 
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 _INT64: Final = dtypes.int64.numpy
 
 
@@ -206,7 +205,7 @@ def _some_ignored(t: Any, classes: int, ignore: int) -> bool:
     return bool(here.any())
 
 
-@function(**_F)
+@functional()
 def nll_loss(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
@@ -227,7 +226,7 @@ def nll_loss(
 
 
 # --- cross entropy --------------------------------------------------------------------------------
-@function(**_F)
+@functional()
 def cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
@@ -312,7 +311,7 @@ def _smoothed(
     return hard * (1 - smoothing) + even * (smoothing / logs._array.shape[dim])
 
 
-@function(**_F)
+@functional()
 def kl_div(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,

@@ -13,11 +13,9 @@ from rushlight.ops.checks import check_tensor, refuse_grad
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduced, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
-from rushlight.ops.registry import function, functions, op
+from rushlight.ops.registry import functional, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
 @op
@@ -38,7 +36,7 @@ class SoftMarginLoss(TwoSided):
         yield from pairs(SoftMarginLoss, draw)
 
 
-@function(**_F)
+@functional()
 def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -57,7 +55,7 @@ def soft_margin_loss(
     return apply(shared(SoftMarginLoss, how, a._array.ndim), a, b)
 
 
-@function(**_F)
+@functional()
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -80,7 +78,7 @@ def hinge_embedding_loss(
     return reduced(y, how)
 
 
-@function(**_F)
+@functional()
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -107,7 +105,7 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), how)
 
 
-@function(**_F)
+@functional()
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -142,7 +140,7 @@ def cosine_embedding_loss(
     return reduced(y, how)
 
 
-@function(**_F)
+@functional()
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0,
     eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,

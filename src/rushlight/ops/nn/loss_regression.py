@@ -25,11 +25,9 @@ from rushlight.ops.nn.loss import (
     reduced,
     reduction_enum,
 )
-from rushlight.ops.registry import function, functions, op
+from rushlight.ops.registry import functional, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
 # --- differences ----------------------------------------------------------------------------------
@@ -71,7 +69,7 @@ class MseLoss(DifferenceLoss):
         yield from pairs(MseLoss, draw)
 
 
-@function(**_F)
+@functional()
 def mse_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
@@ -95,7 +93,7 @@ def mse_loss(
     return apply(shared(MseLoss, how, a._array.ndim), a, b)
 
 
-@function(**_F)
+@functional()
 def l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
@@ -137,7 +135,7 @@ class SmoothL1Loss(DifferenceLoss):
         yield from pairs(SmoothL1Loss, draw, 0.7)
 
 
-@function(**_F)
+@functional()
 def smooth_l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
@@ -182,7 +180,7 @@ class HuberLoss(DifferenceLoss):
         yield from pairs(HuberLoss, draw, 0.7)
 
 
-@function(**_F)
+@functional()
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
@@ -211,7 +209,7 @@ def huber_loss(
 
 
 # --- likelihoods, made of other functions ---------------------------------------------------------
-@function(**_F)
+@functional()
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False,
     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
@@ -236,7 +234,7 @@ def poisson_nll_loss(
     return reduced(y, how)
 
 
-@function(**_F)
+@functional()
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",

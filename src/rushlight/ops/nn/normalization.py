@@ -19,12 +19,11 @@ from rushlight.core.record import apply
 from rushlight.ops.arguments import is_batched, levels_of
 from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import function, functional, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
 
 _FLOAT32: Final = dtypes.float32.numpy
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
 class Normalise(Op):
@@ -291,7 +290,7 @@ def _check_kinds(kernel: str, x: Any, *others: Any) -> None:
             raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {want}")
 
 
-@function(**_F)
+@functional()
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
@@ -400,7 +399,7 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
     running._storage.written()
 
 
-@function(**_F)
+@functional()
 def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,

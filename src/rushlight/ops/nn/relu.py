@@ -15,9 +15,7 @@ from rushlight.ops.arguments import is_batched
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Activation, Piecewise, act, fitted
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, functions, op
-
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
+from rushlight.ops.registry import function, functional, functions, op
 
 
 @op
@@ -63,7 +61,7 @@ def relu_(input: Any) -> Any:
     return act("relu_", RELU, input, True)
 
 
-@function(name="relu", bare=True, **_F)
+@functional(name="relu", bare=True)
 def _relu(input: Any, inplace: bool = False) -> Any:
     """relu(input, inplace=False) -> Tensor
 
@@ -92,7 +90,7 @@ class LeakyRelu(Piecewise):
         return where(x > 0, g, g * self.negative_slope)
 
 
-@function(**_F)
+@functional()
 def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False) -> Any:
     """leaky_relu(input, negative_slope=0.01, inplace=False) -> Tensor
 
@@ -105,7 +103,7 @@ def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False)
     return act("leaky_relu", shared(LeakyRelu, *fitted(input, negative_slope)), input, inplace)
 
 
-@function(**_F)
+@functional()
 def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
     """leaky_relu_(input, negative_slope=0.01) -> Tensor
 
@@ -200,7 +198,7 @@ class RreluEval(LeakyRelu):
     node = "RreluWithNoiseBackward0"
 
 
-@function(method=False, free=False, namespace="nn.functional")
+@functional()
 def rrelu(
     input: Any,
     lower: Number = 1 / 8,

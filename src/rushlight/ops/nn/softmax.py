@@ -23,7 +23,7 @@ from rushlight.ops.matmul.mm import shared
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
-from rushlight.ops.registry import function, functions, op
+from rushlight.ops.registry import function, functional, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 
@@ -165,10 +165,7 @@ def _implicit(title: str, input: Any, dim: Any, level: int) -> Any:
     return 0 if input._array.ndim in (0, 1, 3) else 1
 
 
-_F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
-
-
-@function(name="softmax", **_F)
+@functional(name="softmax")
 def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """softmax(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
 
@@ -181,7 +178,7 @@ def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = Non
     return along(Softmax, "softmax", input, _implicit("softmax", input, dim, _stacklevel), dtype)
 
 
-@function(name="log_softmax", **_F)
+@functional(name="log_softmax")
 def _log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """log_softmax(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
 
@@ -195,7 +192,7 @@ def _log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any =
     return along(LogSoftmax, "log_softmax", input, dim, dtype)
 
 
-@function(**_F)
+@functional()
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """softmin(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
 
@@ -208,7 +205,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     return along(Softmax, "softmax", -input, _implicit("softmin", input, dim, _stacklevel), dtype)
 
 
-@function(**_F)
+@functional()
 def gumbel_softmax(
     logits: Any, tau: Operand = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
@@ -271,7 +268,7 @@ class Glu(Op):
         yield Glu(-1), draw.real(2, 0)
 
 
-@function(**_F)
+@functional()
 def glu(input: Any, dim: int = -1) -> Any:
     """glu(input, dim=-1) -> Tensor
 
@@ -296,7 +293,7 @@ def glu(input: Any, dim: int = -1) -> Any:
 
 
 # --- likeness -------------------------------------------------------------------------------------
-@function(**_F)
+@functional()
 def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """normalize(input, p=2.0, dim=1, eps=1e-12, out=None) -> Tensor
 

@@ -18,7 +18,7 @@ from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, functional, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 _ALL: Final = slice(None)
@@ -309,7 +309,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     return run(ConstantPadNd(widths, value), (input,))
 
 
-@function(method=False, free=False, namespace="nn.functional")
+@functional()
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """pad(input, pad, mode="constant", value=None) -> Tensor
 
