@@ -19,7 +19,8 @@ from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
 from rushlight.missing import face as _face
 from rushlight.ops.creation.tensor import made, place_of, shape_of
-from rushlight.ops.random.sampling import rand, randint
+from rushlight.ops.random.sampling import randint
+from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
 
 __all__ = ["assert_close", "make_tensor"]
@@ -307,12 +308,13 @@ def _drawn(sizes: tuple[int, ...], dtype: dtypes.dtype, low: Any, high: Any) -> 
     first, last = _range(dtype, low, high, *_FLOAT_RANGE)
     inside = dtypes.float64 if dtype.to_real() is dtypes.float64 else dtypes.float32
     if dtype.is_complex:
-        parts = rand(*sizes, 2, dtype=inside)._array * (last - first) + first
+        parts = functions["rand"](*sizes, 2, dtype=inside)._array * (last - first) + first
         wide = dtypes.complex128 if inside is dtypes.float64 else dtypes.complex64
         out = make_array(sizes, wide.numpy, CPU)
         out.real, out.imag = parts[..., 0], parts[..., 1]
         return cast(out, dtype.numpy)  # NumPy knows no parts of the narrowest
-    drawn = rand(sizes, dtype=inside).mul_(last - first).add_(first)  # an array, even of one number
+    drawn = functions["rand"](sizes, dtype=inside)  # an array, even of one number
+    drawn.mul_(last - first).add_(first)
     return drawn._array.astype(dtype.numpy)
 
 

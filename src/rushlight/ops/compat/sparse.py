@@ -14,7 +14,7 @@ from rushlight import dtypes
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import recording
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function
+from rushlight.ops.registry import about, function, variant
 
 
 def _expects(name: str, what: str) -> RuntimeError:
@@ -35,7 +35,7 @@ def _no_layout(name: str) -> NotImplementedError:
     )
 
 
-def _writable(self: Any) -> None:
+def _check_writable(self: Any) -> None:
     if self._requires_grad and recording():
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
@@ -43,112 +43,39 @@ def _writable(self: Any) -> None:
 
 
 # --- what a strided tensor has not ----------------------------------------------------------------
-@function(free=False)
-def coalesce(self: Any) -> Any:
-    """coalesce() -> Tensor
+def _refuse(name: str, layout: str = "", kind: str = "Any") -> None:
+    """Make a method of sparse tensors, which raises. `layout` is what PyTorch's error says that the
+    method expects ("": it says that there is no backend), `kind` what the method returns."""
 
-    Of sparse tensors only.
-    """
-    raise _expects("coalesce", "sparse coordinate")
+    def method(self: Any) -> Any:
+        raise _expects(name, layout) if layout else _no_backend(name)
 
-
-@function(free=False)
-def is_coalesced(self: Any) -> bool:
-    """is_coalesced() -> bool
-
-    Of sparse tensors only.
-    """
-    raise _expects("is_coalesced", "sparse coordinate")
+    text = "Of sparse tensors only."
+    shown = "Tensor" if kind == "Any" else kind
+    made = variant(method, name, about(f"{name}() -> {shown}", text) if layout else text)
+    made.__annotations__["return"] = kind
+    function(free=False)(made)
 
 
-@function(free=False)
-def indices(self: Any) -> Any:
-    """indices() -> Tensor
-
-    Of sparse tensors only.
-    """
-    raise _expects("indices", "sparse coordinate")
-
-
-@function(free=False)
-def values(self: Any) -> Any:
-    """values() -> Tensor
-
-    Of sparse tensors only.
-    """
-    raise _expects("values", "sparse")
-
-
-@function(free=False)
-def crow_indices(self: Any) -> Any:
-    """crow_indices() -> Tensor
-
-    Of sparse tensors only.
-    """
-    raise _expects("crow_indices", "sparse row compressed")
-
-
-@function(free=False)
-def col_indices(self: Any) -> Any:
-    """col_indices() -> Tensor
-
-    Of sparse tensors only.
-    """
-    raise _expects("col_indices", "sparse row compressed")
-
-
-@function(free=False)
-def ccol_indices(self: Any) -> Any:
-    """ccol_indices() -> Tensor
-
-    Of sparse tensors only.
-    """
-    raise _expects("ccol_indices", "sparse column compressed")
-
-
-@function(free=False)
-def row_indices(self: Any) -> Any:
-    """row_indices() -> Tensor
-
-    Of sparse tensors only.
-    """
-    raise _expects("row_indices", "sparse column compressed")
-
-
-@function(free=False)
-def _indices(self: Any) -> Any:
-    """Of sparse tensors only."""
-    raise _no_backend("_indices")
-
-
-@function(free=False)
-def _values(self: Any) -> Any:
-    """Of sparse tensors only."""
-    raise _no_backend("_values")
-
-
-@function(free=False)
-def _nnz(self: Any) -> int:
-    """Of sparse tensors only."""
-    raise _no_backend("_nnz")
-
-
-@function(free=False)
-def _dimI(self: Any) -> int:
-    """Of sparse tensors only."""
-    raise _no_backend("_dimI")
-
-
-@function(free=False)
-def _dimV(self: Any) -> int:
-    """Of sparse tensors only."""
-    raise _no_backend("_dimV")
+_refuse("coalesce", "sparse coordinate")
+_refuse("is_coalesced", "sparse coordinate", "bool")
+_refuse("indices", "sparse coordinate")
+_refuse("values", "sparse")
+_refuse("crow_indices", "sparse row compressed")
+_refuse("col_indices", "sparse row compressed")
+_refuse("ccol_indices", "sparse column compressed")
+_refuse("row_indices", "sparse column compressed")
+_refuse("_indices")
+_refuse("_values")
+_refuse("_nnz", kind="int")
+_refuse("_dimI", kind="int")
+_refuse("_dimV", kind="int")
 
 
 @function(free=False)
 def _coalesced_(self: Any, coalesced: bool) -> Any:
     """Of sparse tensors only."""
-    _writable(self)
+    _check_writable(self)
     raise _no_backend("_coalesced_")
 
 
@@ -161,24 +88,17 @@ def sparse_mask(self: Any, mask: Any) -> Any:
     raise _no_backend("sparse_mask")
 
 
-@function(free=False)
-def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
-    """sparse_resize_(size, sparse_dim, dense_dim) -> Tensor
+def _refuse_resize(name: str) -> None:
+    def resize(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+        _check_writable(self)
+        raise _no_backend(name)
 
-    Of sparse tensors only.
-    """
-    _writable(self)
-    raise _no_backend("sparse_resize_")
+    text = about(f"{name}(size, sparse_dim, dense_dim) -> Tensor", "Of sparse tensors only.")
+    function(free=False)(variant(resize, name, text))
 
 
-@function(free=False)
-def sparse_resize_and_clear_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
-    """sparse_resize_and_clear_(size, sparse_dim, dense_dim) -> Tensor
-
-    Of sparse tensors only.
-    """
-    _writable(self)
-    raise _no_backend("sparse_resize_and_clear_")
+_refuse_resize("sparse_resize_")
+_refuse_resize("sparse_resize_and_clear_")
 
 
 @function()

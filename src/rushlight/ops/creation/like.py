@@ -34,7 +34,7 @@ from rushlight.ops.creation.tensor import (
 )
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.cast import convert
-from rushlight.ops.registry import function
+from rushlight.ops.registry import about, function, variant
 from rushlight.ops.shape.contiguous import lend
 
 
@@ -58,61 +58,31 @@ def alike(
     return made(array, requires_grad)
 
 
-@function(method=False)
-def empty_like(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-    memory_format: Any = dtypes.preserve_format,
-) -> Any:  # fmt: skip
-    """empty_like(input, *, dtype=None, memory_format=...) -> Tensor
+def _export_like(name: str, value: int | None, text: str, example: str, shown: str) -> None:
+    """Make a function of a tensor's shape and dtype, which fills with `value` (None: nothing)."""
 
-    An uninitialised tensor of the shape and dtype of `input`.
+    def like(
+        input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False,
+        memory_format: Any = dtypes.preserve_format,
+    ) -> Any:  # fmt: skip
+        t = alike(name, input, dtype, layout, device, pin_memory, requires_grad, memory_format)
+        if value is not None:
+            t._array.fill(value)
+        return t
 
-    >>> import rushlight as torch
-    >>> torch.empty_like(torch.ones(2, 3)).shape
-    torch.Size([2, 3])
-    """
-    return alike(
-        "empty_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format
+    header = f"{name}(input, *, dtype=None, memory_format=...) -> Tensor"
+    text = f"{text} of the shape and dtype of `input`."
+    function(method=False)(
+        variant(like, name, about(header, text, f"torch.{name}({example}", shown))
     )
 
 
-@function(method=False)
-def zeros_like(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-    memory_format: Any = dtypes.preserve_format,
-) -> Any:  # fmt: skip
-    """zeros_like(input, *, dtype=None, memory_format=...) -> Tensor
-
-    Zeros in the shape and dtype of `input`.
-
-    >>> import rushlight as torch
-    >>> torch.zeros_like(torch.tensor([1, 2]))
-    tensor([0, 0])
-    """
-    t = alike("zeros_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
-    t._array.fill(0)
-    return t
-
-
-@function(method=False)
-def ones_like(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-    memory_format: Any = dtypes.preserve_format,
-) -> Any:  # fmt: skip
-    """ones_like(input, *, dtype=None, memory_format=...) -> Tensor
-
-    Ones in the shape and dtype of `input`.
-
-    >>> import rushlight as torch
-    >>> torch.ones_like(torch.tensor([1., 2.]))
-    tensor([1., 1.])
-    """
-    t = alike("ones_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
-    t._array.fill(1)
-    return t
+_export_like(
+    "empty_like", None, "An uninitialised tensor", "torch.ones(2, 3)).shape", "torch.Size([2, 3])"
+)
+_export_like("zeros_like", 0, "Zeros,", "torch.tensor([1, 2]))", "tensor([0, 0])")
+_export_like("ones_like", 1, "Ones,", "torch.tensor([1., 2.]))", "tensor([1., 1.])")
 
 
 @function(method=False)
@@ -155,51 +125,26 @@ def _new(
     return filled(name, shape, value, None, kind, layout, place, pin_memory, requires_grad)
 
 
-@function(free=False)
-def new_empty(
-    input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    layout: Any = None, pin_memory: bool = False, **named: Any,
-) -> Any:  # fmt: skip
-    """new_empty(size, *, dtype=None, device=None, requires_grad=False) -> Tensor
+def _export_new(
+    name: str, value: int | None, what: str, example: str = "", shown: str = ""
+) -> None:
+    """Make a method that fills a new tensor with `value` (None: with nothing)."""
 
-    An uninitialised tensor with the dtype and device of this one.
-    """
-    shape = size_of("new_empty", size, size_named("new_empty", named))
-    return _new("new_empty", input, shape, None, dtype, layout, device, pin_memory, requires_grad)
+    def new(
+        input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+        layout: Any = None, pin_memory: bool = False, **named: Any,
+    ) -> Any:  # fmt: skip
+        shape = size_of(name, size, size_named(name, named))
+        return _new(name, input, shape, value, dtype, layout, device, pin_memory, requires_grad)
 
-
-@function(free=False)
-def new_zeros(
-    input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    layout: Any = None, pin_memory: bool = False, **named: Any,
-) -> Any:  # fmt: skip
-    """new_zeros(size, *, dtype=None, device=None, requires_grad=False) -> Tensor
-
-    Zeros with the dtype and device of this tensor.
-
-    >>> import rushlight as torch
-    >>> torch.tensor([1, 2]).new_zeros(3)
-    tensor([0, 0, 0])
-    """
-    shape = size_of("new_zeros", size, size_named("new_zeros", named))
-    return _new("new_zeros", input, shape, 0, dtype, layout, device, pin_memory, requires_grad)
+    header = f"{name}(size, *, dtype=None, device=None, requires_grad=False) -> Tensor"
+    text = f"{what} with the dtype and device of this tensor."
+    function(free=False)(variant(new, name, about(header, text, example, shown)))
 
 
-@function(free=False)
-def new_ones(
-    input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    layout: Any = None, pin_memory: bool = False, **named: Any,
-) -> Any:  # fmt: skip
-    """new_ones(size, *, dtype=None, device=None, requires_grad=False) -> Tensor
-
-    Ones with the dtype and device of this tensor.
-
-    >>> import rushlight as torch
-    >>> torch.tensor([1, 2]).new_ones((2,))
-    tensor([1, 1])
-    """
-    shape = size_of("new_ones", size, size_named("new_ones", named))
-    return _new("new_ones", input, shape, 1, dtype, layout, device, pin_memory, requires_grad)
+_export_new("new_empty", None, "An uninitialised tensor")
+_export_new("new_zeros", 0, "Zeros", "torch.tensor([1, 2]).new_zeros(3)", "tensor([0, 0, 0])")
+_export_new("new_ones", 1, "Ones", "torch.tensor([1, 2]).new_ones((2,))", "tensor([1, 1])")
 
 
 @function(free=False)

@@ -25,7 +25,7 @@ from rushlight.ops import numbers
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import check_out, put
-from rushlight.ops.registry import function
+from rushlight.ops.registry import about, function, variant
 from rushlight.ops.shape.contiguous import lend
 
 COPIES: Final = (
@@ -269,24 +269,6 @@ def filled(
     return write_created(name, out, array, want, requires_grad)
 
 
-@function(method=False)
-def zeros(
-    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, **named: Any,
-) -> Any:  # fmt: skip
-    """zeros(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
-
-    A tensor of zeros.
-
-    >>> import rushlight as torch
-    >>> torch.zeros(2, 3)
-    tensor([[0., 0., 0.],
-            [0., 0., 0.]])
-    """
-    shape = size_of("zeros", size, size_named("zeros", named))
-    return filled("zeros", shape, 0, out, dtype, layout, device, pin_memory, requires_grad)
-
-
 def size_named(name: str, named: dict[str, Any]) -> Any:
     """The `size=` keyword, which shares its name with the sizes given by position."""
     size = named.pop("size", None)
@@ -296,21 +278,21 @@ def size_named(name: str, named: dict[str, Any]) -> Any:
     return size
 
 
-@function(method=False)
-def ones(
-    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, **named: Any,
-) -> Any:  # fmt: skip
-    """ones(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
+def _export_filled(name: str, value: int, example: str, shown: str) -> None:
+    def make(
+        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False, **named: Any,
+    ) -> Any:  # fmt: skip
+        shape = size_of(name, size, size_named(name, named))
+        return filled(name, shape, value, out, dtype, layout, device, pin_memory, requires_grad)
 
-    A tensor of ones.
+    header = f"{name}(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor"
+    text = about(header, f"A tensor of {name}.", f"torch.{name}({example})", shown)
+    function(method=False)(variant(make, name, text))
 
-    >>> import rushlight as torch
-    >>> torch.ones(3, dtype=torch.int64)
-    tensor([1, 1, 1])
-    """
-    shape = size_of("ones", size, size_named("ones", named))
-    return filled("ones", shape, 1, out, dtype, layout, device, pin_memory, requires_grad)
+
+_export_filled("zeros", 0, "2, 3", "tensor([[0., 0., 0.],\n        [0., 0., 0.]])")
+_export_filled("ones", 1, "3, dtype=torch.int64", "tensor([1, 1, 1])")
 
 
 @function(method=False)

@@ -41,7 +41,7 @@ from rushlight.ops.random.batching import (
     drawn_singly,
     refuse_out,
 )
-from rushlight.ops.registry import function
+from rushlight.ops.registry import about, function, variant
 
 
 def _to_tensor(raw: Any) -> Any:
@@ -266,48 +266,41 @@ def _sampled(
     )
 
 
-@function(method=False)
-def rand(
-    *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
-) -> Any:  # fmt: skip
-    """rand(*size, generator=None, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
-
-    Numbers drawn evenly from [0, 1).
-
-    >>> import rushlight as torch
-    >>> generator = torch.manual_seed(0)
-    >>> torch.rand(3)
-    tensor([0.4963, 0.7682, 0.0885])
-    """
-    gen = _generator("rand", generator)
-    shape = size_of("rand", size, size_named("rand", named))
-    return _sampled(
-        "rand", shape, lambda a: random.uniform_(a, 0.0, 1.0, gen), out, dtype, layout, device,
-        pin_memory, requires_grad,
-    )  # fmt: skip
+def _uniform(array: Any, generator: Any) -> None:
+    random.uniform_(array, 0.0, 1.0, generator)
 
 
-@function(method=False)
-def randn(
-    *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
-) -> Any:  # fmt: skip
-    """randn(*size, generator=None, out=None, dtype=None) -> Tensor
+def _normal(array: Any, generator: Any) -> None:
+    random.normal_(array, 0.0, 1.0, generator)
 
-    Numbers drawn from a normal distribution of mean 0 and variance 1.
 
-    >>> import rushlight as torch
-    >>> generator = torch.manual_seed(0)
-    >>> torch.randn(3)
-    tensor([ 1.5410, -0.2934, -2.1788])
-    """
-    gen = _generator("randn", generator)
-    shape = size_of("randn", size, size_named("randn", named))
-    return _sampled(
-        "randn", shape, lambda a: random.normal_(a, 0.0, 1.0, gen), out, dtype, layout, device,
-        pin_memory, requires_grad,
-    )  # fmt: skip
+def _export_sampled(
+    name: str, draw: Callable[[Any, Any], None], options: str, text: str, shown: str
+) -> None:
+    def sample(
+        *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
+    ) -> Any:  # fmt: skip
+        gen = _generator(name, generator)
+        shape = size_of(name, size, size_named(name, named))
+        return _sampled(
+            name, shape, lambda a: draw(a, gen), out, dtype, layout, device, pin_memory,
+            requires_grad,
+        )  # fmt: skip
+
+    header = f"{name}(*size, generator=None, out=None, dtype=None{options}) -> Tensor"
+    example = f"generator = torch.manual_seed(0)\n>>> torch.{name}(3)"
+    function(method=False)(variant(sample, name, about(header, text, example, shown)))
+
+
+_export_sampled(
+    "rand", _uniform, ", device=None, requires_grad=False", "Numbers drawn evenly from [0, 1).",
+    "tensor([0.4963, 0.7682, 0.0885])",
+)  # fmt: skip
+_export_sampled(
+    "randn", _normal, "", "Numbers drawn from a normal distribution of mean 0 and variance 1.",
+    "tensor([ 1.5410, -0.2934, -2.1788])",
+)  # fmt: skip
 
 
 _RANDINT: Final = """
@@ -435,38 +428,26 @@ def _like(
     return t
 
 
-@function(method=False)
-def rand_like(
-    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    memory_format: Any = dtypes.preserve_format,
-) -> Any:  # fmt: skip
-    """rand_like(input, *, dtype=None, memory_format=...) -> Tensor
+def _export_like(name: str, draw: Callable[[Any, Any], None], text: str) -> None:
+    def like(
+        input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+        memory_format: Any = dtypes.preserve_format,
+    ) -> Any:  # fmt: skip
+        gen = _generator(name, generator)
+        return _like(
+            name, input, lambda a: draw(a, gen), dtype, layout, device, pin_memory, requires_grad,
+            memory_format,
+        )  # fmt: skip
 
-    Numbers drawn evenly from [0, 1), in the shape and dtype of `input`.
-    """
-    gen = _generator("rand_like", generator)
-    return _like(
-        "rand_like", input, lambda a: random.uniform_(a, 0.0, 1.0, gen), dtype, layout, device,
-        pin_memory, requires_grad, memory_format,
-    )  # fmt: skip
+    header = f"{name}(input, *, dtype=None, memory_format=...) -> Tensor"
+    function(method=False)(variant(like, name, about(header, text)))
 
 
-@function(method=False)
-def randn_like(
-    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    memory_format: Any = dtypes.preserve_format,
-) -> Any:  # fmt: skip
-    """randn_like(input, *, dtype=None, memory_format=...) -> Tensor
-
-    Normal numbers in the shape and dtype of `input`.
-    """
-    gen = _generator("randn_like", generator)
-    return _like(
-        "randn_like", input, lambda a: random.normal_(a, 0.0, 1.0, gen), dtype, layout, device,
-        pin_memory, requires_grad, memory_format,
-    )  # fmt: skip
+_export_like(
+    "rand_like", _uniform, "Numbers drawn evenly from [0, 1), in the shape and dtype of `input`."
+)
+_export_like("randn_like", _normal, "Normal numbers in the shape and dtype of `input`.")
 
 
 @function(method=False)
@@ -573,13 +554,12 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
         )  # fmt: skip
     raw = to_host(input._array)
+    drawn = make_array(raw.shape, raw.dtype, CPU)
     if p is None:
-        drawn = make_array(raw.shape, raw.dtype, CPU)
-        random.bernoulli_(drawn, raw, gen)
+        chance = raw
     else:
-        drawn = make_array(raw.shape, raw.dtype, CPU)
         chance = to_host(p._array) if isinstance(p, TensorBase) else float(p)
-        random.bernoulli_(drawn, chance, gen)
+    random.bernoulli_(drawn, chance, gen)
     return _recorded("bernoulli", _BERNOULLI, [input], drawn, out)
 
 

@@ -5,7 +5,7 @@ Op files and `tensor` may import this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
@@ -15,7 +15,7 @@ from rushlight.errors import dim_out_of_range
 from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import about, function, functions, implements, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.reshape import reshape
 from rushlight.ops.view.squeeze import atleast_1d, atleast_2d, atleast_3d
@@ -209,63 +209,43 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return Stack(from_end(dim, rank), _common(xs)), xs
 
 
-@function(method=False)
-def hstack(tensors: Any, *, out: Any = None) -> Any:
-    """hstack(tensors, *, out=None) -> Tensor
+def _export_stack(
+    name: str, raise_to: Callable[[Any], Any], dim: int, text: str, example: str, shown: str,
+    aliases: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Make a function that raises tensors to a rank, and joins them along `dim` (0 for vectors)."""
 
-    The tensors beside each other: along the second dimension, or the first of vectors.
+    def joined(tensors: Any, *, out: Any = None) -> Any:
+        xs = [raise_to(x) for x in list_of_tensors(name, tensors)]
+        return functions["cat"](xs, 0 if xs[0]._array.ndim == 1 else dim, out=out)
 
-    >>> import rushlight as torch
-    >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
-    tensor([1, 2, 3])
-    """
-    xs = [atleast_1d(x) for x in list_of_tensors("hstack", tensors)]
-    return cat(xs, 0 if xs[0]._array.ndim == 1 else 1, out=out)  # type: ignore[call-arg]  # it has `out`
-
-
-@function(method=False, aliases=("row_stack",))
-def vstack(tensors: Any, *, out: Any = None) -> Any:
-    """vstack(tensors, *, out=None) -> Tensor
-
-    The tensors below each other: vectors become rows.
-
-    >>> import rushlight as torch
-    >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
-    tensor([[1, 2],
-            [3, 4]])
-    """
-    return cat([atleast_2d(x) for x in list_of_tensors("vstack", tensors)], 0, out=out)  # type: ignore[call-arg]  # it has `out`
+    header = f"{name}(tensors, *, out=None) -> Tensor"
+    doc = about(header, text, f"torch.{name}([{example}])", shown)
+    function(method=False, aliases=aliases)(variant(joined, name, doc))
 
 
-@function(method=False)
-def dstack(tensors: Any, *, out: Any = None) -> Any:
-    """dstack(tensors, *, out=None) -> Tensor
-
-    The tensors behind each other, along the third dimension.
-
-    >>> import rushlight as torch
-    >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
-    tensor([[[1, 3],
-             [2, 4]]])
-    """
-    return cat([atleast_3d(x) for x in list_of_tensors("dstack", tensors)], 2, out=out)  # type: ignore[call-arg]  # it has `out`
+def _as_column(x: Any) -> Any:
+    return reshape(x, (x._array.size, 1)) if x._array.ndim <= 1 else x
 
 
-@function(method=False)
-def column_stack(tensors: Any, *, out: Any = None) -> Any:
-    """column_stack(tensors, *, out=None) -> Tensor
-
-    The tensors beside each other: vectors become columns.
-
-    >>> import rushlight as torch
-    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
-    tensor([[1, 3],
-            [2, 4]])
-    """
-    columns = []
-    for x in list_of_tensors("column_stack", tensors):
-        columns.append(reshape(x, (x._array.size, 1)) if x._array.ndim <= 1 else x)
-    return cat(columns, 1, out=out)  # type: ignore[call-arg]  # it has `out`
+_TWO: Final = "torch.tensor([1, 2]), torch.tensor([3, 4])"
+_export_stack(
+    "hstack", atleast_1d, 1,
+    "The tensors beside each other: along the second dimension, or the first of vectors.",
+    "torch.tensor([1, 2]), torch.tensor([3])", "tensor([1, 2, 3])",
+)  # fmt: skip
+_export_stack(
+    "vstack", atleast_2d, 0, "The tensors below each other: vectors become rows.", _TWO,
+    "tensor([[1, 2],\n        [3, 4]])", ("row_stack",),
+)  # fmt: skip
+_export_stack(
+    "dstack", atleast_3d, 2, "The tensors behind each other, along the third dimension.", _TWO,
+    "tensor([[[1, 3],\n         [2, 4]]])",
+)  # fmt: skip
+_export_stack(
+    "column_stack", _as_column, 1, "The tensors beside each other: vectors become columns.", _TWO,
+    "tensor([[1, 3],\n        [2, 4]])",
+)  # fmt: skip
 
 
 @implements("concat")

@@ -21,7 +21,7 @@ from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import one_dim, one_int
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.out import fill_out
-from rushlight.ops.registry import function, functions, namespaces, op
+from rushlight.ops.registry import about, function, functions, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.cat import Join, cat, stack
 from rushlight.ops.view.expand import expand
@@ -209,67 +209,35 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     return stack(chosen, 1)
 
 
-def _triangle_indices(
-    name: str, row: int, col: int, offset: int, dtype: Any, device: Any, lower: bool
-) -> Any:
-    row, col = one_int(name, "row", row, 1), one_int(name, "col", col, 2)
-    offset = one_int(name, "offset", offset, 3)
-    if row < 0:
-        raise RuntimeError(f"row must be non-negative, got{row}")
-    if col < 0:
-        raise RuntimeError(f"col must be non-negative, got{col}")
-    wanted = dtypes.int64 if dtype is None else dtype
-    if wanted.is_floating_point or wanted.is_complex or wanted is dtypes.bool_:
-        raise not_implemented(f"{name}", wanted)
-    ones = v.full(asarray(0), (row, col), 1, dtypes.int8.numpy)
-    rows, columns = v.nonzero(v.triangle(ones, offset, lower))
-    pair = v.concat([v.reshape(rows, (1, rows.size)), v.reshape(columns, (1, rows.size))], 0)
-    made = wrap(v.cast(pair, wanted.numpy))
-    return made if device is None else made.to(device)  # type: ignore[attr-defined]
+def _export_indices(name: str, lower: bool, shown: str) -> None:
+    def indices(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+        layout: Any = None,
+    ) -> Any:  # fmt: skip
+        row, col = one_int(name, "row", row, 1), one_int(name, "col", col, 2)
+        offset = one_int(name, "offset", offset, 3)
+        if row < 0:
+            raise RuntimeError(f"row must be non-negative, got{row}")
+        if col < 0:
+            raise RuntimeError(f"col must be non-negative, got{col}")
+        wanted = dtypes.int64 if dtype is None else dtype
+        if wanted.is_floating_point or wanted.is_complex or wanted is dtypes.bool_:
+            raise not_implemented(name, wanted)
+        ones = v.full(asarray(0), (row, col), 1, dtypes.int8.numpy)
+        rows, columns = v.nonzero(v.triangle(ones, offset, lower))
+        pair = v.concat([v.reshape(rows, (1, rows.size)), v.reshape(columns, (1, rows.size))], 0)
+        made: Any = wrap(v.cast(pair, wanted.numpy))
+        return made if device is None else made.to(device)
+
+    header = f'{name}(row, col, offset=0, *, dtype=torch.long, device="cpu") -> Tensor'
+    side = "lower" if lower else "upper"
+    text = f"Row and column numbers of the {side} triangle of a matrix."
+    doc = about(header, text, f"torch.{name}(2, 2)", shown)
+    function(method=False)(variant(indices, name, doc))
 
 
-@function(method=False)
-def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-) -> Any:
-    """tril_indices(row, col, offset=0, *, dtype=torch.long, device="cpu") -> Tensor
-
-    Row and column numbers of the lower triangle of a matrix.
-
-    >>> import rushlight as torch
-    >>> torch.tril_indices(2, 2)
-    tensor([[0, 1, 1],
-            [0, 0, 1]])
-    """
-    return _triangle_indices("tril_indices", row, col, offset, dtype, device, True)
-
-
-@function(method=False)
-def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-) -> Any:
-    """triu_indices(row, col, offset=0, *, dtype=torch.long, device="cpu") -> Tensor
-
-    Row and column numbers of the upper triangle of a matrix.
-
-    >>> import rushlight as torch
-    >>> torch.triu_indices(2, 2)
-    tensor([[0, 0, 1],
-            [0, 1, 1]])
-    """
-    return _triangle_indices("triu_indices", row, col, offset, dtype, device, False)
+_export_indices("tril_indices", True, "tensor([[0, 1, 1],\n        [0, 0, 1]])")
+_export_indices("triu_indices", False, "tensor([[0, 0, 1],\n        [0, 1, 1]])")
 
 
 @function()
@@ -367,18 +335,14 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
     return _cross(input, other, dim)
 
 
-namespaces.setdefault("linalg", {})
-
-
 @function(out=True, name="cross", method=False, free=False, namespace="linalg")
 def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """cross(input, other, *, dim=-1, out=None) -> Tensor
 
     The vector product along a dimension of size 3.
 
-    >>> from rushlight.ops.registry import namespaces
     >>> import rushlight as torch
-    >>> namespaces["linalg"]["cross"](torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+    >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
     check_tensor(input, "linalg_cross")

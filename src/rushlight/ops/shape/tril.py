@@ -12,9 +12,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import one_dim
-from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import about, function, implements, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import RegionCopy
 from rushlight.ops.view.as_strided import Diagonal
@@ -65,39 +64,22 @@ class Triu(Triangle):
         yield Triu(1), draw.complex(2, 3, 2)
 
 
-def _triangle(name: str, cls: Any, input: Any, diagonal: int) -> Any:
-    check_tensor(input, name)
-    if input._array.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return cls(diagonal), (input,)
+def _export_triangle(cls: Any, side: str, other: str, shown: str) -> None:
+    name = cls.name
+
+    def triangle(input: Any, diagonal: int = 0) -> Any:
+        if input._array.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return cls(diagonal), (input,)
+
+    text = f"The {side} triangle of the last two dimensions, zeros {other} `diagonal`."
+    header = f"{name}(input, diagonal=0, *, out=None) -> Tensor"
+    doc = about(header, text, f"torch.{name}(torch.ones(2, 2))", shown)
+    function(out=True, inplace=True)(variant(triangle, name, doc))
 
 
-@function(out=True, inplace=True)
-def tril(input: Any, diagonal: int = 0) -> Any:
-    """tril(input, diagonal=0, *, out=None) -> Tensor
-
-    The lower triangle of the last two dimensions, zeros above `diagonal`.
-
-    >>> import rushlight as torch
-    >>> torch.tril(torch.ones(2, 2))
-    tensor([[1., 0.],
-            [1., 1.]])
-    """
-    return _triangle("tril", Tril, input, diagonal)
-
-
-@function(out=True, inplace=True)
-def triu(input: Any, diagonal: int = 0) -> Any:
-    """triu(input, diagonal=0, *, out=None) -> Tensor
-
-    The upper triangle of the last two dimensions, zeros below `diagonal`.
-
-    >>> import rushlight as torch
-    >>> torch.triu(torch.ones(2, 2))
-    tensor([[1., 1.],
-            [0., 1.]])
-    """
-    return _triangle("triu", Triu, input, diagonal)
+_export_triangle(Tril, "lower", "above", "tensor([[1., 0.],\n        [1., 1.]])")
+_export_triangle(Triu, "upper", "below", "tensor([[1., 1.],\n        [0., 1.]])")
 
 
 @implements("triangle")

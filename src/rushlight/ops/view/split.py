@@ -15,8 +15,8 @@ from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.ops.arguments import ints, is_batched, one_dim, one_int
-from rushlight.ops.checks import check_tensor
-from rushlight.ops.registry import function, methods, op
+from rushlight.ops.checks import check_tensor, invalid
+from rushlight.ops.registry import about, function, methods, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Select, Slice
 
@@ -235,66 +235,48 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
     return tuple([apply_view(Slice(d, a, b), input) for a, b in pairwise(cuts)])
 
 
-def _split_along(name: str, input: Any, where: Any, dim: int, least: int) -> Any:
-    rank = input._array.ndim
-    if rank < least:
-        raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
-            f"with {rank} dimensions!"
-        )
-    if isinstance(where, (str, float)):
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got (Tensor, "
-            f"{type(where).__name__}), but expected one of:\n * (Tensor input, int sections)\n"
-            " * (Tensor input, tuple of ints indices)\n"
-        )
-    if not isinstance(where, (tuple, list)):
-        n = input._array.shape[dim]
-        if where <= 0 or n % where:
+def _export_split(name: str, dim: int, least: int, text: str, example: str, shown: str) -> None:
+    """Make `tensor_split` along `dim` (0 for vectors) of tensors of `least` dimensions or more."""
+
+    def split(input: Any, indices_or_sections: Any) -> Any:
+        rank, where = input._array.ndim, indices_or_sections
+        if rank < least:
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {dim}, but the size of the "
-                f"dimension {n} is not divisible by the split_size {where}!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
+                f"with {rank} dimensions!"
             )
-    return tensor_split(input, where, dim)
+        if isinstance(where, (str, float)):
+            raise invalid(
+                name, (input, where), "(Tensor input, int sections)",
+                "(Tensor input, tuple of ints indices)",
+            )  # fmt: skip
+        at = min(dim, rank - 1)
+        if not isinstance(where, (tuple, list)):
+            n = input._array.shape[at]
+            if where <= 0 or n % where:
+                raise RuntimeError(
+                    f"torch.{name} attempted to split along dimension {at}, but the size of the "
+                    f"dimension {n} is not divisible by the split_size {where}!"
+                )
+        return tensor_split(input, where, at)
+
+    header = f"{name}(input, indices_or_sections) -> tuple of Tensors"
+    function()(variant(split, name, about(header, f"`tensor_split` along {text}.", example, shown)))
 
 
-@function()
-def hsplit(input: Any, indices_or_sections: Any) -> Any:
-    """hsplit(input, indices_or_sections) -> tuple of Tensors
-
-    `tensor_split` along the columns.
-
-    >>> import rushlight as torch
-    >>> torch.hsplit(torch.arange(4), 2)
-    (tensor([0, 1]), tensor([2, 3]))
-    """
-    return _split_along("hsplit", input, indices_or_sections, int(input._array.ndim > 1), 1)
-
-
-@function()
-def vsplit(input: Any, indices_or_sections: Any) -> Any:
-    """vsplit(input, indices_or_sections) -> tuple of Tensors
-
-    `tensor_split` along the rows.
-
-    >>> import rushlight as torch
-    >>> torch.vsplit(torch.eye(2), 2)
-    (tensor([[1., 0.]]), tensor([[0., 1.]]))
-    """
-    return _split_along("vsplit", input, indices_or_sections, 0, 2)
-
-
-@function()
-def dsplit(input: Any, indices_or_sections: Any) -> Any:
-    """dsplit(input, indices_or_sections) -> tuple of Tensors
-
-    `tensor_split` along the third dimension.
-
-    >>> import rushlight as torch
-    >>> [p.shape for p in torch.dsplit(torch.zeros(1, 1, 4), 2)]
-    [torch.Size([1, 1, 2]), torch.Size([1, 1, 2])]
-    """
-    return _split_along("dsplit", input, indices_or_sections, 2, 3)
+_export_split(
+    "hsplit", 1, 1, "the columns", "torch.hsplit(torch.arange(4), 2)",
+    "(tensor([0, 1]), tensor([2, 3]))",
+)  # fmt: skip
+_export_split(
+    "vsplit", 0, 2, "the rows", "torch.vsplit(torch.eye(2), 2)",
+    "(tensor([[1., 0.]]), tensor([[0., 1.]]))",
+)  # fmt: skip
+_export_split(
+    "dsplit", 2, 3, "the third dimension",
+    "[p.shape for p in torch.dsplit(torch.zeros(1, 1, 4), 2)]",
+    "[torch.Size([1, 1, 2]), torch.Size([1, 1, 2])]",
+)  # fmt: skip
 
 
 # --- every index ----------------------------------------------------------------------------------
