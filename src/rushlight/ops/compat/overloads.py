@@ -1,6 +1,6 @@
 """PyTorch's names for ops, as programs compare with them: `aten.mm.default`, `aten.add.Tensor`.
 
-Imported by `ops.aten`, which users see as `torch.ops.aten`, and by what shows ops to users.
+Users see them as `torch.ops.aten`, which is `ops.aten`.
 """
 
 from __future__ import annotations

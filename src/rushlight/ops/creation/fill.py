@@ -1,7 +1,4 @@
-"""Writing whole tensors: `copy_`, `fill_`, `zero_`; and the way other in-place ops write directly.
-
-Op files may import this.
-"""
+"""Writing whole tensors: `copy_`, `fill_`, `zero_`; and how other in-place ops write directly."""
 
 from __future__ import annotations
 

@@ -16,22 +16,8 @@ from rushlight.core.record import finish
 from rushlight.dtypes import type_name
 from rushlight.ops.arguments import varies
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.creation.tensor import (
-    COPIES,
-    check_plain,
-    copied,
-    dtype_of,
-    filled,
-    made,
-    number,
-    order_for,
-    place_of,
-    raw_from,
-    shape_of,
-    shared,
-    size_named,
-    size_of,
-)
+from rushlight.ops.creation import tensor as creation
+from rushlight.ops.creation.tensor import dtype_of, made, place_of
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.cast import convert
 from rushlight.ops.registry import about, function, variant
@@ -45,7 +31,7 @@ def alike(
 ) -> Any:  # fmt: skip
     """An uninitialised tensor in the shape, dtype, order of strides and place of another."""
     check_tensor(input, name)
-    check_plain(name, layout, pin_memory, requires_grad)
+    creation.check_plain(name, layout, pin_memory, requires_grad)
     raw = input._array if varies(input._array) else bottom(input._array)
     want = dtype_of(dtype, name)
     kind = raw.dtype if want is None else want.numpy
@@ -54,7 +40,7 @@ def alike(
     else:
         array = v.empty_as(raw, kind)
     if memory_format is not None and memory_format is not dtypes.preserve_format:
-        array = v.laid_out(array, order_for(memory_format, raw.shape))
+        array = v.laid_out(array, creation.order_for(memory_format, raw.shape))
     return made(array, requires_grad)
 
 
@@ -100,7 +86,7 @@ def full_like(
     tensor([7., 7.])
     """
     t = alike("full_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
-    value = number(fill_value, "full_like", "fill_value", 2)
+    value = creation.number(fill_value, "full_like", "fill_value", 2)
     t._array.fill(making.fill_number(value, t._array.dtype))
     return t
 
@@ -114,7 +100,7 @@ def _new(
     kind = dtypes.of(raw.dtype) if dtype is None else dtype
     place = device_of(raw) if device is None else device
     if varies(raw):  # one for each member of the batch, to be written into
-        check_plain(name, layout, pin_memory, requires_grad)
+        creation.check_plain(name, layout, pin_memory, requires_grad)
         want = dtype_of(kind, name)
         assert want is not None
         like = numbers(raw)
@@ -122,7 +108,7 @@ def _new(
         if value is not None:
             fresh.fill(value)
         return made(v.moved(fresh, place_of(place, name)), requires_grad)
-    return filled(name, shape, value, None, kind, layout, place, pin_memory, requires_grad)
+    return creation.filled(name, shape, value, None, kind, layout, place, pin_memory, requires_grad)
 
 
 def _export_new(
@@ -134,7 +120,7 @@ def _export_new(
         input: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
         layout: Any = None, pin_memory: bool = False, **named: Any,
     ) -> Any:  # fmt: skip
-        shape = size_of(name, size, size_named(name, named))
+        shape = creation.size_of(name, size, creation.size_named(name, named))
         return _new(name, input, shape, value, dtype, layout, device, pin_memory, requires_grad)
 
     header = f"{name}(size, *, dtype=None, device=None, requires_grad=False) -> Tensor"
@@ -164,9 +150,9 @@ def new_full(
         raise TypeError(
             f"new_full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
         )
-    shape = shape_of("new_full", size)
+    shape = creation.shape_of("new_full", size)
     kind = dtype_of(dtype, "new_full") or dtypes.of(input._array.dtype)
-    value = making.fill_number(number(fill_value, "new_full", "fill_value", 2), kind.numpy)
+    value = making.fill_number(creation.number(fill_value, "new_full", "fill_value", 2), kind.numpy)
     return _new("new_full", input, shape, value, kind, layout, device, pin_memory, requires_grad)
 
 
@@ -183,13 +169,13 @@ def new_tensor(
     >>> torch.ones(2, dtype=torch.float64).new_tensor([1, 2])
     tensor([1., 2.], dtype=torch.float64)
     """
-    check_plain("new_tensor", layout, pin_memory, requires_grad)
+    creation.check_plain("new_tensor", layout, pin_memory, requires_grad)
     kind = dtype_of(dtype, "new_tensor") or dtypes.of(input._array.dtype)
     place = device_of(input._array) if device is None else place_of(device, "new_tensor")
     if isinstance(data, TensorBase):
-        warnings.warn(COPIES.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-        return made(copied(data._array, kind, place), requires_grad)
-    return made(move(raw_from(data, kind), place), requires_grad)
+        warnings.warn(creation.COPIES.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        return made(creation.copied(data._array, kind, place), requires_grad)
+    return made(move(creation.raw_from(data, kind), place), requires_grad)
 
 
 @function(method=False)
@@ -205,9 +191,9 @@ def empty_strided(
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    check_plain("empty_strided", layout, pin_memory, requires_grad)
+    creation.check_plain("empty_strided", layout, pin_memory, requires_grad)
     kind = dtype_of(dtype, "empty_strided") or dtypes.default
-    shape, strides = shape_of("empty_strided", size), tuple(stride)
+    shape, strides = creation.shape_of("empty_strided", size), tuple(stride)
     if len(shape) != len(strides):
         raise RuntimeError(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
@@ -232,10 +218,12 @@ def scalar_tensor(
     >>> torch.scalar_tensor(2)
     tensor(2.)
     """
-    value = number(s, "scalar_tensor", "s", 1)
+    value = creation.number(s, "scalar_tensor", "s", 1)
     kind = dtype_of(dtype, "scalar_tensor") or dtypes.default
     value = making.fill_number(value, kind.numpy)
-    return filled("scalar_tensor", (), value, None, kind, layout, device, pin_memory, requires_grad)
+    return creation.filled(
+        "scalar_tensor", (), value, None, kind, layout, device, pin_memory, requires_grad
+    )
 
 
 # --- taking over memory ---------------------------------------------------------------------------
@@ -255,9 +243,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
         return convert(data, want, None if device is None else place_of(device, "as_tensor"))
     place = place_of(device, "as_tensor")
     if is_array(data):
-        t = finish(wrap(shared(data)))
+        t = finish(wrap(creation.shared(data)))
         return convert(t, want, place)
-    return finish(wrap(move(raw_from(data, want), place)))
+    return finish(wrap(move(creation.raw_from(data, want), place)))
 
 
 _ASARRAY_GRAD: Final = (
@@ -298,7 +286,7 @@ def asarray(
             return t.detach() if (t._requires_grad or t._node is not None) else t
         return t if t._requires_grad or t._node is not None else t.requires_grad_()
     if is_array(obj) or is_scalar(obj):
-        raw = shared(obj) if is_array(obj) else raw_from(obj, None)
+        raw = creation.shared(obj) if is_array(obj) else creation.raw_from(obj, None)
         if raw is obj:
             lend(raw)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
@@ -307,7 +295,7 @@ def asarray(
     else:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        raw = raw_from(obj, want)
+        raw = creation.raw_from(obj, want)
         return made(move(raw, place_of(device, "asarray")), bool(requires_grad))
     made_here = convert(made(raw, False), want, place, bool(copy))
     return made(made_here._array, bool(requires_grad))

@@ -1,8 +1,8 @@
 """What ops with an index along one dimension share: their families, their checks, and `scattering`,
 which exports a function together with its in-place form.
 
-Op files may import this. `gather` and `scatter*` have an index of the tensor's rank, which names
-places along one dimension; `index_select`, `index_add` and the like have a vector of places.
+`gather` and `scatter*` have an index of the tensor's rank, which names places along one dimension;
+`index_select`, `index_add` and the like have a vector of places.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`gather`: values picked along one dimension, by an index of the tensor's rank.
-
-Op files may import this.
-"""
+"""`gather`: values picked along one dimension, by an index of the tensor's rank."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Indexing: `x[...]`, `x[...] = value`, `value in x`.
 
-Op files may import this. An index is taken apart as PyTorch does it: ints, slices, None and
-ellipses are views, one node each, applied first; what index tensors and masks are left then pick
-from that view (`Index`) or are written to (`IndexPut`).
+An index is taken apart as PyTorch does it: ints, slices, None and ellipses are views, one node
+each, applied first; what index tensors and masks are left then pick from that view (`Index`) or are
+written to (`IndexPut`).
 
 Note [Slots]
     `Index` and `IndexPut` hold a tuple with a `SLOT` for each index array and full slices between

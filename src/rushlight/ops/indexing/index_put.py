@@ -1,7 +1,4 @@
-"""`index_put`: values written or added at a tuple of index tensors.
-
-`tensor` may import this.
-"""
+"""`index_put`: values written or added at a tuple of index tensors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Slices named by a vector of places along one dimension: `index_select`, `index_add`,
 `index_copy`, `index_fill`.
-
-Op files may import this.
 """
 
 from __future__ import annotations
@@ -18,14 +16,8 @@ from rushlight.core.record import evaluate
 from rushlight.ops.arguments import one_dim, raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import edges, number_for, same_device
-from rushlight.ops.indexing.family import (
-    INDEX_DTYPES,
-    Along,
-    check_bounds,
-    or_zeros,
-    scalar_type,
-    scattering,
-)
+from rushlight.ops.indexing import family
+from rushlight.ops.indexing.family import Along, scalar_type
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import function, op
@@ -79,7 +71,7 @@ def _check_vector(
     """The places of an index vector are in range."""
     size = x._array.shape[dim] if x._array.ndim else 1
     axis = dim % max(x._array.ndim, 1)
-    check_bounds(index._array, size, text.replace("{axis}", str(axis)), error, negative)
+    family.check_bounds(index._array, size, text.replace("{axis}", str(axis)), error, negative)
 
 
 def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
@@ -92,7 +84,7 @@ def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
             f"{name}_(): Index is supposed to be a vector, but got dim: {places.ndim} with type: "
             f"{scalar_type(index)} and size: {list(places.shape)}"
         )
-    if places.dtype not in INDEX_DTYPES:
+    if places.dtype not in family.INDEX_DTYPES:
         raise RuntimeError(
             f"{name}_(): Expected dtype int32/int64 for index but got: {scalar_type(index)}"
         )
@@ -166,7 +158,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     array = index._array
     if array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if array.dtype not in INDEX_DTYPES:
+    if array.dtype not in family.INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not input._array.ndim and array.size != 1:
         raise RuntimeError(
@@ -205,7 +197,7 @@ class IndexAdd(Vector):
         return g, None, (part if alpha == 1 else part * alpha)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = or_zeros(ts[0], y)
+        t = family.or_zeros(ts[0], y)
         return t if ts[2] is None else self.forward(t, xs[1], ts[2])
 
     @staticmethod
@@ -216,7 +208,7 @@ class IndexAdd(Vector):
         yield IndexAdd(-1), draw.real(), draw.ints(0, 1, 1), draw.real()
 
 
-@scattering()
+@family.scattering()
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 1) -> Any:
     """index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor
 
@@ -252,7 +244,7 @@ class IndexCopy(Vector):
         return hole, None, (self.pick(g, index) if node._needs_grad(2) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = or_zeros(ts[0], y)
+        t = family.or_zeros(ts[0], y)
         return self.put(t, 0 if ts[2] is None else ts[2], xs[1])
 
     @staticmethod
@@ -262,7 +254,7 @@ class IndexCopy(Vector):
         yield IndexCopy(-1), draw.real(), draw.ints(0, 1, 1), draw.real()
 
 
-@scattering()
+@family.scattering()
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """index_copy(input, dim, index, source, *, out=None) -> Tensor
 
@@ -374,7 +366,7 @@ class IndexFillWith(Vector):
         return hole, None, v.reduce_sum(v.where(filled, g, 0), None, False)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = or_zeros(ts[0], y)
+        t = family.or_zeros(ts[0], y)
         return self.put(t, 0 if ts[2] is None else ts[2], xs[1])
 
     @staticmethod
@@ -383,7 +375,7 @@ class IndexFillWith(Vector):
         yield IndexFillWith(-2), draw.complex(3, 2), draw.permutation(3)[:2], draw.complex()
 
 
-@scattering(out=False)
+@family.scattering(out=False)
 def index_fill(input: Any, dim: int, index: Any, value: Operand) -> Any:
     """index_fill(input, dim, index, value) -> Tensor
 

@@ -1,7 +1,5 @@
 """Masks and flat positions: `masked_*`, `take`, `put`, `nonzero`; and a region written to a copy:
 `select_scatter` and its kin.
-
-Op files may import this.
 """
 
 from __future__ import annotations

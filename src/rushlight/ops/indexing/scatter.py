@@ -1,7 +1,4 @@
-"""`scatter` and `scatter_add`: the reverse of `gather`.
-
-`tensor` may import this.
-"""
+"""`scatter` and `scatter_add`: the reverse of `gather`."""
 
 from __future__ import annotations
 
@@ -16,15 +13,8 @@ from rushlight.ops.arguments import from_end, one_dim, raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import edges, number_for
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.indexing.family import (
-    Along,
-    Scattering,
-    check_along,
-    cut,
-    flat_or_not,
-    or_zeros,
-    scattering,
-)
+from rushlight.ops.indexing import family
+from rushlight.ops.indexing.family import Along, Scattering, cut, flat_or_not, or_zeros
 from rushlight.ops.indexing.gather import gathered
 from rushlight.ops.indexing.scatter_reduce import ScatterReduce
 from rushlight.ops.numbers import Number, Operand
@@ -133,7 +123,7 @@ class ScatterAdd(Scattering):
 _REDUCE_NAMES: Final = {"add": "sum", "multiply": "prod"}
 
 
-@scattering()
+@family.scattering()
 def scatter(
     input: Any, dim: int, index: Any, src: Operand | None = None, *, reduce: str | None = None,
     value: Number | None = None,
@@ -157,7 +147,7 @@ def scatter(
             "scatter(): argument 'src' (position 3) must be Tensor or Number, not "
             f"{dtypes.type_name(src)}"
         )
-    check_along("scatter", input, dim, index, src if tensor else None, "self")
+    family.check_along("scatter", input, dim, index, src if tensor else None, "self")
     if reduce is not None:
         if reduce not in _REDUCE_NAMES:
             raise RuntimeError("reduce argument must be either add or multiply.")
@@ -183,7 +173,7 @@ class ScatterFull(Op):
         return v.full(x, self.shape, self.value, raw_dtype(x))
 
 
-@scattering()
+@family.scattering()
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """scatter_add(input, dim, index, src, *, out=None) -> Tensor
 
@@ -196,7 +186,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     check_tensor(input, "scatter_add")
     check_tensor(src, "scatter_add", "src", 3)
     dim = one_dim(dim, input._array.ndim)
-    check_along("scatter", input, dim, index, src, "self")
+    family.check_along("scatter", input, dim, index, src, "self")
     return ScatterAdd(dim), (input, index, cut(src, index))
 
 

@@ -1,7 +1,4 @@
-"""`scatter_reduce` and `index_reduce`: values sent to the same place are joined.
-
-Op files may import this.
-"""
+"""`scatter_reduce` and `index_reduce`: values sent to the same place are joined."""
 
 from __future__ import annotations
 

@@ -13,20 +13,13 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
+from rushlight.ops.linalg import common
 from rushlight.ops.linalg.common import (
-    check_info,
-    check_square,
-    floating,
     half_diagonal,
     hermitian,
-    lapack_only,
-    lower,
     lower_solve,
     mh,
     mt,
-    on_subspace,
-    outdated,
-    positive,
     square,
     upper_solve,
 )
@@ -70,12 +63,12 @@ class CholeskyEx(Choleskies):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        kind = on_subspace(CholeskyEx, hermitian)
-        yield kind(), positive(draw, 3, 3)
-        yield kind(True), positive(draw, 2, 2, 2)
+        kind = common.on_subspace(CholeskyEx, hermitian)
+        yield kind(), common.positive(draw, 3, 3)
+        yield kind(True), common.positive(draw, 2, 2, 2)
         yield kind(), draw.real(0, 0)
-        yield kind(), positive(draw, 3, 3, complex=True)
-        yield kind(True), positive(draw, 2, 2, complex=True)
+        yield kind(), common.positive(draw, 3, 3, complex=True)
+        yield kind(True), common.positive(draw, 2, 2, complex=True)
 
 
 @op
@@ -87,8 +80,8 @@ class Cholesky(Choleskies):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3)
-        yield on_subspace(Cholesky, hermitian)(), positive(draw, 3, 3, complex=True)
+        yield common.on_subspace(Cholesky, hermitian)(), common.positive(draw, 3, 3)
+        yield common.on_subspace(Cholesky, hermitian)(), common.positive(draw, 3, 3, complex=True)
 
 
 @implements("cholesky")
@@ -98,16 +91,16 @@ def _cholesky(x: Any, upper: bool) -> Any:
 
 def _factor(A: Any, upper: bool, op: Any, function: str) -> Any:
     """The factor, and `info`."""
-    check_square(A._array, function)
+    common.check_square(A._array, function)
     if op is Cholesky:
-        lapack_only(A._array, "cholesky_cpu")
-    floating(A._array, function, "cholesky_cpu")
+        common.lapack_only(A._array, "cholesky_cpu")
+    common.floating(A._array, function, "cholesky_cpu")
     return apply(op(bool(upper)), A)
 
 
 def _sure_factor(A: Any, upper: bool, op: Any, function: str) -> Any:
     found, info = _factor(A, upper, op, function)
-    check_info(function, info, "cholesky")
+    common.check_info(function, info, "cholesky")
     return found
 
 
@@ -142,7 +135,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
     check_tensor(A, "linalg_cholesky_ex", "input")
     results = _factor(A, upper, CholeskyEx, "linalg.cholesky")
     if check_errors:
-        check_info("linalg.cholesky_ex", results[1], "cholesky")
+        common.check_info("linalg.cholesky_ex", results[1], "cholesky")
     return write_outs("linalg_cholesky_ex", return_types.linalg_cholesky_ex, results, out)
 
 
@@ -157,7 +150,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     ...     torch.cholesky(torch.tensor([[4.]]))
     tensor([[2.]])
     """
-    outdated("cholesky", "cholesky")
+    common.outdated("cholesky", "cholesky")
     check_tensor(input, "cholesky", "input")
     return write_out(
         "cholesky", (input,), out, lambda: _sure_factor(input, upper, Cholesky, "cholesky")
@@ -215,11 +208,14 @@ class CholeskySolve(Factored):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        low, high = on_subspace(CholeskySolve, lower, 1), on_subspace(CholeskySolve, _upper, 1)
-        yield low(), draw.real(3, 2), lower(square(draw, 3, 3))
+        low, high = (
+            common.on_subspace(CholeskySolve, common.lower, 1),
+            common.on_subspace(CholeskySolve, _upper, 1),
+        )
+        yield low(), draw.real(3, 2), common.lower(square(draw, 3, 3))
         yield high(True), draw.real(3, 2), _upper(square(draw, 3, 3))
-        yield low(), draw.real(2, 2, 1), lower(square(draw, 2, 2))
-        yield low(), draw.complex(2, 3), lower(square(draw, 2, 2, complex=True))
+        yield low(), draw.real(2, 2, 1), common.lower(square(draw, 2, 2))
+        yield low(), draw.complex(2, 3), common.lower(square(draw, 2, 2, complex=True))
 
 
 @function()
@@ -267,10 +263,13 @@ class CholeskyInverse(Factored):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        low, high = on_subspace(CholeskyInverse, lower), on_subspace(CholeskyInverse, _upper)
-        yield low(), lower(square(draw, 3, 3))
+        low, high = (
+            common.on_subspace(CholeskyInverse, common.lower),
+            common.on_subspace(CholeskyInverse, _upper),
+        )
+        yield low(), common.lower(square(draw, 3, 3))
         yield high(True), _upper(square(draw, 2, 2, 2))
-        yield low(), lower(square(draw, 2, 2, complex=True))
+        yield low(), common.lower(square(draw, 2, 2, complex=True))
 
 
 @function()
@@ -284,8 +283,8 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
     tensor([[0.2500]])
     """
     array = check_tensor(input, "cholesky_inverse", "input")
-    check_square(array, "cholesky_inverse")
-    lapack_only(array, "cholesky_inverse_out_cpu")
+    common.check_square(array, "cholesky_inverse")
+    common.lapack_only(array, "cholesky_inverse_out_cpu")
     what = CholeskyInverse(bool(upper))
     return write_out("cholesky_inverse", (input,), out, lambda: _sure_inverse(what, input))
 
@@ -295,5 +294,5 @@ def _sure_inverse(what: CholeskyInverse, factor: Any) -> Any:
     if has_values(raw) and bool(v.reduce_any(raw == 0, None, False)):
         # which number of the diagonal is the first zero, from 1
         missing = (factor.detach().diagonal(0, -2, -1) == 0).int()
-        check_info("cholesky_inverse", missing.amax(-1) * (missing.argmax(-1) + 1), "inv")
+        common.check_info("cholesky_inverse", missing.amax(-1) * (missing.argmax(-1) + 1), "inv")
     return apply(what, factor)

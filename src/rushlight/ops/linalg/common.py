@@ -1,7 +1,4 @@
-"""What the files of linear algebra share: matrices in rules, checks, results with names.
-
-For the other `linalg_*` files.
-"""
+"""What the files of linear algebra share: matrices in rules, checks, results with names."""
 
 from __future__ import annotations
 

@@ -20,21 +20,15 @@ from rushlight.core.record import apply, recording
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
+from rushlight.ops.linalg import common
 from rushlight.ops.linalg.common import (
-    LinAlgError,
-    check_square,
     columns,
     diag,
     diagonal_of,
     eye,
-    floating,
     hermitian,
-    lapack_only,
-    matrices,
     mh,
     mt,
-    on_subspace,
-    positive,
     quotient,
     rows,
     square,
@@ -83,7 +77,7 @@ def failed(function: str, error: Exception, x: Any) -> Exception:
         why = f"is ill-conditioned or has too many repeated {values} "
         why += f"(error code: {x.shape[-1] - 1})."
     start = "The algorithm failed to converge because the input matrix"
-    return LinAlgError(f"{function}: {which}{start} {why}")
+    return common.LinAlgError(f"{function}: {which}{start} {why}")
 
 
 def phaseless(cls: Any) -> Any:
@@ -170,13 +164,13 @@ class Eigh(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        kind = on_subspace(Eigh, hermitian)
-        yield kind(), positive(draw, 3, 3)
-        yield kind(False), positive(draw, 2, 2, 2)
+        kind = common.on_subspace(Eigh, hermitian)
+        yield kind(), common.positive(draw, 3, 3)
+        yield kind(False), common.positive(draw, 2, 2, 2)
         yield kind(), draw.real(0, 0)
         kind = phaseless(kind)
-        yield kind(), positive(draw, 3, 3, complex=True)
-        yield kind(False), positive(draw, 2, 2, 2, complex=True)
+        yield kind(), common.positive(draw, 3, 3, complex=True)
+        yield kind(False), common.positive(draw, 2, 2, 2, complex=True)
 
 
 @implements("eigh")
@@ -188,8 +182,8 @@ def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
     array = check_tensor(A, function, "input")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    check_square(array, "linalg.eigh")
-    lapack_only(array, "linalg_eigh_cpu")
+    common.check_square(array, "linalg.eigh")
+    common.lapack_only(array, "linalg_eigh_cpu")
     return apply(Eigh(UPLO.upper() == "L"), A)
 
 
@@ -257,8 +251,8 @@ class Eig(Op):
     @staticmethod
     def samples(draw: Any) -> Any:
         kind = phaseless(Eig)
-        yield kind(), positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
-        yield kind(), positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
+        yield kind(), common.positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
+        yield kind(), common.positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
         yield kind(), square(draw, 3, 3, complex=True)
         yield kind(), draw.real(0, 0)
 
@@ -270,11 +264,11 @@ def _eig(x: Any) -> Any:
 
 def _checked_eig(A: Any, name: str) -> Any:
     array = check_tensor(A, "linalg_" + name, "input")
-    check_square(array, "linalg." + name)
+    common.check_square(array, "linalg." + name)
     dtype = dtypes.of(array.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"Unknown Complex ScalarType for {dtype.scalar_type}")
-    lapack_only(array, "linalg_eig_out_cpu")
+    common.lapack_only(array, "linalg_eig_out_cpu")
     if name == "eig" or (recording() and (A._requires_grad or A._node is not None)):
         # eigenvalues alone are NaN instead, unless a gradient asks for the vectors too
         raw = bottom(array)
@@ -398,8 +392,8 @@ def _svd(x: Any, full: bool) -> Any:
 
 
 def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
-    matrices(A._array, "linalg.svd")
-    floating(A._array, "linalg.svd", "linalg_svd_cpu")
+    common.matrices(A._array, "linalg.svd")
+    common.floating(A._array, "linalg.svd", "linalg_svd_cpu")
     if driver is not None:
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "

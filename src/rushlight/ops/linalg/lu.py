@@ -10,20 +10,8 @@ from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.linalg.common import (
-    by_columns,
-    check_info,
-    check_sides,
-    check_square,
-    columns,
-    eye,
-    lapack_only,
-    mh,
-    mt,
-    outdated,
-    rows,
-    square,
-)
+from rushlight.ops.linalg import common
+from rushlight.ops.linalg.common import by_columns, columns, eye, mh, mt, rows, square
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
 
@@ -265,7 +253,7 @@ def _checked(A: Any, function: str, pivot: bool) -> None:
         )
     if not pivot:
         raise RuntimeError(f"linalg.{function}: LU without pivoting is not implemented on the CPU")
-    lapack_only(array, "lu_cpu")
+    common.lapack_only(array, "lu_cpu")
 
 
 def _factored(A: Any, pivot: bool) -> Any:
@@ -288,7 +276,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     tensor([2, 2], dtype=torch.int32)
     """
     both, pivots, _, info = _factored(A, pivot)
-    check_info("torch.linalg.lu_factor", info, "lu_factor", RuntimeError)
+    common.check_info("torch.linalg.lu_factor", info, "lu_factor", RuntimeError)
     return write_outs("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
 
 
@@ -304,7 +292,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     """
     both, pivots, _, info = _factored(A, pivot)
     if check_errors:
-        check_info("torch.linalg.lu_factor_ex", info, "lu_factor", RuntimeError)
+        common.check_info("torch.linalg.lu_factor_ex", info, "lu_factor", RuntimeError)
     kind = return_types.linalg_lu_factor_ex
     return write_outs("linalg_lu_factor_ex", kind, (both, pivots, info), out)
 
@@ -337,7 +325,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     tensor([[2.0000, 2.0000],
             [0.5000, 3.0000]])
     """
-    outdated("lu", "lu_factor")
+    common.outdated("lu", "lu_factor")
     both, pivots, _, info = _factored(A, pivot)
     if get_infos:
         return write_outs("lu", return_types._lu_with_info, (both, pivots, info), out)
@@ -373,8 +361,8 @@ def linalg_lu_solve(
             "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
             f"{have} and B of type {other} instead"
         )
-    check_square(array, "torch.linalg.lu_solve")
-    check_sides(array, right, left, "linalg.lu_solve")
+    common.check_square(array, "torch.linalg.lu_solve")
+    common.check_sides(array, right, left, "linalg.lu_solve")
     order = _order_of(pivots, array.shape[-1])
     what = LuSolve(bool(left), bool(adjoint))
     return write_out("linalg_lu_solve", (LU, B), out, lambda: apply(what, LU, order, B))
@@ -391,7 +379,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     ...     torch.lu_solve(torch.ones(1, 1), *torch.linalg.lu_factor(torch.tensor([[4.]])))
     tensor([[0.2500]])
     """
-    outdated("lu_solve", "lu_solve")
+    common.outdated("lu_solve", "lu_solve")
     check_tensor(b, "lu_solve", "input")
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 

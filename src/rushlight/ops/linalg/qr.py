@@ -12,18 +12,8 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.linalg.common import (
-    floating,
-    half_diagonal,
-    lapack_only,
-    lower_solve,
-    matrices,
-    mh,
-    mt,
-    outdated,
-    square,
-    upper_solve,
-)
+from rushlight.ops.linalg import common
+from rushlight.ops.linalg.common import half_diagonal, lower_solve, mh, mt, square, upper_solve
 from rushlight.ops.out import write_outs
 from rushlight.ops.registry import function, implements, op
 
@@ -119,10 +109,10 @@ def _checked_qr(A: Any, mode: str) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
             "'r', or 'complete'"
         )
-    matrices(A._array, "linalg.qr")
+    common.matrices(A._array, "linalg.qr")
     if A._array.dtype.kind not in "fc" and A._array.dtype.kind != "V":
-        floating(A._array, "linalg.qr")
-    lapack_only(A._array, "geqrf_cpu")
+        common.floating(A._array, "linalg.qr")
+    common.lapack_only(A._array, "geqrf_cpu")
     return apply(Qr(mode), A)
 
 
@@ -153,7 +143,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     ...     torch.qr(torch.tensor([[3.], [4.]])).R.abs()
     tensor([[5.]])
     """
-    outdated("qr", "qr")
+    common.outdated("qr", "qr")
     check_tensor(input, "qr", "input")
     results = _checked_qr(input, "reduced" if some else "complete")
     return write_outs("qr", return_types.qr, results, out)
@@ -190,5 +180,5 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     array = check_tensor(input, "geqrf", "input")
     if array.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    lapack_only(array, "geqrf_cpu")
+    common.lapack_only(array, "geqrf_cpu")
     return write_outs("geqrf", return_types.geqrf, apply(Geqrf(), input), out)

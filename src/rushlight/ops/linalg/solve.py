@@ -13,19 +13,8 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.linalg.common import (
-    by_columns,
-    check_info,
-    check_sides,
-    check_square,
-    floating,
-    lapack_only,
-    mh,
-    mt,
-    outdated,
-    rows,
-    square,
-)
+from rushlight.ops.linalg import common
+from rushlight.ops.linalg.common import by_columns, mh, mt, rows, square
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.view.expand import broadcast_shape
@@ -58,8 +47,8 @@ class Inv(Op):
 
 
 def _inverted(A: Any, function: str) -> Any:
-    check_square(A._array, function)
-    floating(A._array, function)
+    common.check_square(A._array, function)
+    common.floating(A._array, function)
     return apply(Inv(), A)
 
 
@@ -80,7 +69,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
 
 def _sure_inverse(A: Any) -> Any:
     inverse, info = _inverted(A, "linalg.inv")
-    check_info("linalg.inv", info, "inv")
+    common.check_info("linalg.inv", info, "inv")
     return inverse
 
 
@@ -97,7 +86,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     check_tensor(A, "linalg_inv_ex", "A")
     results = _inverted(A, "linalg.inv")
     if check_errors:
-        check_info("linalg.inv_ex", results[1], "inv")
+        common.check_info("linalg.inv_ex", results[1], "inv")
     return write_outs("linalg_inv_ex", return_types.linalg_inv_ex, results, out)
 
 
@@ -184,10 +173,10 @@ def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
             f"{dtypes.of(a.dtype).scalar_type} and B of type {dtypes.of(b.dtype).scalar_type} "
             "instead"
         )
-    check_square(a, "linalg.solve")
-    floating(a, "linalg.solve", "lu_cpu")
+    common.check_square(a, "linalg.solve")
+    common.floating(a, "linalg.solve", "lu_cpu")
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape)
-    check_sides(a, v.window(b, (..., None)) if vector else b, left, "linalg.solve")
+    common.check_sides(a, v.window(b, (..., None)) if vector else b, left, "linalg.solve")
     return apply(Solve(bool(left), vector), A, B)
 
 
@@ -206,7 +195,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 def _sure_solution(A: Any, B: Any, left: bool) -> Any:
     result, info = _solved(A, B, left, "linalg_solve")
-    check_info("torch.linalg.solve", info, "solve")
+    common.check_info("torch.linalg.solve", info, "solve")
     return result
 
 
@@ -224,7 +213,7 @@ def solve_ex(
     """
     results = _solved(A, B, left, "linalg_solve_ex")
     if check_errors:
-        check_info("torch.linalg.solve_ex", results[1], "solve")
+        common.check_info("torch.linalg.solve_ex", results[1], "solve")
     return write_outs("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
 
 
@@ -297,9 +286,9 @@ def solve_triangular(
     """
     a = check_tensor(A, "linalg_solve_triangular", "input")
     b = check_tensor(B, "linalg_solve_triangular", "B", 2)
-    check_square(a, "linalg.solve_triangular")
-    check_sides(a, b, left, "linalg.solve_triangular")
-    lapack_only(a, "triangular_solve_cpu")
+    common.check_square(a, "linalg.solve_triangular")
+    common.check_sides(a, b, left, "linalg.solve_triangular")
+    common.lapack_only(a, "triangular_solve_cpu")
     what = SolveTriangular(bool(upper), bool(left), bool(unitriangular))
     if a.dtype != b.dtype:
         B = B.to(dtypes.of(a.dtype))
@@ -314,7 +303,7 @@ def _solve_triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
 def check_right_side(B: Any, A: Any, function: str) -> None:
     """PyTorch's checks of the older functions, which take the right side first."""
     a, b = A._array, B._array
-    check_square(a, "")
+    common.check_square(a, "")
     if b.shape[-2] != a.shape[-1]:
         raise RuntimeError(
             f"Incompatible matrix sizes for {function}: each A matrix is {a.shape[-2]} by "
@@ -326,7 +315,7 @@ def check_right_side(B: Any, A: Any, function: str) -> None:
             f"{dtypes.of(b.dtype).scalar_type} and A of type {dtypes.of(a.dtype).scalar_type} "
             "instead."
         )
-    lapack_only(a, function + "_cpu")
+    common.lapack_only(a, function + "_cpu")
     broadcast_shape((b.shape[:-2], a.shape[:-2]))
 
 
@@ -391,7 +380,7 @@ def triangular_solve(
     ...     torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.]])).solution
     tensor([[0.5000]])
     """
-    outdated("triangular_solve", "solve_triangular")
+    common.outdated("triangular_solve", "solve_triangular")
     b, a = (
         check_tensor(input, "triangular_solve", "input"),
         check_tensor(A, "triangular_solve", "A", 2),

@@ -13,12 +13,12 @@ from rushlight.core.record import apply, columns_of
 from rushlight.core.views.inplace import write
 from rushlight.ops import old_forms
 from rushlight.ops.apply import result_dtype
-from rushlight.ops.checks import c_name, check_tensor
+from rushlight.ops.checks import c_name, check_tensors
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import write_out
-from rushlight.ops.registry import function, op, variant
+from rushlight.ops.registry import about, function, op, variant
 from rushlight.ops.sample_inputs import Draw
 
 _FLOAT32: Final = dtypes.float32.numpy
@@ -270,8 +270,6 @@ def _go(
 
 
 def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
-    for name, t, position in (("input", x, 1), ("mat1", a, 2), ("mat2", b, 3)):
-        check_tensor(t, "addmm", name, position)
     for name, t in (("mat1", a), ("mat2", b)):
         if t._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {t._array.ndim}-D tensor")
@@ -290,8 +288,6 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
 
 
 def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
-    for name, t, position in (("input", x, 1), ("mat", a, 2), ("vec", b, 3)):
-        check_tensor(t, "addmv", name, position)
     ranks = x._array.ndim, a._array.ndim, b._array.ndim
     if ranks[0] > 1 or ranks[1:] != (2, 1):
         shown = ", ".join(str(r) for r in ranks)
@@ -327,8 +323,6 @@ def _batches(a: Any, b: Any) -> tuple[int, int, int]:
 
 
 def _addbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
-    for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
-        check_tensor(t, "addbmm", name, position)
     if a._array.ndim > 1 and b._array.ndim > 2:
         _fits(x, (a._array.shape[1], b._array.shape[2]))
     _, n, p = _batches(a, b)
@@ -345,8 +339,6 @@ def _one_dtype(x: Any, *others: Any) -> None:
 
 
 def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
-    for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
-        check_tensor(t, "baddbmm", name, position)
     if not place and a._array.ndim > 1 and b._array.ndim > 2:
         _fits(x, (*a._array.shape[:2], b._array.shape[2]))
     shape = _batches(a, b)
@@ -355,8 +347,6 @@ def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
 
 
 def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
-    for name, t, position in (("input", x, 1), ("vec1", a, 2), ("vec2", b, 3)):
-        check_tensor(t, "addr", name, position)
     for name, t in (("vec1", a), ("vec2", b)):
         if t._array.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t._array.ndim}-D")
@@ -392,6 +382,7 @@ def _export(
         if deprecated:
             args = (input, a, b, *deprecated)
             input, a, b, beta, alpha = old_forms.weighted(name, args, first, second)
+        check_tensors(name, **{"input": input, first: a, second: b})
         return compute(input, a, b, beta, alpha, out, False)
 
     def write(
@@ -400,20 +391,16 @@ def _export(
         if deprecated:
             args = (input, a, b, *deprecated)
             input, a, b, beta, alpha = old_forms.weighted(f"{name}_", args, first, second)
+        check_tensors(name, **{"input": input, first: a, second: b})
         return compute(input, a, b, beta, alpha, None, True)
 
-    about = (
-        f"{name}(input, {first}, {second}, *, beta=1, alpha=1, out=None) -> Tensor\n\n"
-        f"beta * input + alpha * {text}.\n\n>>> import rushlight as torch\n"
-        f">>> torch.{name}({example})\n{shown}\n"
-    )
-    function()(variant(add, name, about, a=first, b=second))
+    header = f"{name}(input, {first}, {second}, *, beta=1, alpha=1, out=None) -> Tensor"
+    doc = about(header, f"beta * input + alpha * {text}.", f"torch.{name}({example})", shown)
+    function()(variant(add, name, doc, a=first, b=second))
     itself = "input" if free else "self"
-    about = (
-        f"{name}_({first}, {second}, *, beta=1, alpha=1) -> Tensor\n\nIn-place version of `{name}`."
-    )
-    made = variant(write, f"{name}_", about, input=itself, a=first, b=second)
-    function(free=free)(made)
+    header = f"{name}_({first}, {second}, *, beta=1, alpha=1) -> Tensor"
+    doc = about(header, f"In-place version of `{name}`.")
+    function(free=free)(variant(write, f"{name}_", doc, input=itself, a=first, b=second))
 
 
 _export(

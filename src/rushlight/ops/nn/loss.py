@@ -1,7 +1,7 @@
 """What the files of losses share: their bases, reductions, checks of arguments.
 
-For the other `loss_*` files. Every loss reduces as its last step: by 0 not at all, by 1 to the
-mean, by 2 to the sum (PyTorch's numbers, which its nodes show).
+Every loss reduces as its last step: by 0 not at all, by 1 to the mean, by 2 to the sum (PyTorch's
+numbers, which its nodes show).
 """
 
 from __future__ import annotations

@@ -15,16 +15,8 @@ from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.loss import (
-    MEAN,
-    NONE,
-    REDUCTIONS,
-    DifferenceLoss,
-    pair,
-    pairs,
-    reduced,
-    reduction_enum,
-)
+from rushlight.ops.nn import loss
+from rushlight.ops.nn.loss import MEAN, NONE, DifferenceLoss, pair, pairs, reduction_enum
 from rushlight.ops.registry import functional, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
@@ -112,7 +104,7 @@ def l1_loss(
     y = (input - target).abs()
     if weight is not None:
         return weighed(y, weight, input._array.shape, how)
-    return reduced(y, how)
+    return loss.reduced(y, how)
 
 
 @op
@@ -155,7 +147,7 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return reduced((a - b).abs(), how)
+        return loss.reduced((a - b).abs(), how)
     return apply(shared(SmoothL1Loss, how, a._array.ndim, beta), a, b)
 
 
@@ -231,7 +223,7 @@ def poisson_nll_loss(
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         y = y + stirling.masked_fill(target <= 1, 0)
-    return reduced(y, how)
+    return loss.reduced(y, how)
 
 
 @functional()
@@ -266,7 +258,7 @@ def gaussian_nll_loss(
             var = var.unsqueeze(-1)
         elif shape[:-1] != x.shape[:-1] or shape[-1:] != (1,):
             raise ValueError("var is of incorrect size")
-    if reduction not in REDUCTIONS:
+    if reduction not in loss.REDUCTIONS:
         raise ValueError(f"{reduction} is not valid")
     var = var.clone()
     raw = numbers(var._array)
@@ -274,4 +266,4 @@ def gaussian_nll_loss(
     y = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         y = y + 0.5 * math.log(2 * math.pi)
-    return reduced(y, REDUCTIONS[reduction])
+    return loss.reduced(y, loss.REDUCTIONS[reduction])

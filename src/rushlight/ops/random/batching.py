@@ -1,7 +1,6 @@
 """Random functions inside `vmap`: how much is drawn, for whom, and what is refused.
 
-Imported by the files that draw (`sample`, `layers`), which ask `around()` first, and only while
-`slots.batches` is not 0.
+A function that draws calls `around()` first, and only while `slots.batches` is not 0.
 
 Note [Whose numbers]
     A `vmap` says what random functions do inside it: nothing ("error"), one draw that all members

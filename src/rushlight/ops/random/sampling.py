@@ -19,28 +19,12 @@ from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.checks import check_tensor
+from rushlight.ops.creation import tensor as creation
 from rushlight.ops.creation.like import alike
-from rushlight.ops.creation.tensor import (
-    check_plain,
-    dtype_of,
-    number,
-    place_of,
-    shape_of,
-    size_named,
-    size_of,
-    whole,
-    write_created,
-)
+from rushlight.ops.creation.tensor import dtype_of, place_of, write_created
 from rushlight.ops.numbers import Operand, plain
-from rushlight.ops.random.batching import (
-    around,
-    drawn_anew,
-    drawn_from,
-    drawn_into,
-    drawn_like,
-    drawn_singly,
-    refuse_out,
-)
+from rushlight.ops.random import batching
+from rushlight.ops.random.batching import around
 from rushlight.ops.registry import about, function, variant
 
 
@@ -109,7 +93,9 @@ def _generator(name: str, generator: Any) -> Any:
 def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
     """Draw into a tensor, from the values of others: by the rules of every write in place."""
     if slots.batches != 0 and (level := around()) is not None:
-        return drawn_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
+        return batching.drawn_into(
+            level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs)
+        )
     check_writable(target, True)
     raw = target._array
     hosts = [to_host(x._array) for x in others] if others else others
@@ -217,9 +203,11 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     names = ("to",) if len(bounds) == 1 and "to" not in named else ("from", "to")
     given.update(zip(names, bounds, strict=False))
     alone = len(bounds) == 1 and bounds[0] is None
-    if alone or any(x is not None and whole(x) is None for x in given.values()):
+    if alone or any(x is not None and creation.whole(x) is None for x in given.values()):
         _refuse("random_", _RANDOM_FORMS, bounds, named)
-    low, high = (x if x is None else whole(x) for x in (given.get("from"), given.get("to")))
+    low, high = (
+        x if x is None else creation.whole(x) for x in (given.get("from"), given.get("to"))
+    )
     op = _RANDOM[0 if not given else 1 if "from" not in given else 2]
     return _fill(op, input, lambda a: random.random_(a, low, high, gen))
 
@@ -247,14 +235,14 @@ def _sampled(
     default: dtypes.dtype | None = None,
 ) -> Any:  # fmt: skip
     if slots.batches != 0 and (level := around()) is not None:
-        refuse_out(out)
-        return drawn_anew(
+        batching.refuse_out(out)
+        return batching.drawn_anew(
             level, shape, requires_grad,
             lambda shape, requires_grad: _sampled(
                 name, shape, draw, None, dtype, layout, device, pin_memory, requires_grad, default
             ),
         )  # fmt: skip
-    check_plain(name, layout, pin_memory, requires_grad)
+    creation.check_plain(name, layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, name)
     if kind is None and isinstance(out, TensorBase):
         kind = dtypes.of(out._array.dtype)
@@ -282,7 +270,7 @@ def _export_sampled(
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
     ) -> Any:  # fmt: skip
         gen = _generator(name, generator)
-        shape = size_of(name, size, size_named(name, named))
+        shape = creation.size_of(name, size, creation.size_named(name, named))
         return _sampled(
             name, shape, lambda a: draw(a, gen), out, dtype, layout, device, pin_memory,
             requires_grad,
@@ -322,7 +310,7 @@ def _refuse(name: str, forms: str, args: tuple[Any, ...], named: dict[str, Any])
 
 
 def _bound(name: str, argument: str, x: Any, position: int) -> int:
-    found = whole(x)
+    found = creation.whole(x)
     if found is None:
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be int, not {type_name(x)}"
@@ -362,7 +350,7 @@ def randint(
             f"randint(): argument 'size' (position {at + 2}) must be tuple of ints, "
             f"not {type_name(given['size'])}"
         )
-    shape = shape_of("randint", given["size"], at + 2)
+    shape = creation.shape_of("randint", given["size"], at + 2)
     return _sampled(
         "randint", shape, lambda a: random.random_(a, low, high, gen), out, dtype, layout, device,
         pin_memory, requires_grad, dtypes.int64,
@@ -386,15 +374,15 @@ def randperm(
     gen = _generator("randperm", generator)
     count = _bound("randperm", "n", n, 1)
     if slots.batches != 0 and (level := around()) is not None:
-        refuse_out(out)
-        return drawn_singly(
+        batching.refuse_out(out)
+        return batching.drawn_singly(
             level, requires_grad,
             lambda requires_grad: randperm(
                 count, generator=gen, dtype=dtype, layout=layout, device=device,
                 requires_grad=requires_grad, pin_memory=pin_memory,
             ),
         )  # fmt: skip
-    check_plain("randperm", layout, pin_memory, requires_grad)
+    creation.check_plain("randperm", layout, pin_memory, requires_grad)
     want = kind = dtype_of(dtype, "randperm")
     if kind is None:
         kind = dtypes.of(out._array.dtype) if isinstance(out, TensorBase) else dtypes.int64
@@ -409,7 +397,7 @@ def _like(
 ) -> Any:  # fmt: skip
     check_tensor(input, name)
     if slots.batches != 0 and (level := around()) is not None:
-        return drawn_like(
+        return batching.drawn_like(
             level, input, requires_grad,
             lambda like, requires_grad: _like(
                 name, like, draw, dtype, layout, device, pin_memory, requires_grad, memory_format
@@ -506,17 +494,17 @@ def normal(
     if not any(by):
         if size is None:
             _refuse("normal", _NORMAL_FORMS, (mean, std), {})
-        m, s = number(mean, "normal", "mean", 1), number(std, "normal", "std", 2)
+        m, s = creation.number(mean, "normal", "mean", 1), creation.number(std, "normal", "std", 2)
         return _sampled(
-            "normal", shape_of("normal", size, 3), lambda a: random.normal_(a, m, s, gen), out,
-            dtype, layout, device, pin_memory, requires_grad,
+            "normal", creation.shape_of("normal", size, 3), lambda a: random.normal_(a, m, s, gen),
+            out, dtype, layout, device, pin_memory, requires_grad,
         )  # fmt: skip
     xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
     if slots.batches != 0 and (level := around()) is not None:
-        refuse_out(out)
+        batching.refuse_out(out)
         fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
         names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
-        return drawn_from(
+        return batching.drawn_from(
             level, _NORMAL_OF[by], tuple(xs),
             lambda *xs: normal(**fixed, **dict(zip(names, xs, strict=True)), generator=gen),
         )  # fmt: skip
@@ -549,8 +537,8 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     """
     gen = _generator("bernoulli", generator)
     if slots.batches != 0 and (level := around()) is not None:
-        refuse_out(out)
-        return drawn_from(
+        batching.refuse_out(out)
+        return batching.drawn_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
         )  # fmt: skip
     raw = to_host(input._array)
@@ -579,9 +567,9 @@ def multinomial(
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
     if slots.batches != 0 and (level := around()) is not None:
-        refuse_out(out)
+        batching.refuse_out(out)
         different = level.batch.randomness == "different"
-        return drawn_from(
+        return batching.drawn_from(
             level, None, (input,), lambda x: _by_rows(x, different, count, replacement, gen)
         )
     if isinstance(out, TensorBase) and dtypes.of(out._array.dtype) is not dtypes.int64:

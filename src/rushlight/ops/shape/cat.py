@@ -1,7 +1,4 @@
-"""Joining tensors: `cat`, `stack` and their kin.
-
-Op files and `tensor` may import this.
-"""
+"""Joining tensors: `cat`, `stack` and their kin."""
 
 from __future__ import annotations
 

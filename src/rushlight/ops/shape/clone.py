@@ -1,7 +1,4 @@
-"""Copies: `clone`, in the order of memory that is asked for; and copies of what views show.
-
-Op files and `tensor` may import this.
-"""
+"""Copies: `clone`, in the order of memory that is asked for; and copies of what views show."""
 
 from __future__ import annotations
 

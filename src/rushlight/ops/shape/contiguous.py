@@ -1,7 +1,5 @@
 """What can be asked about a tensor's memory and shape: strides, offsets, sizes, addresses.
 
-Op files and `tensor` may import this.
-
 Note [Strides of size-1 axes]
     A stride of an axis of size 1 means nothing to NumPy, which writes 0 for new axes. PyTorch
     shows such an axis as if it were contiguous with what follows; `strides_of` does the same.

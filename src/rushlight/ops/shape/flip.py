@@ -1,7 +1,4 @@
-"""Copies with the elements in another order: `flip`, `roll`, `rot90`.
-
-`tensor` may import this.
-"""
+"""Copies with the elements in another order: `flip`, `roll`, `rot90`."""
 
 from __future__ import annotations
 

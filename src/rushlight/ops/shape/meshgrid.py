@@ -1,7 +1,4 @@
-"""Functions made of views and copies: grids, products of sets, differences; and `cross`.
-
-`tensor` may import this.
-"""
+"""Functions made of views and copies: grids, products of sets, differences; and `cross`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Padding: a border of a constant, or of the tensor's own elements.
-
-Op files and `nn` may import this.
-"""
+"""Padding: a border of a constant, or of the tensor's own elements."""
 
 from __future__ import annotations
 
@@ -198,79 +195,41 @@ class PadCircular(Border):
         yield PadCircular((2, -1, 0, 1)), draw.real(3, 3)
 
 
-@op
-class ReflectionPad1d(Reflect):
-    """`Reflect` of one axis."""
+def _pad_ops(base: Any, start: str, *cases: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Ops for one, two and three axes, which PyTorch's nodes tell apart: `cases` has for each of
+    them paddings, and the shapes of samples."""
 
-    name, node = "reflection_pad1d", "ReflectionPad1DBackward0"
+    def make(n: int, *samples: Any) -> Any:
+        class Made(base):  # type: ignore[misc]  # the base is a value
+            name, node = f"{start.lower()}_pad{n}d", f"{start}Pad{n}DBackward0"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ReflectionPad1d((1, 2)), draw.real(2, 4)
-        yield ReflectionPad1d((-1, 1)), draw.complex(2, 4)
+            @staticmethod
+            def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
+                for kind, padding, shape in samples:
+                    yield Made(padding), getattr(draw, kind)(*shape)
 
+        Made.__doc__ = f"`{base.__name__}` of {('one axis', 'two axes', 'three axes')[n - 1]}."
+        Made.__name__ = Made.__qualname__ = f"{start}Pad{n}d"
+        return op(Made)
 
-@op
-class ReflectionPad2d(Reflect):
-    """`Reflect` of two axes."""
-
-    name, node = "reflection_pad2d", "ReflectionPad2DBackward0"
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ReflectionPad2d((1, 2, 1, 0)), draw.real(2, 3, 4)
-
-
-@op
-class ReflectionPad3d(Reflect):
-    """`Reflect` of three axes."""
-
-    name, node = "reflection_pad3d", "ReflectionPad3DBackward0"
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ReflectionPad3d((1, 1, 1, 0, 0, 1)), draw.real(1, 2, 2, 2)
-
-
-@op
-class ReplicationPad1d(Replicate):
-    """`Replicate` of one axis."""
-
-    name, node = "replication_pad1d", "ReplicationPad1DBackward0"
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ReplicationPad1d((1, 2)), draw.real(2, 3)
-        yield ReplicationPad1d((3, -1)), draw.complex(2, 3)
-
-
-@op
-class ReplicationPad2d(Replicate):
-    """`Replicate` of two axes."""
-
-    name, node = "replication_pad2d", "ReplicationPad2DBackward0"
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ReplicationPad2d((1, 2, 1, 0)), draw.real(1, 2, 2)
-
-
-@op
-class ReplicationPad3d(Replicate):
-    """`Replicate` of three axes."""
-
-    name, node = "replication_pad3d", "ReplicationPad3DBackward0"
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ReplicationPad3d((1, 1, 1, 0, 0, 1)), draw.real(1, 2, 2, 2)
+    return tuple([make(n, *samples) for n, samples in enumerate(cases, 1)])
 
 
 _MODES: Final[dict[str, tuple[Any, ...]]] = {
-    "reflect": (ReflectionPad1d, ReflectionPad2d, ReflectionPad3d),
-    "replicate": (ReplicationPad1d, ReplicationPad2d, ReplicationPad3d),
+    "reflect": _pad_ops(
+        Reflect, "Reflection",
+        (("real", (1, 2), (2, 4)), ("complex", (-1, 1), (2, 4))),
+        (("real", (1, 2, 1, 0), (2, 3, 4)),),
+        (("real", (1, 1, 1, 0, 0, 1), (1, 2, 2, 2)),),
+    ),
+    "replicate": _pad_ops(
+        Replicate, "Replication",
+        (("real", (1, 2), (2, 3)), ("complex", (3, -1), (2, 3))),
+        (("real", (1, 2, 1, 0), (1, 2, 2)),),
+        (("real", (1, 1, 1, 0, 0, 1), (1, 2, 2, 2)),),
+    ),
     "circular": (PadCircular, PadCircular, PadCircular),
-}
+}  # fmt: skip
 
 
 @function(method=False)

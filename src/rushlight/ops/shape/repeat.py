@@ -1,7 +1,4 @@
-"""Repeating tensors and their elements: `repeat`, `tile`, `repeat_interleave`.
-
-`tensor` may import this.
-"""
+"""Repeating tensors and their elements: `repeat`, `tile`, `repeat_interleave`."""
 
 from __future__ import annotations
 

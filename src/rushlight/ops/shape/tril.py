@@ -1,7 +1,4 @@
-"""Triangles and diagonals of matrices, as copies: `tril`, `triu`, `diag_embed`, `diag`.
-
-`tensor` may import this.
-"""
+"""Triangles and diagonals of matrices, as copies: `tril`, `triu`, `diag_embed`, `diag`."""
 
 from __future__ import annotations
 

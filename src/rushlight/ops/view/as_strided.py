@@ -1,7 +1,4 @@
-"""Views by other strides: diagonals, sliding windows, and memory by explicit strides.
-
-Op files and `tensor` may import this.
-"""
+"""Views by other strides: diagonals, sliding windows, and memory by explicit strides."""
 
 from __future__ import annotations
 

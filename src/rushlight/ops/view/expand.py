@@ -1,7 +1,4 @@
-"""Views with axes repeated without copying: `expand` and broadcasting.
-
-Op files and `tensor` may import this.
-"""
+"""Views with axes repeated without copying: `expand` and broadcasting."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the files of views share: the parts of which adjoints are made, and views in place.
-
-For the other `view_*` files, which hold the views of one subject each, and for `triangle`.
-"""
+"""What the files of views share: the parts of which adjoints are made, and views in place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Views with the axes in another order: `permute`, `transpose`, `movedim`, and `T` with its kin.
-
-Op files and `tensor` may import this.
-"""
+"""Views with the axes in another order: `permute`, `transpose`, `movedim`, and `T` with its kin."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.registry import function, implements, methods, op
+from rushlight.ops.registry import about, function, implements, methods, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import turn
@@ -177,30 +174,18 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     return apply_view(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
-@function(name="swapaxes")
-def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
-    """swapaxes(input, axis0, axis1) -> Tensor
+def _export_swap(name: str, first: str, second: str) -> None:
+    def swap(input: Any, a: int, b: int) -> Any:
+        return transpose(input, a, b)
 
-    Another name of `transpose`.
-
-    >>> import rushlight as torch
-    >>> torch.swapaxes(torch.zeros(2, 3), 0, 1).shape
-    torch.Size([3, 2])
-    """
-    return transpose(input, axis0, axis1)
+    header = f"{name}(input, {first}, {second}) -> Tensor"
+    example = f"torch.{name}(torch.zeros(2, 3), 0, 1).shape"
+    doc = about(header, "Another name of `transpose`.", example, "torch.Size([3, 2])")
+    function()(variant(swap, name, doc, a=first, b=second))
 
 
-@function()
-def swapdims(input: Any, dim0: int, dim1: int) -> Any:
-    """swapdims(input, dim0, dim1) -> Tensor
-
-    Another name of `transpose`.
-
-    >>> import rushlight as torch
-    >>> torch.swapdims(torch.zeros(2, 3), 0, 1).shape
-    torch.Size([3, 2])
-    """
-    return transpose(input, dim0, dim1)
+_export_swap("swapaxes", "axis0", "axis1")
+_export_swap("swapdims", "dim0", "dim1")
 
 
 @function(free=False, aliases=("swapdims_", "swapaxes_"))

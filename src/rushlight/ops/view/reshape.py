@@ -1,7 +1,4 @@
-"""Views in another shape, and the choice between a view and a copy: `view`, `reshape`, `flatten`.
-
-Op files and `tensor` may import this.
-"""
+"""Views in another shape; the choice between a view and a copy: `view`, `reshape`, `flatten`."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import contiguous, strides_of
 
 
-class ShapeOp(ViewOp):
+class Reshape(Linear):
     """The same elements in the same order, in another shape."""
 
     params = ("shape",)
@@ -36,7 +33,7 @@ class ShapeOp(ViewOp):
 
 
 @op
-class ViewShape(ShapeOp):
+class ViewShape(Reshape, ViewOp):
     """`view`: only where the strides allow it, which the public functions check."""
 
     name = "view"
@@ -49,7 +46,7 @@ class ViewShape(ShapeOp):
 
 
 @op
-class ReshapeAlias(ShapeOp):
+class ReshapeAlias(Reshape, ViewOp):
     """What `reshape` records where a view is possible though the input is not contiguous."""
 
     name = "reshape_alias"
@@ -60,17 +57,10 @@ class ReshapeAlias(ShapeOp):
 
 
 @op
-class UnsafeView(Linear):
+class UnsafeView(Reshape):
     """`view` of a copy that nothing else refers to: the result counts as a tensor of its own."""
 
-    name, params = "unsafe_view", ("shape",)
-    shape: tuple[int, ...]
-
-    def forward(self, x: Any) -> Any:
-        return v.reshape(x, self.shape)
-
-    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        return v.reshape(g, shape)
+    name = "unsafe_view"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

@@ -1,7 +1,7 @@
 """Views of a region of an axis: one index, a slice, the whole; and basic indexing, made of them.
 
-Op files, `tensor` and `autograd` may import this. Indexing composes `Select`, `Slice`, `Unsqueeze`
-and `Alias`, as PyTorch does, one node each: see `basic_index`.
+Indexing composes `Select`, `Slice`, `Unsqueeze` and `Alias`, as PyTorch does, one node each: see
+`basic_index`.
 """
 
 from __future__ import annotations

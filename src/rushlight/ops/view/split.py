@@ -1,7 +1,4 @@
-"""Views of the consecutive pieces of an axis; and a tensor as a sequence of such.
-
-Op files and `tensor` may import this.
-"""
+"""Views of the consecutive pieces of an axis; and a tensor as a sequence of such."""
 
 from __future__ import annotations
 

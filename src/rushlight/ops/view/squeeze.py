@@ -1,7 +1,4 @@
-"""Views with axes of size 1 put in or dropped.
-
-Op files and `tensor` may import this.
-"""
+"""Views with axes of size 1 put in or dropped."""
 
 from __future__ import annotations
 
