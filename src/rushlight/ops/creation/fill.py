@@ -29,11 +29,10 @@ from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 
 
-def zeros_for(node: Node, position: int, g: Any) -> Any:
+def zeros_for(node: Any, position: int, g: Any) -> Any:
     """Zeros for input `position`, where it is wanted: the gradient of what was overwritten."""
     if not node._needs_grad(position):
         return None
-    assert node._input_shapes is not None and node._input_dtypes is not None
     return v.full(g, node._input_shapes[position], 0, node._input_dtypes[position])
 
 

@@ -44,8 +44,7 @@ class Gather(Along):
     def forward(self, x: Any, index: Any) -> Any:
         return gathered(x, self.dim, index)
 
-    def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any, index: Any) -> Any:
         return _ungathered(g, node._input_shapes[0], self.dim, index), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

@@ -85,8 +85,7 @@ class Index(Indexed):
     def forward(self, x: Any, *arrays: Any) -> Any:
         return v.pick(x, self.index, *arrays)
 
-    def vjp(self, node: Node, g: Any, _: Any, *arrays: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any, _: Any, *arrays: Any) -> Any:
         found = v.unpick(g, node._input_shapes[0], self.index, *arrays)
         return (found, *[None] * len(arrays))
 

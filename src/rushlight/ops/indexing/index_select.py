@@ -121,8 +121,7 @@ class IndexSelect(Vector):
     def forward(self, x: Any, index: Any) -> Any:
         return self.pick(x, index)
 
-    def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any, index: Any) -> Any:
         shape = node._input_shapes[0]
         if index.ndim != 1:
             index = v.reshape(index, (-1,))

@@ -211,8 +211,7 @@ class MaskedScatter(Masked):
             )
         v.overwrite(x, self.forward(x, mask, source))
 
-    def vjp(self, node: Node, g: Any, mask: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any, mask: Any) -> Any:
         hole = v.where(mask, 0, g) if node._needs_grad(0) else None
         part: Any = None
         if node._needs_grad(2):
@@ -287,8 +286,7 @@ class MaskedSelect(Masked):
         shape = joint_shape(mask.shape, x.shape)
         return v.pick(v.broadcast(x, shape), _FIRST, v.broadcast(mask, shape))
 
-    def vjp(self, node: Node, g: Any, mask: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any, mask: Any) -> Any:
         shape = joint_shape(mask.shape, node._input_shapes[0])
         return v.unpick(g, shape, _FIRST, v.broadcast(mask, shape)), None
 
@@ -334,8 +332,7 @@ class Take(Op):
     def forward(self, x: Any, index: Any) -> Any:
         return v.pick(v.reshape(x, (-1,)), _FIRST, index)
 
-    def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any, index: Any) -> Any:
         size = math.prod(node._input_shapes[0])
         return v.reshape(v.unpick(g, (size,), _FIRST, index), node._input_shapes[0]), None
 
@@ -397,8 +394,7 @@ class Put(Op):
     def store(self, x: Any, index: Any, source: Any) -> None:
         v.overwrite(x, self.forward(x, index, source))
 
-    def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any, index: Any) -> Any:
         hole: Any = None
         flat = v.reshape(g, (-1,))
         if node._needs_grad(0):

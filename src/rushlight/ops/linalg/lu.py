@@ -226,9 +226,8 @@ class LuUnpack(Op):
     def forward(self, both: Any, order: Any) -> Any:
         return (permuting(order, both), *unpacked(both))
 
-    def vjp(self, node: Node, g: Any) -> Any:
+    def vjp(self, node: Any, g: Any) -> Any:
         shapes = node._input_shapes
-        assert shapes is not None
         return packed(g[1], g[2], shapes[0]), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

@@ -37,10 +37,8 @@ class Embedding(Op):
     def forward(self, w: Any, i: Any) -> Any:
         return v.pick(w, (v.SLOT,), i)
 
-    def vjp(self, node: Node, g: Any, i: Any) -> Any:
-        shapes = node._input_shapes
-        assert shapes is not None
-        shape = shapes[0]
+    def vjp(self, node: Any, g: Any, i: Any) -> Any:
+        shape = node._input_shapes[0]
         column = v.reshape(i, (*i.shape, 1))
         if self.padding_idx >= 0:
             g = v.where(column == self.padding_idx, 0, g)

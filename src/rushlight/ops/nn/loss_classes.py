@@ -96,9 +96,8 @@ class NllLoss(Op):
         out = v.reduce_sum(y, self.axes(), False)
         return out / self.divisor(t, w) if self.reduction == MEAN else out
 
-    def vjp(self, node: Node, g: Any, t: Any, w: Any) -> Any:
+    def vjp(self, node: Any, g: Any, t: Any, w: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
-        assert shapes is not None and kinds is not None
         shape = shapes[0]
         like = v.full(g, t.shape, 1, kinds[0])
         w = self.weights(t, w, like)

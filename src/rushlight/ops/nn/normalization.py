@@ -77,10 +77,9 @@ class Normalise(Op):
             gb = self.back(gy, node, 2)
         return gx, gw, gb
 
-    def back(self, g: Any, node: Node, i: int) -> Any:
+    def back(self, g: Any, node: Any, i: int) -> Any:
         """A gradient beside x, summed to that of weight or bias."""
         shapes = node._input_shapes
-        assert shapes is not None
         return v.reshape(v.reduce_sum(g, self.summed, False), shapes[i])
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

@@ -43,9 +43,8 @@ random.generator.present(_to_tensor, _to_array, device)
 class Drawn(Op):
     """Values that were drawn: nothing flows back but zeros."""
 
-    def vjp(self, node: Node, g: Any) -> Any:
+    def vjp(self, node: Any, g: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
-        assert shapes is not None and kinds is not None
         return [
             v.full(g, shape, 0, kinds[i]) if node._needs_grad(i) else None
             for i, shape in enumerate(shapes)

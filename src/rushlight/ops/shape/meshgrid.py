@@ -56,8 +56,7 @@ class BlockDiag(Join):
             left += p.shape[1]
         return v.concat(rows, -2)
 
-    def vjp(self, node: Node, g: Any) -> Any:
-        assert node._input_shapes is not None
+    def vjp(self, node: Any, g: Any) -> Any:
         outs: list[Any] = []
         row = column = 0
         for i, shape in enumerate(node._input_shapes):
