@@ -217,7 +217,6 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
     tensor([4., 0., 2.])
     """
-    check_tensor(input, "index_add")
     dim = one_dim(dim, input._array.ndim)
     check_source("index_add", input, dim, index, source)
     return IndexAdd(dim, alpha), (input, index, source)

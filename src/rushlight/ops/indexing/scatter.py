@@ -137,7 +137,6 @@ def scatter(
     tensor([[1., 0., 0.],
             [0., 0., 1.]])
     """
-    check_tensor(input, "scatter")
     dim = one_dim(dim, input._array.ndim)
     if src is None:
         src = value

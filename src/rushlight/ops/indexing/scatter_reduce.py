@@ -202,7 +202,6 @@ def index_reduce(
     >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([2., 5.]), "prod")
     tensor([10.,  1.])
     """
-    check_tensor(input, "index_reduce")
     dim = one_dim(dim, input._array.ndim)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(

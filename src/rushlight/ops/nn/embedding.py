@@ -8,7 +8,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
-from rushlight.core.graph import Node, Op, wrap
+from rushlight.core.graph import Op, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import lift_operands
 from rushlight.ops.arguments import is_batched

@@ -12,7 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.core.families import is_complex
-from rushlight.core.graph import Node, Op
+from rushlight.core.graph import Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad

@@ -13,7 +13,7 @@ from rushlight import dtypes, random
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
-from rushlight.core.graph import Node, Op, TensorBase, wrap
+from rushlight.core.graph import Op, TensorBase, wrap
 from rushlight.core.record import finish, keep_record, slots
 from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name

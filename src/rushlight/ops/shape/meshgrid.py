@@ -11,7 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray
 from rushlight.core.families import Bilinear
-from rushlight.core.graph import Node, wrap
+from rushlight.core.graph import wrap
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import result_dtype

@@ -9,7 +9,7 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
-from rushlight.core.graph import Node, TensorBase
+from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.ops.arguments import ints, is_batched, one_dim, one_int
 from rushlight.ops.checks import check_tensor, invalid
