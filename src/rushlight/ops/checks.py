@@ -74,6 +74,12 @@ def invalid(function: str, args: tuple[Any, ...], *forms: str) -> TypeError:
     )
 
 
+def unmatched(function: str, forms: str, args: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
+    """The same error for a call with keywords; `forms` is the list as PyTorch writes it."""
+    error = mismatch(function, *args, **named)
+    return TypeError(f"{error}, but expected one of:{forms}")
+
+
 def mismatch(function: str, *given: Any, **named: Any) -> TypeError:
     """The same error where the forms are not listed."""
     got = [type_name(x) for x in given] + [f"{name}={type_name(x)}" for name, x in named.items()]

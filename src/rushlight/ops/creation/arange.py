@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import warnings
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import making
@@ -15,9 +15,8 @@ from rushlight.core.families import is_complex as holds_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
-from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import is_batched
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensor, not_implemented, unmatched
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,
@@ -29,6 +28,7 @@ from rushlight.ops.creation.tensor import (
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.view.expand import broadcast_shape
 
 # --- counted --------------------------------------------------------------------------------------
 _ARANGE: Final = """
@@ -61,11 +61,11 @@ def arange(
     names = ("end",) if len(args) == 1 and "end" not in named else ("start", "end", "step")
     for key, value in zip(names, args, strict=False):
         if key in slots:
-            _refuse_arange(args, named)
+            raise unmatched("arange", _ARANGE, args, named)
         slots[key] = value
     unknown = set(slots) - {"start", "end", "step"}
     if len(args) > 3 or "end" not in slots or unknown or ("step" in slots and "start" not in slots):
-        _refuse_arange(args, named)
+        raise unmatched("arange", _ARANGE, args, named)
     order = [key for key in ("start", "end", "step") if key in slots]
     numbers: dict[str, Any] = {k: number(slots[k], "arange", k, order.index(k) + 1) for k in order}
     start, end, step = numbers.get("start", 0), numbers["end"], numbers.get("step", 1)
@@ -86,14 +86,6 @@ def arange(
     array = making.arange(start, end, step, kind.numpy)
     return write_created(
         "arange", out, move(array, place_of(device, "arange")), want, requires_grad
-    )
-
-
-def _refuse_arange(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
-    got = ", ".join([*map(type_name, args), *(f"{k}={type_name(x)}" for k, x in named.items())])
-    raise TypeError(
-        f"arange() received an invalid combination of arguments - got ({got}), "
-        f"but expected one of:{_ARANGE}"
     )
 
 
@@ -225,19 +217,8 @@ def logspace(
 
 
 # --- complex numbers from two tensors -------------------------------------------------------------
-def _joint(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that two shapes broadcast to."""
-    rank = max(len(a), len(b))
-    out = []
-    for m, n in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
-        if m != n and m != 1 and n != 1:
-            raise RuntimeError(broadcast_mismatch(a, b))
-        out.append(m if n == 1 else n)
-    return tuple(out)
-
-
 def _both(a: Any, b: Any) -> tuple[Any, Any]:
-    shape = _joint(tuple(a.shape), tuple(b.shape))
+    shape = broadcast_shape(tuple(a.shape), tuple(b.shape))
     # repeated elements are written out: the result takes its order of strides from the first
     parts = [x if x.shape == shape else v.contiguous(v.broadcast(x, shape)) for x in (a, b)]
     return parts[0], parts[1]
@@ -325,7 +306,7 @@ def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
             f"Expected object of scalar type {have.scalar_type} but got scalar type "
             f"{other.scalar_type} for second argument"
         )
-    _joint(a._array.shape, b._array.shape)
+    broadcast_shape(a._array.shape, b._array.shape)
 
 
 @function(out=True, method=False)

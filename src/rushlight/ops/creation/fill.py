@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
@@ -258,7 +258,7 @@ def copy_into(target: Any, src: Any) -> Any:
 class FillBase(Op):
     """One number everywhere, given as a parameter."""
 
-    params = ("value",)
+    params: ClassVar[tuple[str, ...]] = ("value",)
     value: Any
 
     def forward(self, x: Any) -> Any:
@@ -331,20 +331,12 @@ class FillWithInPlace(FillWithBase):
 
 
 @op
-class Zero(Op):
+class Zero(FillBase):
     """Zero everywhere."""
 
-    name = "zero"
+    name, params = "zero", ()
+    value: Any = 0
     complex_too = True
-
-    def forward(self, x: Any) -> Any:
-        return v.full(x, x.shape, 0, raw_dtype(x))
-
-    def vjp(self, node: Node, g: Any) -> Any:
-        return (zeros_for(node, 0, g),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return v.full(y, y.shape, 0, raw_dtype(y))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -422,11 +414,7 @@ def zero_(input: Any) -> Any:
     >>> torch.ones(2).zero_()
     tensor([0., 0.])
     """
-    return write_directly(ZERO, input, (), _overwrite_with_zero, False)
-
-
-def _overwrite_with_zero(array: Any) -> None:
-    v.overwrite(array, v.constant(array, 0, array.dtype))
+    return write_directly(ZERO, input, (), ZERO.overwrite, False)
 
 
 # --- words that write, on tensors: those that stand inside batches --------------------------------

@@ -23,7 +23,6 @@ from rushlight.arrays.layouts import settled
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
 from rushlight.core.views.views import apply_view
-from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
@@ -35,7 +34,7 @@ from rushlight.ops.creation.fill import (
 )
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-from rushlight.ops.view.expand import Expand
+from rushlight.ops.view.expand import Expand, broadcast_shape
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import Alias, Select, Slice
 from rushlight.ops.view.squeeze import Unsqueeze
@@ -219,24 +218,11 @@ def explained(
     return error
 
 
-def joint_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to, or PyTorch's error."""
-    joint: tuple[int, ...] = ()
-    for shape in shapes:
-        rank = max(len(joint), len(shape))
-        a, b = (1,) * (rank - len(joint)) + joint, (1,) * (rank - len(shape)) + tuple(shape)
-        for m, n in zip(a, b, strict=True):
-            if m != n and m != 1 and n != 1:
-                raise RuntimeError(broadcast_mismatch(a, b))
-        joint = tuple([n if m == 1 else m for m, n in zip(a, b, strict=True)])
-    return joint
-
-
 def indexed_shape(
     shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[Any, ...]
 ) -> tuple[int, ...]:
     """The shape of `x[index]` for an `x` of `shape`, whatever the values of the index arrays."""
-    picked = joint_shape(*_int_shapes(arrays))
+    picked = broadcast_shape(*_int_shapes(arrays))
     rest: list[int] = []
     fronts: list[int] = []  # how many kept dimensions stand before each indexed one
     d = 0

@@ -19,18 +19,17 @@ from rushlight.core.views.views import apply_view, order_of, replay_views
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
 from rushlight.ops.arguments import is_batched, one_dim, raw_dtype, varies
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.creation.fill import edges, number_for, same_device
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.indexing.gather import gather
-from rushlight.ops.indexing.getitem import joint_shape
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.as_strided import AsStrided, Diagonal
-from rushlight.ops.view.expand import Expand
+from rushlight.ops.view.expand import Expand, broadcast_shape
 from rushlight.ops.view.select import Select, Slice
 
 _FIRST: Final = (v.SLOT,)
@@ -48,7 +47,7 @@ class Masked(Op):
 def _fill_where(x: Any, mask: Any, value: Any) -> None:
     """x[mask] = value in place; the mask may be smaller than `x`, not larger."""
     if mask.shape != x.shape:
-        shape = joint_shape(mask.shape, x.shape)
+        shape = broadcast_shape(mask.shape, x.shape)
         if shape != x.shape:
             raise RuntimeError(
                 f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}"
@@ -157,21 +156,14 @@ def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{_C_TYPES.get(scalar_type(mask), scalar_type(mask))}"
+            f"{c_name(mask._array.dtype)}"
         )
-    joint_shape(mask._array.shape, input._array.shape)
+    broadcast_shape(mask._array.shape, input._array.shape)
     if isinstance(value, TensorBase):
         if value._array.dtype != input._array.dtype and not varies(value._array):
             number_for(value._array.item(), input._array.dtype)  # refuses what does not fit
         return MaskedFillWith(), (input, mask, same_device(value, input))
     return MaskedFill(number_for(value, input._array.dtype)), (input, mask)
-
-
-_C_TYPES: Final = {
-    "Float": "float", "Double": "double", "Byte": "unsigned char", "Char": "signed char",
-    "Short": "short int", "Int": "int", "Long": "long int", "Half": "c10::Half",
-    "BFloat16": "c10::BFloat16",
-}  # fmt: skip
 
 
 # --- masked_scatter, masked_select ----------------------------------------------------------------
@@ -196,7 +188,7 @@ class MaskedScatter(Masked):
         return mask, v.reshape(rank, shape)
 
     def forward(self, x: Any, mask: Any, source: Any) -> Any:
-        shape = joint_shape(mask.shape, x.shape)
+        shape = broadcast_shape(mask.shape, x.shape)
         size = math.prod(source.shape)
         if not size:
             return v.copy(v.broadcast(x, shape))
@@ -204,7 +196,7 @@ class MaskedScatter(Masked):
         return v.where(mask, v.pick(v.reshape(source, (-1,)), _FIRST, rank), x)
 
     def store(self, x: Any, mask: Any, source: Any) -> None:
-        shape = joint_shape(mask.shape, x.shape)
+        shape = broadcast_shape(mask.shape, x.shape)
         if shape != x.shape:
             raise RuntimeError(
                 f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}"
@@ -256,7 +248,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{scalar_type(mask)}"
         )
-    shape = joint_shape(mask._array.shape, input._array.shape)
+    shape = broadcast_shape(mask._array.shape, input._array.shape)
     if has_values(mask._array):
         ones = int(v.broadcast(mask._array, shape).sum())
         if ones > source._array.size:
@@ -283,11 +275,11 @@ class MaskedSelect(Masked):
         return None
 
     def forward(self, x: Any, mask: Any) -> Any:
-        shape = joint_shape(mask.shape, x.shape)
+        shape = broadcast_shape(mask.shape, x.shape)
         return v.pick(v.broadcast(x, shape), _FIRST, v.broadcast(mask, shape))
 
     def vjp(self, node: Any, g: Any, mask: Any) -> Any:
-        shape = joint_shape(mask.shape, node._input_shapes[0])
+        shape = broadcast_shape(mask.shape, node._input_shapes[0])
         return v.unpick(g, shape, _FIRST, v.broadcast(mask, shape)), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -315,7 +307,7 @@ def masked_select(input: Any, mask: Any) -> Any:
     check_tensor(mask, "masked_select", "mask", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    joint_shape(mask._array.shape, input._array.shape)
+    broadcast_shape(mask._array.shape, input._array.shape)
     return MaskedSelect(), (input, mask)
 
 
@@ -484,7 +476,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     if mine:
         wide = list(mine)
         wide[axis] = 1
-        shape = joint_shape(tuple(wide), (*theirs[:axis], 1, *theirs[axis + 1 :]))
+        shape = broadcast_shape(tuple(wide), (*theirs[:axis], 1, *theirs[axis + 1 :]))
         input = apply_view(Expand((*shape[:axis], mine[axis], *shape[axis + 1 :])), input)
         indices = apply_view(Expand((*shape[:axis], theirs[axis], *shape[axis + 1 :])), indices)
     return gather(input, dim, indices, out=out)  # type: ignore[call-arg]  # it has `out`

@@ -193,7 +193,7 @@ def check_sides(a: Any, b: Any, left: bool, function: str) -> None:
             f"{function}: Incompatible shapes of A and B for the equation "
             f"{'AX = B' if left else 'XA = B'} ({m}x{n} and {p}x{q})"
         )
-    broadcast_shape((b.shape[:-2], a.shape[:-2]))
+    broadcast_shape(b.shape[:-2], a.shape[:-2])
 
 
 _REASONS: Final = {

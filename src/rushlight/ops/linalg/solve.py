@@ -316,7 +316,7 @@ def check_right_side(B: Any, A: Any, function: str) -> None:
             "instead."
         )
     common.lapack_only(a, function + "_cpu")
-    broadcast_shape((b.shape[:-2], a.shape[:-2]))
+    broadcast_shape(b.shape[:-2], a.shape[:-2])
 
 
 @op
@@ -394,7 +394,7 @@ def triangular_solve(
     check_right_side(input, A, "triangular_solve")
     what = TriangularSolve(bool(upper), bool(transpose), bool(unitriangular))
     if a.shape[:-2] != b.shape[:-2]:
-        batch = broadcast_shape((b.shape[:-2], a.shape[:-2]))
+        batch = broadcast_shape(b.shape[:-2], a.shape[:-2])
         A = A.expand((*batch, *a.shape[-2:]))
     results = apply(what, input, A)
     return write_outs("triangular_solve", return_types.triangular_solve, results, out)

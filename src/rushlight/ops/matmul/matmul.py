@@ -115,7 +115,7 @@ def batched(a: Any, b: Any) -> Any:
     xa, xb = a._array, b._array
     rows, k = (xa.shape[-2] if xa.ndim > 1 else 1), xa.shape[-1]
     m, columns = (xb.shape[-2], xb.shape[-1]) if xb.ndim > 1 else (xb.shape[-1], 1)
-    lead = broadcast_shape((xa.shape[:-2], xb.shape[:-2]))
+    lead = broadcast_shape(xa.shape[:-2], xb.shape[:-2])
     if xb.ndim == 1:
         b = b.unsqueeze(1)
     count = 1

@@ -14,6 +14,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import unary
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensor
+from rushlight.ops.registry import about, functional, variant
 
 
 class Activation(Elementwise):
@@ -47,6 +48,20 @@ def act(title: str, what: Any, input: Any, inplace: bool = False) -> Any:
     """Apply an activation, into the input itself if `inplace`."""
     check_tensor(input, title)
     return run_inplace(what, (input,)) if inplace else unary(what, input)
+
+
+def export_activation(cls: Any, text: str, example: str, shown: str) -> None:
+    """Make `nn.functional.f(input, inplace=False)` from an activation without parameters."""
+    name, made = cls.name, cls()
+
+    def activation(input: Any, inplace: bool = False) -> Any:
+        return act(name, made, input, inplace)
+
+    header = f"{name}(input, inplace=False) -> Tensor"
+    doc = about(header, text, f"torch.nn.functional.{name}(torch.tensor([{example}]))", shown)
+    fn = variant(activation, name, doc)
+    fn.__module__ = cls.__module__
+    functional()(fn)
 
 
 def fitted(input: Any, *bounds: Any) -> Any:

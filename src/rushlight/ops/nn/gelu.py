@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.activation import Activation, Piecewise, act, fitted
+from rushlight.ops.nn.activation import Activation, Piecewise, act, export_activation, fitted
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
 from rushlight.ops.registry import function, functional, op
@@ -202,17 +202,7 @@ class Silu(Activation):
         return (s * (1 + x * (1 - s)),)
 
 
-@functional()
-def silu(input: Any, inplace: bool = False) -> Any:
-    """silu(input, inplace=False) -> Tensor
-
-    x * sigmoid(x).
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.silu(torch.tensor([-1., 1.]))
-    tensor([-0.2689,  0.7311])
-    """
-    return act("silu", shared(Silu), input, inplace)
+export_activation(Silu, "x * sigmoid(x).", "-1., 1.", "tensor([-0.2689,  0.7311])")
 
 
 @op
@@ -231,17 +221,7 @@ class Mish(Activation):
         return (t + x * special(x, "expit") * (1 - t * t),)
 
 
-@functional()
-def mish(input: Any, inplace: bool = False) -> Any:
-    """mish(input, inplace=False) -> Tensor
-
-    x * tanh(softplus(x)).
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.mish(torch.tensor([-1., 1.]))
-    tensor([-0.3034,  0.8651])
-    """
-    return act("mish", shared(Mish), input, inplace)
+export_activation(Mish, "x * tanh(softplus(x)).", "-1., 1.", "tensor([-0.3034,  0.8651])")
 
 
 # --- sigmoids and their integrals -----------------------------------------------------------------

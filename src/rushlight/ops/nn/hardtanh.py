@@ -10,7 +10,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.apply import number_in
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.activation import Piecewise, act, fitted
+from rushlight.ops.nn.activation import Piecewise, act, export_activation, fitted
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, op
 
@@ -100,17 +100,10 @@ class Hardsigmoid(Piecewise):
         return where((x > -3) & (x < 3), g / 6, 0)
 
 
-@functional()
-def hardsigmoid(input: Any, inplace: bool = False) -> Any:
-    """hardsigmoid(input, inplace=False) -> Tensor
-
-    x / 6 + 1/2, held between 0 and 1.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.5]))
-    tensor([0.0000, 0.5000, 0.7500])
-    """
-    return act("hardsigmoid", shared(Hardsigmoid), input, inplace)
+export_activation(
+    Hardsigmoid, "x / 6 + 1/2, held between 0 and 1.", "-4., 0., 1.5",
+    "tensor([0.0000, 0.5000, 0.7500])",
+)  # fmt: skip
 
 
 @op
@@ -128,17 +121,9 @@ class Hardswish(Piecewise):
         return where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g))
 
 
-@functional()
-def hardswish(input: Any, inplace: bool = False) -> Any:
-    """hardswish(input, inplace=False) -> Tensor
-
-    x * hardsigmoid(x).
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.hardswish(torch.tensor([0., 1.5, 4.]))
-    tensor([0.0000, 1.1250, 4.0000])
-    """
-    return act("hardswish", shared(Hardswish), input, inplace)
+export_activation(
+    Hardswish, "x * hardsigmoid(x).", "0., 1.5, 4.", "tensor([0.0000, 1.1250, 4.0000])"
+)
 
 
 @op

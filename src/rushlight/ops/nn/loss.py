@@ -147,7 +147,7 @@ def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
     """Input and target in one shape and dtype."""
     a, b = input._array, target._array
     if a.shape != b.shape:
-        shape = broadcast_shape((a.shape, b.shape))
+        shape = broadcast_shape(a.shape, b.shape)
         input, target = input.expand(shape), target.expand(shape)
     if a.dtype != b.dtype:
         common = result_dtype((input, target))

@@ -29,7 +29,7 @@ def _beside(weight: Any, input: Any) -> Any:
     """A weight in the shape of the input."""
     if weight is None or weight._array.shape == input._array.shape:
         return weight
-    return weight.expand(broadcast_shape((weight._array.shape, input._array.shape)))
+    return weight.expand(broadcast_shape(weight._array.shape, input._array.shape))
 
 
 @op

@@ -23,7 +23,7 @@ from rushlight.ops.matmul.mm import shared
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
-from rushlight.ops.registry import function, functional, functions, op
+from rushlight.ops.registry import about, function, functional, functions, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 
@@ -125,34 +125,6 @@ def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     return apply(shared(cls, at if rank else None), input)
 
 
-@function()
-def softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
-    """softmax(input, dim, dtype=None, *, out=None) -> Tensor
-
-    exp(input), divided by its sum along `dim`.
-
-    >>> import rushlight as torch
-    >>> torch.softmax(torch.tensor([0., 0., 0., 0.]), dim=0)
-    tensor([0.2500, 0.2500, 0.2500, 0.2500])
-    """
-    return write_out("softmax", (input,), out, lambda: along(Softmax, "softmax", input, dim, dtype))
-
-
-@function()
-def log_softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
-    """log_softmax(input, dim, dtype=None, *, out=None) -> Tensor
-
-    log(softmax(input)), without rounding small probabilities to 0.
-
-    >>> import rushlight as torch
-    >>> torch.log_softmax(torch.tensor([0., 0.]), dim=0)
-    tensor([-0.6931, -0.6931])
-    """
-    return write_out(
-        "log_softmax", (input,), out, lambda: along(LogSoftmax, "log_softmax", input, dim, dtype)
-    )
-
-
 def _implicit(title: str, input: Any, dim: Any, level: int) -> Any:
     """The dimension that older code left out: PyTorch still guesses, and warns."""
     if dim is not None:
@@ -165,31 +137,32 @@ def _implicit(title: str, input: Any, dim: Any, level: int) -> Any:
     return 0 if input._array.ndim in (0, 1, 3) else 1
 
 
-@functional(name="softmax")
-def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """softmax(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
+def _export(cls: Any, text: str, example: str, shown: str, half: str) -> None:
+    """Make `torch.f` (and the method), and `nn.functional.f`, where `dim` may be left out."""
+    name = cls.name
 
-    exp(input), divided by its sum along `dim`.
+    def free(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
+        return write_out(name, (input,), out, lambda: along(cls, name, input, dim, dtype))
 
-    >>> import rushlight as torch
-    >>> torch.nn.functional.softmax(torch.tensor([0., 0.]), dim=0)
-    tensor([0.5000, 0.5000])
-    """
-    return along(Softmax, "softmax", input, _implicit("softmax", input, dim, _stacklevel), dtype)
+    def guessing(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+        return along(cls, name, input, _implicit(name, input, dim, _stacklevel), dtype)
+
+    header = f"{name}(input, dim, dtype=None, *, out=None) -> Tensor"
+    doc = about(header, text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
+    function()(variant(free, name, doc))
+    header = f"{name}(input, dim=None, _stacklevel=3, dtype=None) -> Tensor"
+    call = f"torch.nn.functional.{name}(torch.tensor([0., 0.]), dim=0)"
+    functional()(variant(guessing, name, about(header, text, call, f"tensor([{half}, {half}])")))
 
 
-@functional(name="log_softmax")
-def _log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """log_softmax(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
-
-    log(softmax(input)), without rounding small probabilities to 0.
-
-    >>> import rushlight as torch
-    >>> torch.nn.functional.log_softmax(torch.tensor([0., 0.]), dim=0)
-    tensor([-0.6931, -0.6931])
-    """
-    dim = _implicit("log_softmax", input, dim, _stacklevel)
-    return along(LogSoftmax, "log_softmax", input, dim, dtype)
+_export(
+    Softmax, "exp(input), divided by its sum along `dim`.", "0., 0., 0., 0.",
+    "tensor([0.2500, 0.2500, 0.2500, 0.2500])", "0.5000",
+)  # fmt: skip
+_export(
+    LogSoftmax, "log(softmax(input)), without rounding small probabilities to 0.", "0., 0.",
+    "tensor([-0.6931, -0.6931])", "-0.6931",
+)  # fmt: skip
 
 
 @functional()
@@ -330,7 +303,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         )
     x1, x2 = (x if x._array.dtype == common.numpy else x.to(common) for x in (x1, x2))
     if x1._array.shape != x2._array.shape:
-        shape = broadcast_shape((x1._array.shape, x2._array.shape))
+        shape = broadcast_shape(x1._array.shape, x2._array.shape)
         x1, x2 = x1.expand(shape), x2.expand(shape)
     return (x1 / _length(x1, dim, eps) * (x2 / _length(x2, dim, eps))).sum(dim)
 

@@ -7,7 +7,7 @@ Inside `vmap` a function hands itself to `ops.random.batching`, which calls it a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from rushlight import dtypes, random
 from rushlight.arrays import vocabulary as v
@@ -18,7 +18,7 @@ from rushlight.core.record import finish, keep_record, slots
 from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, unmatched
 from rushlight.ops.creation import tensor as creation
 from rushlight.ops.creation.like import alike
 from rushlight.ops.creation.tensor import dtype_of, place_of, write_created
@@ -203,7 +203,7 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     given.update(zip(names, bounds, strict=False))
     alone = len(bounds) == 1 and bounds[0] is None
     if alone or any(x is not None and creation.whole(x) is None for x in given.values()):
-        _refuse("random_", _RANDOM_FORMS, bounds, named)
+        raise unmatched("random_", _RANDOM_FORMS, bounds, named)
     low, high = (
         x if x is None else creation.whole(x) for x in (given.get("from"), given.get("to"))
     )
@@ -300,14 +300,6 @@ torch.device device = None, bool pin_memory = False, bool requires_grad = False)
 """
 
 
-def _refuse(name: str, forms: str, args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
-    got = ", ".join([*map(type_name, args), *(f"{k}={type_name(x)}" for k, x in named.items())])
-    raise TypeError(
-        f"{name}() received an invalid combination of arguments - got ({got}), "
-        f"but expected one of:{forms}"
-    )
-
-
 def _bound(name: str, argument: str, x: Any, position: int) -> int:
     found = creation.whole(x)
     if found is None:
@@ -337,10 +329,10 @@ def randint(
     names = ("high", "size") if short else ("low", "high", "size")
     for key, value in zip(names, args, strict=False):
         if key in given:
-            _refuse("randint", _RANDINT, args, named)
+            raise unmatched("randint", _RANDINT, args, named)
         given[key] = value
     if set(given) - {"low", "high", "size"} or "high" not in given or "size" not in given:
-        _refuse("randint", _RANDINT, args, named)
+        raise unmatched("randint", _RANDINT, args, named)
     at = 0 if short else 1
     low = _bound("randint", "low", given.get("low", 0), 1)
     high = _bound("randint", "high", given["high"], at + 1)
@@ -488,11 +480,11 @@ def normal(
     if size is not None:  # the form of two numbers, which 0-d tensors may be too
         mean, std = plain(mean), plain(std)
         if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
-            _refuse("normal", _NORMAL_FORMS, (mean, std, size), {})
+            raise unmatched("normal", _NORMAL_FORMS, (mean, std, size), {})
     by = (isinstance(mean, TensorBase), isinstance(std, TensorBase))
     if not any(by):
         if size is None:
-            _refuse("normal", _NORMAL_FORMS, (mean, std), {})
+            raise unmatched("normal", _NORMAL_FORMS, (mean, std), {})
         m, s = creation.number(mean, "normal", "mean", 1), creation.number(std, "normal", "std", 2)
         return _sampled(
             "normal", creation.shape_of("normal", size, 3), lambda a: random.normal_(a, m, s, gen),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
@@ -125,7 +125,7 @@ def broadcast_to(input: Any, size: Any) -> Any:
     return expand(input, tuple_of_ints("broadcast_to", "size", size, 2))
 
 
-def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that several broadcast to, or PyTorch's error."""
     out: tuple[int, ...] = ()
     for shape in shapes:
@@ -151,7 +151,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
-    shape = broadcast_shape([x._array.shape for x in tensors])
+    shape = broadcast_shape(*[x._array.shape for x in tensors])
     return tuple([x if x._array.shape == shape else expand(x, shape) for x in tensors])
 
 

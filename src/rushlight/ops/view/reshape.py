@@ -204,6 +204,7 @@ def reshape(input: Any, shape: Any) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
+    check_tensor(input, "reshape")
     array = input._array
     if type(shape) is not tuple:
         shape = tuple_of_ints("reshape", "shape", shape, 2)
