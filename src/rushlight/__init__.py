@@ -25,6 +25,8 @@ from rushlight.arrays.device import get_default_device as get_default_device
 from rushlight.arrays.device import set_default_device as set_default_device
 from rushlight.dtypes import *  # noqa: F403
 from rushlight.missing import lacking as _lacking
+from rushlight.ops.described import describe as _describe
+from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
@@ -71,9 +73,9 @@ _LATER = {
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
 
+_sign_all()
 globals().update(_dtypes.aliases)
 globals().update(_tensor_types)
-globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
@@ -86,6 +88,11 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> _typing.Any:
+        fn = _functions.get(name)
+        if fn is not None:
+            _describe(fn)  # here, for a docstring cannot be made when it is read
+            globals()[name] = fn
+            return fn
         if name == "serialization":  # PyTorch's name for the module
             return _importlib.import_module(f"{__name__}.serialize")
         home = _LATER.get(name)
@@ -94,6 +101,11 @@ else:
         found = _importlib.import_module(f"{__name__}.{home or name}")
         return getattr(found, name) if home else found
 
+    # `tensor`, the function, over `tensor`, the module; the other functions come when first used
+    for _name in _functions.keys() & globals().keys():
+        __getattr__(_name)
+    __all__ = sorted({*_functions, *(n for n in globals() if not n.startswith("_"))})
+
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "serialization"})
+    return sorted({*globals(), *_functions, *_LATER, "serialization"})

@@ -6,8 +6,8 @@ the CPU, so seeds are the CPU's; all work goes to one stream, in the order of th
 
 from __future__ import annotations
 
+import typing as _typing
 from types import TracebackType
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.arrays.device import cuda_count
@@ -236,5 +236,5 @@ def initial_seed() -> int:
     return _initial_seed()
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.cuda", globals())

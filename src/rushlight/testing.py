@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import cmath
 import math
+import typing as _typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Final, NoReturn
 
 from rushlight import dtypes
@@ -332,5 +332,5 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
     return first, last
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.testing", globals())

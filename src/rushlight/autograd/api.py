@@ -238,7 +238,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Tensor, ...]:
     """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched.
 
     A tuple, one gradient an input; for a dict of inputs a dict with its keys.

@@ -19,7 +19,7 @@ tensor([1., 1., 1.])
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.func.batching import debug_unwrap, vmap
 from rushlight.func.forward import hessian, jacfwd, jvp
@@ -36,5 +36,5 @@ __all__ = [
     "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.func", globals())

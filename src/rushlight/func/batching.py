@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from rushlight.arrays.batched import Batched
 from rushlight.core.graph import TensorBase, wrap
@@ -25,6 +25,8 @@ from rushlight.trees import (
 
 __all__ = ["debug_unwrap", "vmap"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Dims = Any  # an int, None, or a tree of them
 
 
@@ -34,13 +36,13 @@ def name_of(func: Any) -> str:
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: Callable[P, R],
     in_dims: Dims = 0,
     out_dims: Dims = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """A function that applies `func` to each member of a batch: all in one go, not in a loop.
 
     `in_dims` says which dimension of each input counts the members (None: all share the input),

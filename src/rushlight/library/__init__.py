@@ -13,7 +13,7 @@ its history; `custom`, `fragment` and `registration` are how users make one; `ch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.library.check import OpCheckError, opcheck
 from rushlight.library.custom import CustomOpDef, custom_op
@@ -52,5 +52,5 @@ __all__ = [
     "register_vmap",
 ]
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.library", globals())

@@ -7,7 +7,7 @@
 torch.Size([2, 1])
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.missing import say_missing as _say_missing
 from rushlight.nn import functional as functional
@@ -19,5 +19,5 @@ from rushlight.nn.modules import *  # noqa: F403
 from rushlight.nn.parameter import Buffer as Buffer
 from rushlight.nn.parameter import Parameter as Parameter
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.nn", globals())

@@ -8,7 +8,7 @@
 >>> opt.zero_grad()
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.missing import say_missing as _say_missing
 from rushlight.optim import lr_scheduler as lr_scheduler
@@ -19,5 +19,5 @@ from rushlight.optim.optimizer import Optimizer as Optimizer
 from rushlight.optim.rmsprop import RMSprop as RMSprop
 from rushlight.optim.sgd import SGD as SGD
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.optim", globals())

@@ -10,7 +10,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, cast, overload
 
 from rushlight.core.graph import TensorBase
 from rushlight.nn.modules.module import Module, block, indented
@@ -59,6 +59,12 @@ class Sequential(Module):
     def _name_at(self, index: Any) -> str:
         return list(self._modules)[position(index, len(self))]
 
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
@@ -81,7 +87,7 @@ class Sequential(Module):
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
     def __dir__(self) -> list[str]:
@@ -174,6 +180,12 @@ class ModuleList(Module):
         if modules is not None:
             self.extend(modules)
 
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
@@ -195,7 +207,7 @@ class ModuleList(Module):
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
     def __dir__(self) -> list[str]:
@@ -292,8 +304,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        return cast(Module, self._modules[key])
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)

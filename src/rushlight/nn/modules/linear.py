@@ -17,7 +17,7 @@ from rushlight.ops.registry import functions
 __all__ = ["Bilinear", "Identity", "Linear"]
 
 
-def new_parameter(*shape: int, device: Any, dtype: Any) -> Any:
+def new_parameter(*shape: int, device: Any, dtype: Any) -> Parameter:
     """A parameter whose values are yet to be set."""
     return Parameter(functions["empty"](shape, device=device, dtype=dtype))
 

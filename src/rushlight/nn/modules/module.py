@@ -31,6 +31,7 @@ from rushlight.nn.modules.everywhere import (
 from rushlight.nn.modules.state import Stateful
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.ops.registry import functions
+from rushlight.tensor import Tensor
 from rushlight.tensor_types import typename
 
 __all__ = [
@@ -262,7 +263,7 @@ class Module(Calling, Stateful):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def get_parameter(self, target: str) -> Any:
+    def get_parameter(self, target: str) -> Parameter:
         """The parameter at a dotted name."""
         found = self._get_member(target)
         if not isinstance(found, Parameter):
@@ -304,7 +305,7 @@ class Module(Calling, Stateful):
                     seen.add(value)
                 yield f"{path}.{name}" if path else name, value
 
-    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of the module and, with `recurse`, of all below it; each once.
 
         >>> import rushlight as torch
@@ -316,7 +317,7 @@ class Module(Calling, Stateful):
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, Parameter]]:
         """`parameters` with their dotted names.
 
         >>> import rushlight as torch
@@ -328,7 +329,7 @@ class Module(Calling, Stateful):
             lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
         )
 
-    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of the module and, with `recurse`, of all below it; each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer

@@ -1,6 +1,6 @@
 """`nn.utils`: clipping gradients, and parameters as one vector."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.missing import say_missing as _say_missing
 from rushlight.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm_
@@ -10,5 +10,5 @@ from rushlight.nn.utils.clip_grad import get_total_norm as get_total_norm
 from rushlight.nn.utils.convert_parameters import parameters_to_vector as parameters_to_vector
 from rushlight.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.nn.utils", globals())
