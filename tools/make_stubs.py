@@ -393,7 +393,20 @@ def method_stub() -> str:
         for name, value in sorted(found.items())
         if isinstance(value, property) and name not in own
     ]
-    body = "\n".join("    " + line for text in [*properties, *lines] for line in text.split("\n"))
+    # flags that other modules hang on the class: what a tensor is not, and such
+    flags = [
+        f"{name}: _bool"
+        for name, value in sorted(vars(Tensor).items())
+        if isinstance(value, (bool, property))
+        and name not in own
+        and name not in found
+        and not name.startswith("_")
+        and name not in VIEWS
+        and name not in Tensor.__annotations__
+    ]
+    body = "\n".join(
+        "    " + line for text in [*flags, *properties, *lines] for line in text.split("\n")
+    )
     head = HEAD.format(what="The methods of `Tensor` that the op table makes.") + IMPORTS
     return head + "class Methods(TensorBase):\n" + body + "\n"
 

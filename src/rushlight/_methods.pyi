@@ -29,6 +29,21 @@ _str: TypeAlias = builtins.str
 _Number: TypeAlias = _bool | _int | _float | _complex
 
 class Methods(TensorBase):
+    is_ipu: _bool
+    is_maia: _bool
+    is_meta: _bool
+    is_mkldnn: _bool
+    is_mps: _bool
+    is_mtia: _bool
+    is_nested: _bool
+    is_quantized: _bool
+    is_sparse: _bool
+    is_sparse_csr: _bool
+    is_vulkan: _bool
+    is_xla: _bool
+    is_xpu: _bool
+    retains_grad: _bool
+    volatile: _bool
     @property
     def H(self) -> Tensor: ...
     @property

@@ -19,6 +19,7 @@ from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
 from rushlight.missing import say_missing as _say_missing
 from rushlight.ops.creation.tensor import made, place_of, shape_of
+from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.random.sampling import rand, randint
 from rushlight.tensor import Tensor
 
@@ -331,6 +332,8 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
         raise ValueError(f"`low` must be less than `high`, but got {first} >= {last}")
     return first, last
 
+
+_describe_all(globals(), __all__)
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.testing", globals())

@@ -24,6 +24,7 @@ from rushlight.autograd.grad_mode import (
 from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
 from rushlight.autograd.variable import Variable
 from rushlight.missing import lacking as _lacking
+from rushlight.ops.described import describe_all as _describe_all
 
 __all__ = [
     "Function", "NestedIOFunction", "Variable", "anomaly_mode", "backward", "detect_anomaly",
@@ -32,6 +33,8 @@ __all__ = [
     "is_multithreading_enabled", "methods", "no_grad", "profiler", "profiler_util",
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+
+_describe_all(globals(), __all__)
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {

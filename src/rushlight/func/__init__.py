@@ -30,11 +30,13 @@ from rushlight.func.modules import (
 )
 from rushlight.func.reverse import grad, grad_and_value, jacrev, linearize, vjp
 from rushlight.missing import say_missing as _say_missing
+from rushlight.ops.described import describe_all as _describe_all
 
 __all__ = [
     "debug_unwrap", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
     "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
+_describe_all(globals(), __all__)
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.func", globals())

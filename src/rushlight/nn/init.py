@@ -13,6 +13,7 @@ from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.missing import say_missing as _say_missing
+from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.registry import functions
 
 if _typing.TYPE_CHECKING:
@@ -257,6 +258,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
             tensor[functions["randperm"](rows)[:zeros], column] = 0
     return tensor
 
+
+_describe_all(globals(), __all__)
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.nn.init", globals())

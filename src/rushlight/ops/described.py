@@ -19,7 +19,16 @@ from rushlight.ops.argument_words import COMMON, FAMILIES
 from rushlight.ops.registry import functions, methods, namespaces, takes_out
 from rushlight.return_types import __all__ as return_names
 
-__all__ = ["Told", "arguments_of", "describe", "kind_of", "result_of", "sign_all"]
+__all__ = [
+    "Told",
+    "arguments_of",
+    "describe",
+    "describe_all",
+    "kind_of",
+    "result_of",
+    "sign",
+    "sign_all",
+]
 
 _FAMILY: Final[dict[tuple[str, str], tuple[str, str]]] = {
     (fn, argument): (kind, meaning)
@@ -41,6 +50,14 @@ _RESULTS: Final = {
 }  # fmt: skip
 # Results with names, called as their functions are.
 _NAMED: Final = frozenset(return_names)
+# Names of types that are rushlight's own.
+_ALIASES: Final = {
+    "Operand": "Tensor | Number", "Function": "Callable[..., Any]",
+    "Argnums": "int | tuple[int, ...]", "Dims": "int | tuple[int | None, ...] | None",
+    "Contexts": "tuple[Any, Any]", "Message": "str | Callable[[str], str] | None",
+    "dtypes.dtype": "dtype",
+}  # fmt: skip
+_ALIAS: Final = rf"\b({'|'.join(_ALIASES)})\b"
 # Functions that reduce all elements to one tensor, or a dimension to a tensor and indices.
 _EITHER: Final = frozenset({"max", "median", "min", "nanmedian"})
 # A line of `Args:` and those that go on with it; compiled on use.
@@ -116,7 +133,7 @@ def kind_of(fn: str, name: str, annotation: object, default: object) -> str:
         kind = family[0]
     elif kind == "Any":
         kind = COMMON[name][0] if name in COMMON else "Any"
-    kind = kind.replace("Operand", "Tensor | Number")
+    kind = re.sub(_ALIAS, lambda found: _ALIASES[found[0]], kind)
     optional = default is None and kind != "Any" and "None" not in kind
     return f"{kind} | None" if optional else kind
 
@@ -205,12 +222,26 @@ def describe(fn: Callable[..., Any]) -> None:
             fn.__doc__ = _told_doc(fn, fn.__doc__)
 
 
+def describe_all(space: dict[str, Any], names: list[str]) -> None:
+    """Do the same for functions of a module that are not in the table, and sign them."""
+    for name in names:
+        fn = space.get(name)
+        if isinstance(fn, FunctionType):
+            sign(fn, name)
+            describe(fn)
+
+
+def sign(fn: Callable[..., Any], title: str) -> None:
+    """Give a function a signature with types."""
+    if isinstance(fn, FunctionType) and "__signature__" not in fn.__dict__:
+        told = Told.__new__(Told)
+        told._fn, told._title = fn, title
+        fn.__signature__ = told  # type: ignore[attr-defined]
+
+
 def sign_all() -> None:
     """Give every function of the op table a signature with types."""
     for space, table in (("", functions), ("", methods), *namespaces.items()):
         prefix = "linalg_" if space == "linalg" else ""
         for name, fn in table.items():
-            if isinstance(fn, FunctionType) and "__signature__" not in fn.__dict__:
-                told = Told.__new__(Told)
-                told._fn, told._title = fn, prefix + name
-                fn.__signature__ = told  # type: ignore[attr-defined]
+            sign(fn, prefix + name)

@@ -9,6 +9,9 @@ from rushlight.nn.utils.clip_grad import clip_grads_with_norm_ as clip_grads_wit
 from rushlight.nn.utils.clip_grad import get_total_norm as get_total_norm
 from rushlight.nn.utils.convert_parameters import parameters_to_vector as parameters_to_vector
 from rushlight.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
+from rushlight.ops.described import describe_all as _describe_all
+
+_describe_all(globals(), list(globals()))
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _say_missing("torch.nn.utils", globals())
