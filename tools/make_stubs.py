@@ -70,7 +70,7 @@ RENAMED = re.compile(
 # Types that are Python's own or that the stubs import.
 KNOWN = {
     "Any", "Callable", "Literal", "None", "RemovableHandle", "Sequence", "Size", "Tensor",
-    "TypedStorage", "UntypedStorage", "dict", "list", "return_types", "tuple", "type",
+    "TypedStorage", "UntypedStorage", "dict", "list", "object", "return_types", "tuple", "type",
 }  # fmt: skip
 NAMED = {
     "bool", "int", "float", "complex", "str", "Number", "dtype", "device", "layout",

@@ -111,7 +111,11 @@ def typename(obj: Any, /) -> str:
 
 @function(free=False)
 def new(input: Any, *args: Any, device: Any = None) -> Any:
-    """new(values) or new(*sizes) -> Tensor: of this tensor's dtype. Older than `new_tensor`."""
+    """new(values) or new(*sizes) -> Tensor: of this tensor's dtype. Older than `new_tensor`.
+
+    Args:
+        args: values, or sizes.
+    """
     return legacy_new(dtypes.of(input._array.dtype), args)
 
 

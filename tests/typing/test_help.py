@@ -11,8 +11,6 @@ import sys
 from types import FunctionType
 from typing import Any
 
-import pytest
-
 import rushlight as torch
 from rushlight.ops.argument_words import COMMON, FAMILIES
 from rushlight.ops.registry import functions, methods, namespaces
@@ -102,16 +100,26 @@ def test_help_of_sum() -> None:
     assert text.index("Args:") < text.index(">>>")
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["torch.sum.__doc__", "torch.linalg.svd.__doc__", "torch.nn.functional.relu.__doc__",
-     "pydoc.render_doc(torch.Tensor.cumsum)", "pydoc.render_doc(torch.ones(2).add_)",
-     "torch.tensor.__doc__", "torch.autograd.grad.__doc__", "torch.func.vmap.__doc__"],
-)  # fmt: skip
-def test_arguments_are_told_at_the_first_look(line: str) -> None:
-    program = f"import pydoc\nimport rushlight as torch\nprint({line})"
+def test_arguments_are_told_at_the_first_look() -> None:
+    """Each line is the first that a process asks of the function."""
+    lines = (
+        "torch.sum.__doc__", "torch.linalg.svd.__doc__", "torch.nn.functional.relu.__doc__",
+        "pydoc.render_doc(torch.Tensor.cumsum)", "pydoc.render_doc(torch.ones(2).add_)",
+        "torch.tensor.__doc__", "torch.autograd.grad.__doc__", "torch.func.vmap.__doc__",
+    )  # fmt: skip
+    program = "import pydoc\nimport rushlight as torch\n"
+    program += "".join(f"print('Args:\\n' in {line})\n" for line in lines)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "Args:\n" in done.stdout, done.stderr
+    assert done.stdout == "True\n" * len(lines), done
+
+
+def test_particular_words_are_those_of_the_docstring() -> None:
+    assert told(torch.kthvalue)["k"] == "which one: 1 is the smallest."
+    assert told(torch.Tensor.mvlgamma)["p"] == "the dimension of the multivariate function."
+    inspect.signature(torch.Tensor.mvlgamma_).parameters
+    assert told(torch.Tensor.mvlgamma_) == {
+        key: words for key, words in told(torch.mvlgamma).items() if key != "out"
+    }
 
 
 def test_nothing_is_told_before_someone_looks() -> None:
@@ -119,8 +127,8 @@ def test_nothing_is_told_before_someone_looks() -> None:
     program = (
         "import rushlight as torch\n"
         "from rushlight.ops.registry import functions, methods\n"
-        "made = [f.__name__ for f in {*functions.values(), *methods.values()} if callable(f)\n"
-        "        and 'Args:' in (f.__doc__ or '')]\n"
+        "from rushlight.ops.described import _described\n"
+        "made = [f.__name__ for f in _described & {*functions.values(), *methods.values()}]\n"
         "print(made, 'sum' in vars(torch))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

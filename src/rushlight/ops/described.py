@@ -60,8 +60,6 @@ _ALIASES: Final = {
 _ALIAS: Final = rf"\b({'|'.join(_ALIASES)})\b"
 # Functions that reduce all elements to one tensor, or a dimension to a tensor and indices.
 _EITHER: Final = frozenset({"max", "median", "min", "nanmedian"})
-# A line of `Args:` and those that go on with it; compiled on use.
-_OWN: Final = r"^ +(\w+): (.*(?:\n {12}.*)*)$"
 
 
 class Words(str):
@@ -192,14 +190,12 @@ def _told_doc(fn: FunctionType, doc: str) -> str:
     """A docstring with its `Args:`, before the example."""
     told = fn.__dict__.get("__signature__")
     title = told._title if isinstance(told, Told) else fn.__name__
-    names = arguments_of(fn)
-    if "Args:\n" in doc:
-        before, _, said = doc.partition("Args:\n")
-        said, gap, after = said.partition("\n\n")
-        doc = before.rstrip() + gap + after
-        text = _lines(title, names, dict(re.findall(_OWN, said, re.M)))
-    else:
-        text = _lines(title, names, {})
+    _, _, said = (_innermost(fn).__doc__ or "").partition("Args:\n")  # `f_` has the words of `f`
+    own = dict(re.findall(r"^ +(\w+): (.*)$", said.partition("\n\n")[0], re.M))
+    before, found, after = doc.partition("Args:\n")
+    if found:
+        doc = before.rstrip() + "\n\n" + after.partition("\n\n")[2]
+    text = _lines(title, arguments_of(fn), own)
     if not text:
         return doc
     space, start = "    ", doc.find("\n\n") + 2
