@@ -251,7 +251,7 @@ class Optimizer:
                     f"optimizer can only optimize Tensors, but one of the params is "
                     f"{typename(param)}"
                 )
-            leaf = param.grad_fn is None or param.retains_grad
+            leaf = param.grad_fn is None or param.retains_grad  # type: ignore[attr-defined]
             if not self.defaults.get("differentiable") and not leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
