@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.linalg.common import LinAlgError
 from rushlight.ops.registry import namespaces
@@ -15,4 +15,4 @@ globals().update(namespaces["linalg"])
 __all__ = ["LinAlgError", *sorted(namespaces["linalg"])]
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.linalg", globals())
+    __getattr__, __dir__ = _face("torch.linalg", globals())

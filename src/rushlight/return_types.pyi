@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from rushlight.tensor import Tensor
 
-__all__ = ['Named', 'aminmax', 'cummax', 'cummin', 'frexp', 'geqrf', 'kthvalue', 'linalg_cholesky_ex', 'linalg_eig', 'linalg_eigh', 'linalg_inv_ex', 'linalg_lstsq', 'linalg_lu', 'linalg_lu_factor', 'linalg_lu_factor_ex', 'linalg_qr', 'linalg_slogdet', 'linalg_solve_ex', 'linalg_svd', 'lu_unpack', 'max', 'median', 'min', 'mode', 'nanmedian', 'qr', 'slogdet', 'sort', 'svd', 'topk', 'triangular_solve']
+__all__ = ['aminmax', 'cummax', 'cummin', 'frexp', 'geqrf', 'kthvalue', 'linalg_cholesky_ex', 'linalg_eig', 'linalg_eigh', 'linalg_inv_ex', 'linalg_lstsq', 'linalg_lu', 'linalg_lu_factor', 'linalg_lu_factor_ex', 'linalg_qr', 'linalg_slogdet', 'linalg_solve_ex', 'linalg_svd', 'lu_unpack', 'max', 'median', 'min', 'mode', 'nanmedian', 'qr', 'slogdet', 'sort', 'svd', 'topk', 'triangular_solve']
 
 class Named(tuple[Any, ...]):
     fields: ClassVar[tuple[str, ...]]

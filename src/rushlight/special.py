@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.registry import namespaces
 
@@ -14,4 +14,4 @@ globals().update(namespaces["special"])
 __all__ = sorted(namespaces["special"])
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.special", globals())
+    __getattr__, __dir__ = _face("torch.special", globals())

@@ -1,7 +1,7 @@
 """`nn.init`: first values of weights, drawn as PyTorch draws them.
 
-Imported by `nn.modules`. Each function fills a tensor in place, outside the graph, and returns it;
-for one seed the numbers are PyTorch's own.
+Each function fills a tensor in place, outside the graph, and returns it; for one seed the numbers
+are PyTorch's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import warnings
 from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.registry import functions
 
@@ -34,7 +34,6 @@ _LINEAR = (
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By how much weights before a nonlinearity are scaled.
 
-    >>> import rushlight as torch
     >>> torch.nn.init.calculate_gain("leaky_relu", 0.2)
     1.3867504905630728
     """
@@ -78,7 +77,6 @@ def _fan(tensor: Any, mode: str) -> int:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform in [a, b).
 
-    >>> import rushlight as torch
     >>> _ = torch.manual_seed(0)
     >>> torch.nn.init.uniform_(torch.empty(2), -1, 1)
     tensor([-0.0075,  0.5364])
@@ -102,7 +100,6 @@ def trunc_normal_(
     Where few normal numbers would fall between them, uniform ones are drawn and kept with the
     probability of the normal distribution.
 
-    >>> import rushlight as torch
     >>> bool((torch.nn.init.trunc_normal_(torch.empty(100)).abs() <= 2).all())
     True
     """
@@ -152,7 +149,6 @@ def _among_uniforms(
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value everywhere.
 
-    >>> import rushlight as torch
     >>> torch.nn.init.constant_(torch.empty(2), 0.3)
     tensor([0.3000, 0.3000])
     """
@@ -174,7 +170,6 @@ def zeros_(tensor: Tensor) -> Tensor:
 def eye_(tensor: Tensor) -> Tensor:
     """The identity, as far as the matrix has room.
 
-    >>> import rushlight as torch
     >>> torch.nn.init.eye_(torch.empty(2, 3))
     tensor([[1., 0., 0.],
             [0., 1., 0.]])
@@ -262,4 +257,4 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 _describe_all(globals(), __all__)
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn.init", globals())
+    __getattr__, __dir__ = _face("torch.nn.init", globals())
