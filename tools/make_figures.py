@@ -1,7 +1,7 @@
 """Write what `make bench` measured into the documents: `python tools/make_figures.py`.
 
 It reads bench/results/latest.json and writes the table of docs/figures.md between its two marks,
-and the ratios of those rows that README.md repeats. tests/test_docs.py compares the two.
+and the ratios of those rows that README.md repeats. tests/repo/test_docs.py compares the two.
 """
 
 from __future__ import annotations
