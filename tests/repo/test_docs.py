@@ -124,7 +124,9 @@ def run_doctests() -> dict[str, str]:
             if not text or ">>> " not in text:
                 continue
             name = getattr(node, "name", path.name)
-            test = parser.get_doctest(text, dict(vars(module)), name, str(path), 0)
+            test = parser.get_doctest(
+                text, {"torch": rushlight, **vars(module)}, name, str(path), 0
+            )
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
             runner.run(test, out=report.write)
         reports[path.relative_to(PACKAGE).as_posix()] = report.getvalue()
