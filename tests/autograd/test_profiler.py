@@ -24,7 +24,7 @@ from rushlight.autograd import profiler_record
 from rushlight.autograd.profiler import profile, record_function
 from rushlight.autograd.profiler_record import title_of
 from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
 from rushlight.core.record import slots
@@ -49,7 +49,7 @@ LIVE = importlib.util.find_spec("torch") is not None
 def is_off() -> bool:
     return (
         slots.profile is None
-        and watch.profile is None
+        and not begins
         and state.active == 0
         and profiler_record.current() is None
     )
@@ -554,7 +554,7 @@ def test_only_while_on() -> None:
     prof = profile()
     assert is_off()
     with prof:
-        assert slots.profile is not None and watch.profile is not None and state.active > 0
+        assert slots.profile is not None and begins and state.active > 0
     x.exp()
     assert is_off() and len(prof.function_events) == 0
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where, WhereMade
-from rushlight.core.engine.task import running
+from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import grad_enabled, within
 from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_alias, wrap_as
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
@@ -250,7 +250,7 @@ def records_beneath() -> bool:
     what it does itself (`engine.backward`)."""
     if slots.batches == 0:
         return False
-    current = running()
+    current = current_task()
     return current is not None and current.record and not current.tensors
 
 

@@ -3,9 +3,9 @@
 Note [Watching]
     While a profiler is on somewhere, ops are off their fast path (a `Mode` is entered, so
     `state.active` is not 0) and `slots.profile` stands around each of them; the engine asks
-    `watch.profile` for a `PassTimer` and tells it of each node. While none is on both are None, and
-    nothing of this file is reached. The mode is entered in a context of its own: the user's modes
-    are what they were, however the profiler's start and stop lie between theirs.
+    `begin_pass` for a `PassTimer`, its observer, and tells it of each node. While none is on nobody
+    is asked, and nothing of this file is reached. The mode is entered in a context of its own: the
+    user's modes are what they were, however the profiler's start and stop lie between theirs.
 
 Note [Whose work]
     A recorder belongs to the thread that started it, as in PyTorch, and hears of nothing else.
@@ -25,7 +25,7 @@ from typing import Any, Final
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.call_site import Where
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import Observer, observe, stop_observing
 from rushlight.core.grad_mode import Mode, _lock, leave, next_number, within
 from rushlight.core.graph import Op
 from rushlight.core.record import slots
@@ -165,7 +165,7 @@ class Recorder:
         with _lock:
             _live.append(self)
             slots.timed = around
-            watch.profile = begin_pass
+            observe(begin_pass)
             if slots.profile is None:  # else `utils.around` is there, and hands on
                 slots.profile = around
         self.wall = time_ns()
@@ -182,7 +182,7 @@ class Recorder:
                 _live.remove(self)
             if not _live:
                 slots.timed = None
-                watch.profile = None
+                stop_observing(begin_pass)
                 if slots.profile is around:
                     slots.profile = None
         if self.mode is not None:
@@ -411,7 +411,7 @@ def _owner(x: Any) -> Any:
 
 
 # --- backward -------------------------------------------------------------------------------------
-class PassTimer:
+class PassTimer(Observer):
     """One backward pass, as the engine tells of it."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -422,7 +422,7 @@ class PassTimer:
         self.values: tuple[Any, ...] = ()
         recorder.calls.append(self.call)
 
-    def begin(self, node: Any) -> None:
+    def before_node(self, node: Any) -> None:
         """The engine turns to a node; None stands for the node of a leaf."""
         self.end()
         if self.recorder.on and not self.recorder.paused:
@@ -433,11 +433,14 @@ class PassTimer:
             if not leaf:
                 self.outer.node = node._seq_nr
 
-    def leaf(self, g: Any, stores: bool) -> None:
+    def before_leaf(self, g: Any, stores: bool) -> None:
         """The engine turns to a leaf whose gradient is `g`; `stores`: it adds it to `.grad`."""
-        self.begin(None)
+        self.before_node(None)
         if stores:
-            self.rule(None, g)
+            self.before_rule(None, g)
+
+    def sees_leaves(self) -> bool:
+        return True
 
     def enter(self, name: str, place: Place) -> Entry:
         entry = self.recorder.enter(name, BACKWARD, place)
@@ -445,7 +448,7 @@ class PassTimer:
             entry.stack = [place]
         return entry
 
-    def rule(self, node: Any, g: Any) -> None:
+    def before_rule(self, node: Any, g: Any) -> None:
         """The node's rule is about to run on the gradient `g`."""
         recorder, outer = self.recorder, self.outer
         if outer is None:
@@ -462,7 +465,7 @@ class PassTimer:
             self.values = (*self.values, *node._kept_values)
         self.inner.start = perf_counter_ns()
 
-    def done(self, outs: Any) -> None:
+    def after_rule(self, node: Any, outs: Any) -> None:
         """It has run, and gave `outs`."""
         inner = self.inner
         if inner is None:
@@ -494,7 +497,6 @@ class PassTimer:
 
 
 def begin_pass() -> PassTimer | None:
-    """`core.engine.engine.watch.profile`: who is told of the pass that begins, if this thread is
-    watched."""
+    """Who is told of the backward pass that begins, if this thread is watched."""
     recorder = current()
     return None if recorder is None else PassTimer(recorder)

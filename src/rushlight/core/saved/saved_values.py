@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.call_site import Where
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase, accumulate_of
 from rushlight.core.graph import (
     Node,
     OpSpec,
@@ -24,7 +25,7 @@ from rushlight.core.graph import (
     wrap,
     wrap_as,
 )
-from rushlight.core.node_api import AccumulateGradBase, GraphNode, accumulate_of
+from rushlight.core.node_api import GraphNode
 from rushlight.core.record import DIFFERENTIABLE
 from rushlight.core.saved.output_meta import output_of
 from rushlight.core.saved.packed import Packed, open_packed, pack, rebuilt

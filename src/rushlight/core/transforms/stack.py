@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.grad_mode import (
     Mode,
     ModeBlock,
@@ -24,7 +25,6 @@ from rushlight.core.grad_mode import (
     within,
 )
 from rushlight.core.graph import Node, Op, TensorBase
-from rushlight.core.node_api import AccumulateGradBase
 from rushlight.core.record import slots
 from rushlight.native import i64
 

@@ -19,8 +19,7 @@ from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, empty, overwrite
 from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import Node, OpSpec, TensorBase, View, requires_grad
-from rushlight.core.node import forget_retained, make_copy_slices, retain_on
-from rushlight.core.node_api import hooks_of
+from rushlight.core.node_api import forget_retained, hooks_of, retain_on
 from rushlight.core.record import (
     DIFFERENTIABLE,
     evaluate,
@@ -38,6 +37,7 @@ from rushlight.core.transforms.forward_ad import (
     old_tangent,
     write_tangent,
 )
+from rushlight.core.views.copy_slices import make_copy_slices
 from rushlight.core.views.views import (
     Written,
     edge_of_view,

@@ -85,7 +85,9 @@ class Sum(Fold):
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
-        return (broadcast(self.back(g, shapes[0]), shapes[0]),)
+        if self.dims is not None:
+            g = self.back(g, shapes[0])
+        return (broadcast(g, shapes[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
