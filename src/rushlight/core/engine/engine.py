@@ -67,7 +67,7 @@ from rushlight.core.record import normal
 from rushlight.core.saved.saved_values import check_saved, unpack
 from rushlight.core.transforms.forward_ad import _open as tangent_levels
 from rushlight.core.transforms.forward_ad import muted
-from rushlight.native import i64, mypyc_attr
+from rushlight.native import i64
 
 __all__ = [
     "Capture", "GraphTask", "backward", "backward_of", "backward_scalar", "current_task",
@@ -207,7 +207,6 @@ class Capture:
         self.grad: Any = None
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class GraphTask:
     """One backward pass.
 

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from rushlight.core.engine.engine import Capture, GraphTask, current_task
 from rushlight.core.graph import Node, TensorBase
+from rushlight.native import i64
 
 __all__ = ["OrderedGraphTask", "ReadyQueue"]
 
-_ROOM: Final = 1 << 44  # more than there are nodes
-_LEAF: Final = _ROOM - 1
+_ROOM: Final[i64] = 1 << 44  # more than there are nodes
+_LEAF: Final[i64] = _ROOM - 1
 
 
 class ReadyQueue:
@@ -26,25 +27,25 @@ class ReadyQueue:
     """
 
     def __init__(self) -> None:
-        self.keys: list[int] = []
+        self.keys: list[i64] = []
         self.ends: list[Any] = []
 
-    def push_leaf(self, depth: int, leaf: Any) -> None:
+    def push_leaf(self, depth: i64, leaf: Any) -> None:
         """Enter a leaf whose gradient is complete, in a pass of this depth."""
         self.push(depth, _LEAF, leaf)
 
-    def push(self, depth: int, number: int, end: Any) -> None:
+    def push(self, depth: i64, number: i64, end: Any) -> None:
         """Enter a node that has all its gradients."""
         key = depth * _ROOM + number
         self.keys.append(key)
         self.ends.append(end)
         self.rise(len(self.keys) - 1, key, end)
 
-    def depth(self) -> int:
+    def depth(self) -> i64:
         """The depth of the pass whose entry comes first; -1 if there is none."""
         return self.keys[0] // _ROOM if self.keys else -1
 
-    def rise(self, hole: int, key: int, end: Any) -> None:
+    def rise(self, hole: i64, key: i64, end: Any) -> None:
         """Fill a hole with an entry, after moving down the smaller ones above it."""
         keys = self.keys
         ends = self.ends
@@ -67,12 +68,12 @@ class ReadyQueue:
         first = ends[0]
         key = keys.pop()
         end = ends.pop()
-        n = len(keys)
+        n: i64 = len(keys)
         if n == 0:
             return first
         # the hole at the top sinks to the bottom, then the last entry rises from there
-        hole = 0
-        child = 0
+        hole: i64 = 0
+        child: i64 = 0
         while child < (n - 1) // 2:
             child = 2 * (child + 1)
             if keys[child] < keys[child - 1]:
@@ -98,15 +99,15 @@ class OrderedGraphTask(GraphTask):
         super().__init__(keep, tensors, inputs, stores)
         outer = current_task()
         self.thread = get_ident()
-        self.level = 0 if outer is None else outer.depth + 1
-        self.queue = ReadyQueue()
+        self.level: i64 = 0 if outer is None else outer.depth + 1
+        self.queue: ReadyQueue = ReadyQueue()
         if isinstance(outer, OrderedGraphTask) and outer.thread == self.thread:
             self.queue = outer.queue  # the outer pass waits: nobody else touches it
 
     def push(self, node: Node) -> None:
         """It is not its first gradient that makes a node ready: see `deliver`."""
 
-    def deliver(self, target: Node, nr: int, g: Any) -> None:
+    def deliver(self, target: Node, nr: i64, g: Any) -> None:
         if self.executes is not None and target not in self.executes:
             return
         super().deliver(target, nr, g)
@@ -115,7 +116,7 @@ class OrderedGraphTask(GraphTask):
         left = uses[target] - 1
         uses[target] = left
         if left == 0:
-            self.queue.push(self.level, int(target._seq_nr), target)
+            self.queue.push(self.level, target._seq_nr, target)
 
     def complete(self, leaf: TensorBase) -> None:
         self.queue.push_leaf(self.level, leaf)
