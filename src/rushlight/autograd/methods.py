@@ -14,7 +14,7 @@ from rushlight.core.graph import wrap_alias
 from rushlight.core.node import extra_of, hooks_of, retain_on
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.views import edge_of_view
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.view.select import bare
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import c_name
@@ -135,7 +135,7 @@ def is_inference(input: Any) -> bool:
     >>> torch.is_inference(x), torch.is_inference(x.clone())
     (True, False)
     """
-    expect_tensor(input, "is_inference")
+    check_tensor(input, "is_inference")
     return _is_inference(input)
 
 
