@@ -13,8 +13,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.core.call_site import Where, caller
 from rushlight.core.engine.engine import watch
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo, next_number
-from rushlight.core.graph import Node, TensorBase
-from rushlight.core.node import hooks_of
+from rushlight.core.graph import Node, TensorBase, hooks_of
 from rushlight.errors import sentence
 
 __all__ = [

@@ -13,7 +13,17 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import next_number, state, within
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, requires_grad
+from rushlight.core.graph import (
+    Node,
+    Op,
+    OpSpec,
+    TensorBase,
+    extra_of,
+    forget_retained,
+    hooks_of,
+    requires_grad,
+    retain_on,
+)
 from rushlight.core.node_api import (
     AccumulateGrad,
     AccumulateGradBase,
@@ -22,16 +32,13 @@ from rushlight.core.node_api import (
     by_hand,
     differentiable_outputs,
     edges_shown,
-    extra_of,
-    forget_retained,
-    hooks_of,
-    retain_on,
     visible,
 )
 from rushlight.core.record import apply, recording
 from rushlight.core.saved.packed import Packed, open_packed
 from rushlight.core.saved.saved_values import check_saved, describe_freed, unpack, with_history
-from rushlight.core.views.views import put, replay_views
+from rushlight.core.views.history import replay_views
+from rushlight.core.views.views import put
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [

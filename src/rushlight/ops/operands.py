@@ -12,9 +12,9 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import is_scalar
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.ops.apply import number_in, operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.numbers import number
 from rushlight.ops.registry import methods

@@ -29,8 +29,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.engine.task import Pass
 from rushlight.core.grad_mode import COMPILED, state, within
-from rushlight.core.graph import TensorBase, requires_grad, wrap
-from rushlight.core.record import normal
+from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
 from rushlight.dtypes import contiguous_format
 from rushlight.locks import lock
 

@@ -28,8 +28,8 @@ from rushlight.core.engine.task import Target, running
 from rushlight.core.engine.traverse import dependencies, end_of, plan
 from rushlight.core.grad_mode import state, within
 from rushlight.core.graph import Node, TensorBase, wrap
-from rushlight.core.record import slots
 from rushlight.core.transforms.forward_ad import muted
+from rushlight.core.transforms.stack import stack
 
 __all__ = [
     "Run", "Target", "backward", "backward_scalar", "running", "watch", "with_tangents",
@@ -70,7 +70,7 @@ def backward_scalar(t: TensorBase, keep: bool) -> bool:
 
 def with_tangents() -> bool:
     """Whether gradients computed now may have tangents: they then travel as tensors."""
-    return slots.levels != 0 and not muted()
+    return stack.tangents != 0 and not muted()
 
 
 def backward(

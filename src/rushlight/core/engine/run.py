@@ -44,10 +44,9 @@ from rushlight.core.engine.task import Pass, Place, Target, now
 from rushlight.core.engine.traverse import end_of, leaf_uses
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import Extra, Node, TensorBase
+from rushlight.core.graph import Extra, Node, TensorBase, normal
 from rushlight.core.node import AccumulateGradBase, CopySlicesBase, backward_of, fit, free_saved
 from rushlight.core.node_api import accumulate_of, edges_shown
-from rushlight.core.record import normal
 from rushlight.errors import advise, broadcast_mismatch
 from rushlight.native import i64
 

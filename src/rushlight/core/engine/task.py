@@ -10,8 +10,7 @@ from contextvars import ContextVar
 from itertools import count
 from typing import Any, Final
 
-from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.record import normal
+from rushlight.core.graph import TensorBase, normal, wrap
 
 __all__ = ["Pass", "Place", "Target", "now", "queue_callback", "running", "task_number"]
 

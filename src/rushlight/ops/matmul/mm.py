@@ -12,11 +12,13 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import matrices, narrow_matmul, reduce_sum, reshape, swap, turned
+from rushlight.core.dispatch import binary, columns_of
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import apply, binary, columns_of, recording, slots
+from rushlight.core.record import apply, recording
 from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.core.transforms.stack import stack
 from rushlight.ops.apply import put, refuse_batches
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.each_member import batch_leading
@@ -363,7 +365,7 @@ def write_out(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], An
             "but one of the arguments requires grad."
         )
     refuse_out(name, (*xs, out))
-    if slots.batches != 0:
+    if stack.batches != 0:
         refuse_batches(name, (*xs, out))
     y = compute()._array
     if y.dtype != out._array.dtype:

@@ -25,9 +25,9 @@ from rushlight.arrays.vocabulary import (
     special,
     window,
 )  # fmt: skip
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import expect_tensor, one_dim
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.matmul.mm import shared, write_out

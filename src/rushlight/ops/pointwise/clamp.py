@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.apply import number_in, operand, put, result_dtype
+from rushlight.ops.apply import put
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain

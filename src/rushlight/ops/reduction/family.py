@@ -24,8 +24,9 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import Reduce
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import apply, recording, slots
+from rushlight.core.record import apply, recording
 from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.core.transforms.stack import stack
 from rushlight.ops.apply import put, refuse_batches
 from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
 
@@ -197,7 +198,7 @@ def filled(function: str, out: Any, result: Any) -> Any:
             "differentiation, but one of the arguments requires grad."
         )
     refuse_out(function, (out, result))
-    if slots.batches != 0:
+    if stack.batches != 0:
         refuse_batches(function, (out, result))
     have, want = dtypes.of(result._array.dtype), dtypes.of(out._array.dtype)
     if have is dtypes.int64 and want is not have:

@@ -13,11 +13,12 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import Bilinear
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.apply import put, result_dtype
+from rushlight.ops.apply import put
 from rushlight.ops.arguments import expect_tensor, one_dim, one_int
 from rushlight.ops.reduction.family import not_implemented
 from rushlight.ops.registry import function, functions, namespaces, op, public
