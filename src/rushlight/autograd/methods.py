@@ -13,7 +13,7 @@ from rushlight.core.grad_mode import _lock, inference_enabled, state
 from rushlight.core.graph import extra_of, hooks_of, retain_on, wrap_alias
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.history import edge_of_view
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.view.select import bare
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import c_name
@@ -134,7 +134,7 @@ def is_inference(input: Any) -> bool:
     >>> torch.is_inference(x), torch.is_inference(x.clone())
     (True, False)
     """
-    expect_tensor(input, "is_inference")
+    check_tensor(input, "is_inference")
     return _is_inference(input)
 
 

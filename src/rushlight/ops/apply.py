@@ -10,7 +10,6 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import Batched
 from rushlight.arrays.host import (
     check_same_device,
 )
@@ -18,31 +17,20 @@ from rushlight.core.dispatch import binary, unary
 from rushlight.core.elementwise import computed, elementwise, operand, plain, together
 from rushlight.core.families import Elementwise, ViewOp
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import TensorBase, normal, wrap
-from rushlight.core.record import (
-    apply,
-    compute,
-    evaluate,
-    recording,
-)
-from rushlight.core.saved.packed import before_write
-from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.core.graph import TensorBase, normal
+from rushlight.core.record import apply, compute, evaluate
 from rushlight.core.transforms.lift import copy_if_saved
 from rushlight.core.transforms.stack import check_captured, stack
 from rushlight.core.views.inplace import (
     check_partial_overlap,
     check_writable,
     lift_operands,
-    overlaps,
     turn,
     write,
     write_raw,
 )
 from rushlight.core.views.views import apply_view
-
-__all__ = [
-    "put", "refuse_batches", "run", "run_inplace", "run_out", "undisturbed",
-]  # fmt: skip
+from rushlight.ops.out import check_castable, check_out, put
 
 
 def run(op: Any, xs: tuple[Any, ...]) -> Any:
@@ -109,54 +97,9 @@ def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
     return write_raw(op, target, xs, raws, y)
 
 
-def refuse_batches(name: str, xs: tuple[Any, ...]) -> None:
-    """PyTorch's error for `out=` with tensors of a batch."""
-    for x in xs:
-        if isinstance(x, TensorBase) and type(x._array) is Batched:
-            raise RuntimeError(
-                f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't "
-                "work on out= or view ops.\n"
-                "Inside vmap, use what the function returns instead of `out=`."
-            )
-
-
 def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
     """Apply an op and put the result into `out`, which is resized if its shape differs."""
-    if not isinstance(out, TensorBase):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    requires_grad = any(
-        isinstance(x, TensorBase) and (x._requires_grad or x._node is not None) for x in (*xs, out)
-    )
-    if requires_grad and recording():
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
-    refuse_out(name, (*xs, out))
-    if stack.batches != 0:
-        refuse_batches(name, (*xs, out))
-    result = run(op, xs)
-    have, want = dtypes.of(result._array.dtype), dtypes.of(out._array.dtype)
-    if have is not want and not dtypes.can_cast(have, want):
-        raise RuntimeError(
-            f"result type {have.scalar_type} can't be cast to the desired output type "
-            f"{want.scalar_type}"
-        )
-    return put(out, result._array)
-
-
-def put(out: Any, array: Any) -> Any:
-    """Write a finished array into `out`, which is resized if its shape differs."""
-    if stack.batches != 0:
-        refuse_batches("result", (out, wrap(array)))
-    if overlaps(out._array):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
-    before_write(out)
-    if out._array.shape != array.shape:
-        out._array = v.empty_as(array, out._array.dtype)
-    v.overwrite(out._array, array)
-    out._storage.written()
-    return out
+    check_out(name, out, xs)
+    y = run(op, xs)._array
+    check_castable(y.dtype, out._array.dtype)
+    return put(out, y)

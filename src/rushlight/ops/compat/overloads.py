@@ -10,8 +10,6 @@ from typing import Any, Final
 from rushlight.core.graph import Op
 from rushlight.ops.registry import functions, namespaces, table
 
-__all__ = ["OpOverload", "OpOverloadPacket", "overload_of", "packet"]
-
 
 class Named:
     """What there is one of for each name: copies are the object itself, a pickle holds the name."""

@@ -27,15 +27,11 @@ from rushlight.core.views.inplace import (
     turn,
 )
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = [
-    "Copy", "Fill", "FillWith", "Zero", "copy_into", "edges", "fill_with", "number_for",
-    "raw_dtype", "same_device", "scalar_for", "write_directly", "zeros_for",
-]  # fmt: skip
 
 
 def zeros_for(node: Node, position: int, g: Any) -> Any:
@@ -240,7 +236,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """
     if isinstance(src, (bool, int, float, complex)):
         return fill_with(self, src, True)
-    expect_tensor(src, "copy_", "other")
+    check_tensor(src, "copy_", "other")
     shape, have = self._array.shape, src._array.shape
     if shape != have:
         joint = tuple(max(a, b) if min(a, b) else 0 for a, b in _paired(shape, have))

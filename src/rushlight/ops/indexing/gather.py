@@ -12,14 +12,13 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, from_end, one_dim
+from rushlight.ops.arguments import from_end, one_dim
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import edges
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
-from rushlight.ops.registry import implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Gather", "Ungather", "gather", "gathered"]
 
 
 def gathered(x: Any, dim: int, index: Any) -> Any:
@@ -92,7 +91,7 @@ class Ungather(Along):
         yield Ungather((3, 2), -2), draw.real(4, 2), draw.ints(0, 3, 4, 2)
 
 
-@public()
+@function(out=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """gather(input, dim, index, *, sparse_grad=False, out=None) -> Tensor
 
@@ -103,7 +102,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     tensor([[1, 1],
             [4, 3]])
     """
-    expect_tensor(input, "gather")
+    check_tensor(input, "gather")
     dim = one_dim(dim, input._array.ndim)
     check_along("gather", input, dim, index, None, "input")
     return Gather(dim), (input, index)

@@ -28,12 +28,11 @@ from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import varies
+from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
     edges,
-    raw_dtype,
     same_device,
     scalar_for,
     write_directly,
@@ -44,8 +43,6 @@ from rushlight.ops.view.expand import Expand
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import Alias, Select, Slice
 from rushlight.ops.view.squeeze import Unsqueeze
-
-__all__ = ["Index", "IndexPut", "index_put_into", "joint_shape", "pick_at", "put_at"]
 
 _ALL: Final = slice(None)
 _FIRST: Final = (SLOT,)

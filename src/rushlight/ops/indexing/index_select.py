@@ -16,8 +16,9 @@ from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import evaluate
-from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.creation.fill import edges, number_for, raw_dtype, same_device
+from rushlight.ops.arguments import one_dim, raw_dtype
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.creation.fill import edges, number_for, same_device
 from rushlight.ops.indexing.family import (
     INDEX_DTYPES,
     Along,
@@ -28,10 +29,8 @@ from rushlight.ops.indexing.family import (
 )
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import op, public
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["IndexAdd", "IndexCopy", "IndexFill", "IndexFillWith", "IndexSelect", "check_source"]
 
 _ALL: Final = slice(None)
 _OUT_OF_BOUNDS: Final = "index {i} is out of bounds for dimension {axis} with size {n}"
@@ -86,8 +85,8 @@ def _check_vector(
 
 def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
     """The checks of `index_add` and `index_reduce`."""
-    expect_tensor(index, name, "index", 3)
-    expect_tensor(source, name, "source", 4)
+    check_tensor(index, name, "index", 3)
+    check_tensor(source, name, "source", 4)
     places, from_, to = index._array, source._array, x._array
     if places.ndim > 1:
         raise IndexError(
@@ -151,7 +150,7 @@ class IndexSelect(Vector):
         yield IndexSelect(-1), draw.real(3), draw.ints(0, 3, 0)
 
 
-@public()
+@function(out=True)
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """index_select(input, dim, index, *, out=None) -> Tensor
 
@@ -162,8 +161,8 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     tensor([[3, 1],
             [6, 4]])
     """
-    expect_tensor(input, "index_select")
-    expect_tensor(index, "index_select", "index", 3)
+    check_tensor(input, "index_select")
+    check_tensor(index, "index_select", "index", 3)
     dim = one_dim(dim, input._array.ndim)
     array = index._array
     if array.ndim > 1:
@@ -231,7 +230,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
     tensor([4., 0., 2.])
     """
-    expect_tensor(input, "index_add")
+    check_tensor(input, "index_add")
     dim = one_dim(dim, input._array.ndim)
     check_source("index_add", input, dim, index, source)
     return IndexAdd(dim, alpha), (input, index, source)
@@ -277,9 +276,9 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     >>> torch.zeros(3).index_copy(0, torch.tensor([2, 0]), torch.tensor([1., 2.]))
     tensor([2., 0., 1.])
     """
-    expect_tensor(input, "index_copy")
-    expect_tensor(index, "index_copy", "index", 3)
-    expect_tensor(source, "index_copy", "source", 4)
+    check_tensor(input, "index_copy")
+    check_tensor(index, "index_copy", "index", 3)
+    check_tensor(source, "index_copy", "source", 4)
     dim = one_dim(dim, input._array.ndim)
     places, from_, to = index._array, source._array, input._array
     axis = dim % max(to.ndim, 1)
@@ -402,8 +401,8 @@ def index_fill(input: Any, dim: int, index: Any, value: Operand) -> Any:
     tensor([[-1.,  0., -1.],
             [-1.,  0., -1.]])
     """
-    expect_tensor(input, "index_fill")
-    expect_tensor(index, "index_fill", "index", 3)
+    check_tensor(input, "index_fill")
+    check_tensor(index, "index_fill", "index", 3)
     dim = one_dim(dim, input._array.ndim)
     places = index._array
     if places.dtype != dtypes.int64.numpy:

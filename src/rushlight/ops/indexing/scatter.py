@@ -12,8 +12,9 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, from_end, one_dim
-from rushlight.ops.creation.fill import edges, number_for, raw_dtype
+from rushlight.ops.arguments import from_end, one_dim, raw_dtype
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.creation.fill import edges, number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import (
     Along,
@@ -29,8 +30,6 @@ from rushlight.ops.indexing.scatter_reduce import ScatterReduce
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Scatter", "ScatterAdd", "ScatterValue"]
 
 
 def _same_rank(x: Any, index: Any, *source: Any) -> tuple[Any, ...]:
@@ -151,7 +150,7 @@ def scatter(
     tensor([[1., 0., 0.],
             [0., 0., 1.]])
     """
-    expect_tensor(input, "scatter")
+    check_tensor(input, "scatter")
     dim = one_dim(dim, input._array.ndim)
     if src is None:
         src = value
@@ -200,8 +199,8 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 0, 2]), torch.tensor([1., 2., 3.]))
     tensor([3., 0., 3.])
     """
-    expect_tensor(input, "scatter_add")
-    expect_tensor(src, "scatter_add", "src", 3)
+    check_tensor(input, "scatter_add")
+    check_tensor(src, "scatter_add", "src", 3)
     dim = one_dim(dim, input._array.ndim)
     check_along("scatter", input, dim, index, src, "self")
     return ScatterAdd(dim), (input, index, cut(src, index))

@@ -13,17 +13,15 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, from_end, one_dim
-from rushlight.ops.creation.fill import edges, raw_dtype
+from rushlight.ops.arguments import from_end, one_dim, raw_dtype
+from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.creation.fill import edges
 from rushlight.ops.indexing.family import Scattering, check_along, cut, flat_or_not, scattering
 from rushlight.ops.indexing.gather import gathered
 from rushlight.ops.indexing.index_select import check_source
 from rushlight.ops.operands import zeros
-from rushlight.ops.pointwise.family import not_implemented
 from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["IndexReduce", "ScatterReduce"]
 
 
 @edges(0, 2)
@@ -158,8 +156,8 @@ def scatter_reduce(
     >>> torch.ones(2).scatter_reduce(0, index, torch.tensor([5., 7., 3.]), "amax")
     tensor([7., 3.])
     """
-    expect_tensor(input, "scatter_reduce")
-    expect_tensor(src, "scatter_reduce", "src", 3)
+    check_tensor(input, "scatter_reduce")
+    check_tensor(src, "scatter_reduce", "src", 3)
     dim = one_dim(dim, input._array.ndim)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
@@ -210,7 +208,7 @@ def index_reduce(
     >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([2., 5.]), "prod")
     tensor([10.,  1.])
     """
-    expect_tensor(input, "index_reduce")
+    check_tensor(input, "index_reduce")
     dim = one_dim(dim, input._array.ndim)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(

@@ -12,6 +12,7 @@ from rushlight.arrays.vocabulary import triangle
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     check_info,
@@ -24,19 +25,15 @@ from rushlight.ops.linalg.common import (
     lower_solve,
     mh,
     mt,
-    named,
     on_subspace,
     outdated,
     positive,
     square,
-    tensor_at,
     upper_solve,
 )
 from rushlight.ops.linalg.solve import check_right_side
-from rushlight.ops.matmul.mm import write_out
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Cholesky", "CholeskyEx", "CholeskyInverse", "CholeskySolve", "cholesky"]
 
 
 # --- the factor -----------------------------------------------------------------------------------
@@ -129,7 +126,7 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    tensor_at(A, "linalg_cholesky", "input")
+    check_tensor(A, "linalg_cholesky", "input")
     return write_out(
         "linalg_cholesky", (A,), out, lambda: _sure_factor(A, upper, CholeskyEx, "linalg.cholesky")
     )
@@ -146,11 +143,11 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
     >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
     tensor(1, dtype=torch.int32)
     """
-    tensor_at(A, "linalg_cholesky_ex", "input")
+    check_tensor(A, "linalg_cholesky_ex", "input")
     results = _factor(A, upper, CholeskyEx, "linalg.cholesky")
     if check_errors:
         check_info("linalg.cholesky_ex", results[1], "cholesky")
-    return named("linalg_cholesky_ex", return_types.linalg_cholesky_ex, results, out)
+    return write_outs("linalg_cholesky_ex", return_types.linalg_cholesky_ex, results, out)
 
 
 @function()
@@ -165,7 +162,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     tensor([[2.]])
     """
     outdated("cholesky", "cholesky")
-    tensor_at(input, "cholesky", "input")
+    check_tensor(input, "cholesky", "input")
     return write_out(
         "cholesky", (input,), out, lambda: _sure_factor(input, upper, Cholesky, "cholesky")
     )
@@ -242,7 +239,10 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) 
     >>> torch.cholesky_solve(torch.ones(1, 1), torch.tensor([[2.]]))
     tensor([[0.2500]])
     """
-    b, factor = tensor_at(input, "cholesky_solve", "input"), tensor_at(L, "cholesky_solve", "L", 2)
+    b, factor = (
+        check_tensor(input, "cholesky_solve", "input"),
+        check_tensor(L, "cholesky_solve", "L", 2),
+    )
     for name, array in (("b", b), ("u", factor)):
         if array.ndim < 2:
             raise RuntimeError(
@@ -290,7 +290,7 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
     >>> torch.cholesky_inverse(torch.tensor([[2.]]))
     tensor([[0.2500]])
     """
-    array = tensor_at(input, "cholesky_inverse", "input")
+    array = check_tensor(input, "cholesky_inverse", "input")
     check_square(array, "cholesky_inverse")
     lapack_only(array, "cholesky_inverse_out_cpu")
     what = CholeskyInverse(bool(upper))

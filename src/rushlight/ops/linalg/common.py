@@ -26,15 +26,8 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
-from rushlight.ops.reduction.family import filled, not_implemented
+from rushlight.ops.checks import not_implemented
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = [
-    "LinAlgError", "by_columns", "check_info", "check_sides", "check_square", "columns", "diag",
-    "diagonal_of", "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only",
-    "lower", "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
-    "quotient", "rows", "square", "tensor_at", "upper_solve",
-]  # fmt: skip
 
 _INT: Final = dtypes.int64.numpy
 _ALL: Final = slice(None)
@@ -161,16 +154,6 @@ def lower(x: Any) -> Any:
 
 
 # --- in public functions --------------------------------------------------------------------------
-def tensor_at(x: Any, function: str, name: str = "A", position: int = 1) -> Any:
-    """The raw array of a tensor, or PyTorch's TypeError."""
-    if not isinstance(x, TensorBase):
-        raise TypeError(
-            f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-            f"not {dtypes.type_name(x)}"
-        )
-    return x._array
-
-
 def is_tensor(x: Any) -> bool:
     """Whether a tolerance is a tensor (one number a matrix), not a number."""
     return isinstance(x, TensorBase)
@@ -258,14 +241,3 @@ def outdated(old: str, new: str) -> None:
         "PyTorch release.",
         stacklevel=3,
     )
-
-
-def named(function: str, kind: Any, results: Any, out: Any = None) -> Any:
-    """Results as a tuple with names, written into the tensors of `out` if they are given."""
-    if out is None:
-        return kind(results)
-    if not isinstance(out, (tuple, list)) or len(out) != len(results):
-        raise TypeError(
-            f"{function}(): argument 'out' must be tuple of Tensors, not {dtypes.type_name(out)}"
-        )
-    return kind([filled(function, o, r) for o, r in zip(out, results, strict=True)])

@@ -18,6 +18,8 @@ from rushlight.arrays.vocabulary import absolute, concat, imag, real, reduce_sum
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, recording
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     LinAlgError,
@@ -32,19 +34,14 @@ from rushlight.ops.linalg.common import (
     matrices,
     mh,
     mt,
-    named,
     on_subspace,
     positive,
     quotient,
     rows,
     square,
-    tensor_at,
 )
-from rushlight.ops.matmul.mm import write_out
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Eig", "Eigh", "Svd", "eigh", "eigvalsh", "failed", "linalg_svd", "svdvals"]
 
 
 def gaps(values: Any) -> Any:
@@ -192,7 +189,7 @@ def _eigh(x: Any, lower: bool) -> Any:
 
 
 def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
-    array = tensor_at(A, function, "input")
+    array = check_tensor(A, function, "input")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     check_square(array, "linalg.eigh")
@@ -212,7 +209,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     tensor([2., 3.])
     """
     results = _checked_eigh(A, UPLO, "linalg_eigh")
-    return named("linalg_eigh", return_types.linalg_eigh, results, out)
+    return write_outs("linalg_eigh", return_types.linalg_eigh, results, out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -276,7 +273,7 @@ def _eig(x: Any) -> Any:
 
 
 def _checked_eig(A: Any, name: str) -> Any:
-    array = tensor_at(A, "linalg_" + name, "input")
+    array = check_tensor(A, "linalg_" + name, "input")
     check_square(array, "linalg." + name)
     dtype = dtypes.of(array.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -300,7 +297,7 @@ def linalg_eig(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
     tensor([2.+0.j, 3.+0.j])
     """
-    return named("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
+    return write_outs("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -430,9 +427,9 @@ def linalg_svd(
     >>> torch.linalg.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
-    tensor_at(A, "linalg_svd")
+    check_tensor(A, "linalg_svd", "A")
     results = _checked_svd(A, full_matrices, driver)
-    return named("linalg_svd", return_types.linalg_svd, results, out)
+    return write_outs("linalg_svd", return_types.linalg_svd, results, out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -445,7 +442,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [3., 0.]]))
     tensor([3., 2.])
     """
-    tensor_at(A, "linalg_svdvals")
+    check_tensor(A, "linalg_svdvals", "A")
     return write_out("linalg_svdvals", (A,), out, lambda: _checked_svd(A, False, driver)[1])
 
 
@@ -459,7 +456,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     >>> torch.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
-    array = tensor_at(input, "svd", "input")
+    array = check_tensor(input, "svd", "input")
     if array.ndim < 2:
         raise RuntimeError(
             "linalg.svd: input should have at least 2 dimensions, but has "
@@ -473,4 +470,4 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         (m, n), batch = array.shape[-2:], array.shape[:-2]
         zeros = input.detach().new_zeros
         results = zeros((*batch, m, m)), s, zeros((*batch, n, n)).mT
-    return named("svd", return_types.svd, results, out)
+    return write_outs("svd", return_types.svd, results, out)

@@ -10,12 +10,11 @@ from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh, tensor_at
-from rushlight.ops.matmul.mm import write_out
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh
+from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
-
-__all__ = ["HouseholderProduct", "Ormqr"]
 
 _ALL: Final = slice(None)
 
@@ -139,8 +138,8 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     tensor([[ 0.],
             [-1.]])
     """
-    a = tensor_at(A, "linalg_householder_product", "input")
-    factors = tensor_at(tau, "linalg_householder_product", "tau", 2)
+    a = check_tensor(A, "linalg_householder_product", "input")
+    factors = check_tensor(tau, "linalg_householder_product", "tau", 2)
     title = "torch.linalg.householder_product"
     if a.ndim >= 2 and a.shape[-2] < a.shape[-1]:
         raise RuntimeError(
@@ -168,7 +167,7 @@ def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
     tensor([[0.6000],
             [0.8000]])
     """
-    tensor_at(input, "orgqr", "input")
+    check_tensor(input, "orgqr", "input")
     return householder_product(input, input2, out=out)
 
 
@@ -229,8 +228,8 @@ def ormqr(
     tensor([[ 0., -1.],
             [-1.,  0.]])
     """
-    a = tensor_at(input, "ormqr", "input")
-    factors, x = tensor_at(tau, "ormqr", "tau", 2), tensor_at(other, "ormqr", "other", 3)
+    a = check_tensor(input, "ormqr", "input")
+    factors, x = check_tensor(tau, "ormqr", "tau", 2), check_tensor(other, "ormqr", "other", 3)
     if a.ndim < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     side = -2 if left else -1

@@ -21,23 +21,13 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.linalg.common import (
-    check_square,
-    columns,
-    is_tensor,
-    mh,
-    rows,
-    square,
-    tensor_at,
-)
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor, invalid
+from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows, square
 from rushlight.ops.linalg.eigh_svd import failed
-from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import invalid
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Lstsq", "Pinv", "pinv", "tolerances"]
 
 
 # --- pseudo-inverse -------------------------------------------------------------------------------
@@ -156,7 +146,7 @@ def pinv(
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
-    array = tensor_at(A, "linalg_pinv", "input")
+    array = check_tensor(A, "linalg_pinv", "input")
     if array.ndim < 2 or array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
         raise RuntimeError(
             f"linalg.pinv({dtypes.of(array.dtype).scalar_type}{{{list(array.shape)}}}): expected "
@@ -184,7 +174,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     >>> torch.pinverse(torch.tensor([[2.], [0.]]))
     tensor([[0.5000, 0.0000]])
     """
-    tensor_at(input, "pinverse", "input")
+    check_tensor(input, "pinverse", "input")
     return pinv(input, rcond)
 
 
@@ -287,7 +277,7 @@ def linalg_lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | No
     >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).solution.round()
     tensor([[2.]])
     """
-    a, b = tensor_at(A, "linalg_lstsq", "input"), tensor_at(B, "linalg_lstsq", "B", 2)
+    a, b = check_tensor(A, "linalg_lstsq", "input"), check_tensor(B, "linalg_lstsq", "B", 2)
     title = "torch.linalg.lstsq"
     if a.ndim < 2:
         raise RuntimeError(f"{title}: input must have at least 2 dimensions.")

@@ -9,6 +9,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import cast, concat, equal, triangle, window
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.linalg.common import (
     by_columns,
     check_info,
@@ -19,17 +21,12 @@ from rushlight.ops.linalg.common import (
     lapack_only,
     mh,
     mt,
-    named,
     outdated,
     rows,
     square,
-    tensor_at,
 )
-from rushlight.ops.matmul.mm import write_out
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
-
-__all__ = ["Lu", "LuFactor", "LuSolve", "LuUnpack"]
 
 _INT: Final = dtypes.int64.numpy
 
@@ -260,7 +257,7 @@ class LuUnpack(Op):
 
 # --- public ---------------------------------------------------------------------------------------
 def _checked(A: Any, function: str, pivot: bool) -> None:
-    array = tensor_at(A, "linalg_" + function)
+    array = check_tensor(A, "linalg_" + function)
     if array.ndim < 2:
         title = "linalg.lu" if function == "lu" else "torch.lu_factor"
         raise RuntimeError(
@@ -293,7 +290,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """
     both, pivots, _, info = _factored(A, pivot)
     check_info("torch.linalg.lu_factor", info, "lu_factor", RuntimeError)
-    return named("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
+    return write_outs("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -310,7 +307,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     if check_errors:
         check_info("torch.linalg.lu_factor_ex", info, "lu_factor", RuntimeError)
     kind = return_types.linalg_lu_factor_ex
-    return named("linalg_lu_factor_ex", kind, (both, pivots, info), out)
+    return write_outs("linalg_lu_factor_ex", kind, (both, pivots, info), out)
 
 
 @function(method=False, free=False, namespace="linalg", name="lu")
@@ -326,7 +323,7 @@ def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """
     _checked(A, "lu", pivot)
     p, low, high = apply(Lu(), A)
-    return named("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
+    return write_outs("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
 
 
 @function()
@@ -344,8 +341,8 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     outdated("lu", "lu_factor")
     both, pivots, _, info = _factored(A, pivot)
     if get_infos:
-        return named("lu", return_types._lu_with_info, (both, pivots, info), out)
-    return named("lu", tuple, (both, pivots), out)
+        return write_outs("lu", return_types._lu_with_info, (both, pivots, info), out)
+    return write_outs("lu", tuple, (both, pivots), out)
 
 
 def _order_of(pivots: Any, n: int) -> Any:
@@ -367,7 +364,10 @@ def linalg_lu_solve(
     tensor([[0.5000],
             [0.2500]])
     """
-    array, right = tensor_at(LU, "linalg_lu_solve", "LU"), tensor_at(B, "linalg_lu_solve", "B", 3)
+    array, right = (
+        check_tensor(LU, "linalg_lu_solve", "LU"),
+        check_tensor(B, "linalg_lu_solve", "B", 3),
+    )
     if array.dtype != right.dtype:
         have, other = (dtypes.of(x.dtype).scalar_type for x in (array, right))
         raise RuntimeError(
@@ -393,7 +393,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     tensor([[0.2500]])
     """
     outdated("lu_solve", "lu_solve")
-    tensor_at(b, "lu_solve", "input")
+    check_tensor(b, "lu_solve", "input")
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
@@ -411,7 +411,7 @@ def lu_unpack(
     tensor([[1.0000, 0.0000],
             [0.5000, 1.0000]])
     """
-    array = tensor_at(LU_data, "lu_unpack", "LU_data")
+    array = check_tensor(LU_data, "lu_unpack", "LU_data")
     order = _order_of(LU_pivots, array.shape[-2])
     p, low, high = apply(LuUnpack(), LU_data, order)
     nothing = LU_data.new_empty((0,))
@@ -420,4 +420,4 @@ def lu_unpack(
         low if unpack_data else nothing,
         high if unpack_data else nothing,
     )
-    return named("lu_unpack", return_types.lu_unpack, kept, out)
+    return write_outs("lu_unpack", return_types.lu_unpack, kept, out)

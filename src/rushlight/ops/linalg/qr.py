@@ -11,6 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     floating,
@@ -20,15 +21,12 @@ from rushlight.ops.linalg.common import (
     matrices,
     mh,
     mt,
-    named,
     outdated,
     square,
-    tensor_at,
     upper_solve,
 )
+from rushlight.ops.out import write_outs
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Geqrf", "Qr", "qr"]
 
 
 @op
@@ -144,8 +142,8 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     >>> R.abs()
     tensor([[5.]])
     """
-    tensor_at(A, "linalg_qr")
-    return named("linalg_qr", return_types.linalg_qr, _checked_qr(A, mode), out)
+    check_tensor(A, "linalg_qr", "A")
+    return write_outs("linalg_qr", return_types.linalg_qr, _checked_qr(A, mode), out)
 
 
 @function()
@@ -160,9 +158,9 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     tensor([[5.]])
     """
     outdated("qr", "qr")
-    tensor_at(input, "qr", "input")
+    check_tensor(input, "qr", "input")
     results = _checked_qr(input, "reduced" if some else "complete")
-    return named("qr", return_types.qr, results, out)
+    return write_outs("qr", return_types.qr, results, out)
 
 
 class Geqrf(Op):
@@ -193,8 +191,8 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     >>> a[0].abs()
     tensor([5.])
     """
-    array = tensor_at(input, "geqrf", "input")
+    array = check_tensor(input, "geqrf", "input")
     if array.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     lapack_only(array, "geqrf_cpu")
-    return named("geqrf", return_types.geqrf, apply(Geqrf(), input), out)
+    return write_outs("geqrf", return_types.geqrf, apply(Geqrf(), input), out)

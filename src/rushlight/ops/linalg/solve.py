@@ -12,6 +12,7 @@ from rushlight.arrays.vocabulary import triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     by_columns,
@@ -22,20 +23,13 @@ from rushlight.ops.linalg.common import (
     lapack_only,
     mh,
     mt,
-    named,
     outdated,
     rows,
     square,
-    tensor_at,
 )
-from rushlight.ops.matmul.mm import write_out
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = [
-    "Inv", "Solve", "SolveTriangular", "TriangularSolve", "check_right_side", "inv", "inv_ex",
-    "solve",
-]  # fmt: skip
 
 
 # --- inverses -------------------------------------------------------------------------------------
@@ -81,7 +75,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    tensor_at(A, "linalg_inv")
+    check_tensor(A, "linalg_inv", "A")
     return write_out("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
 
 
@@ -101,11 +95,11 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    tensor_at(A, "linalg_inv_ex")
+    check_tensor(A, "linalg_inv_ex", "A")
     results = _inverted(A, "linalg.inv")
     if check_errors:
         check_info("linalg.inv_ex", results[1], "inv")
-    return named("linalg_inv_ex", return_types.linalg_inv_ex, results, out)
+    return write_outs("linalg_inv_ex", return_types.linalg_inv_ex, results, out)
 
 
 @function()
@@ -118,7 +112,7 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     >>> torch.inverse(torch.tensor([[4.]]))
     tensor([[0.2500]])
     """
-    tensor_at(input, "inverse", "input")
+    check_tensor(input, "inverse", "input")
     return inv(input, out=out)
 
 
@@ -187,7 +181,7 @@ class Solve(Op):
 
 
 def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
-    a, b = tensor_at(A, function), tensor_at(B, function, "B", 2)
+    a, b = check_tensor(A, function, "A"), check_tensor(B, function, "B", 2)
     if a.dtype != b.dtype:
         raise RuntimeError(
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "
@@ -235,7 +229,7 @@ def solve_ex(
     results = _solved(A, B, left, "linalg_solve_ex")
     if check_errors:
         check_info("torch.linalg.solve_ex", results[1], "solve")
-    return named("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
+    return write_outs("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
 
 
 @implements("solve")
@@ -308,8 +302,8 @@ def solve_triangular(
     >>> torch.linalg.solve_triangular(torch.tensor([[2.]]), torch.tensor([[1.]]), upper=True)
     tensor([[0.5000]])
     """
-    a = tensor_at(A, "linalg_solve_triangular", "input")
-    b = tensor_at(B, "linalg_solve_triangular", "B", 2)
+    a = check_tensor(A, "linalg_solve_triangular", "input")
+    b = check_tensor(B, "linalg_solve_triangular", "B", 2)
     check_square(a, "linalg.solve_triangular")
     check_sides(a, b, left, "linalg.solve_triangular")
     lapack_only(a, "triangular_solve_cpu")
@@ -405,7 +399,10 @@ def triangular_solve(
     tensor([[0.5000]])
     """
     outdated("triangular_solve", "solve_triangular")
-    b, a = tensor_at(input, "triangular_solve", "input"), tensor_at(A, "triangular_solve", "A", 2)
+    b, a = (
+        check_tensor(input, "triangular_solve", "input"),
+        check_tensor(A, "triangular_solve", "A", 2),
+    )
     for name, array in (("b", b), ("A", a)):
         if array.ndim < 2:
             raise RuntimeError(
@@ -418,4 +415,4 @@ def triangular_solve(
         batch = broadcast_shape((b.shape[:-2], a.shape[:-2]))
         A = A.expand((*batch, *a.shape[-2:]))
     results = apply(what, input, A)
-    return named("triangular_solve", return_types.triangular_solve, results, out)
+    return write_outs("triangular_solve", return_types.triangular_solve, results, out)

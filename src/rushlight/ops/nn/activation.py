@@ -15,9 +15,7 @@ from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import expect_tensor
-
-__all__ = ["Activation", "Piecewise", "act", "fitted"]
+from rushlight.ops.checks import check_tensor
 
 
 class Activation(Elementwise):
@@ -49,7 +47,7 @@ class Piecewise(Activation):
 
 def act(title: str, what: Any, input: Any, inplace: bool = False) -> Any:
     """Apply an activation, into the input itself if `inplace`."""
-    expect_tensor(input, title)
+    check_tensor(input, title)
     return run_inplace(what, (input,)) if inplace else unary(what, input)
 
 

@@ -24,13 +24,12 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import lift_operands
-from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import each_member
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Embedding", "outside"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -121,8 +120,8 @@ def embedding(
     tensor([[4., 5.],
             [0., 1.]])
     """
-    expect_tensor(input, "embedding")
-    expect_tensor(weight, "embedding", "weight", 2)
+    check_tensor(input, "embedding")
+    check_tensor(weight, "embedding", "weight", 2)
     if sparse:
         raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
     if weight._array.ndim != 2:
@@ -184,7 +183,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    expect_tensor(tensor, "one_hot", "tensor")
+    check_tensor(tensor, "one_hot", "tensor")
     i = tensor._array
     if i.dtype != dtypes.int64.numpy:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

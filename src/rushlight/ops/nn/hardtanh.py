@@ -14,8 +14,6 @@ from rushlight.ops.nn.activation import Piecewise, act, fitted
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, op
 
-__all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
-
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 

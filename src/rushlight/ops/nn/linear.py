@@ -11,14 +11,13 @@ from rushlight.core.dispatch import columns_of
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import product
 from rushlight.ops.matmul.mm import times
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Trilinear", "bilinear", "linear"]
 
 
 @function(method=False, free=False, namespace="nn.functional", bare=True)
@@ -31,8 +30,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
     tensor([[3., 4.]])
     """
-    expect_tensor(input, "linear")
-    expect_tensor(weight, "linear", "weight", 2)
+    check_tensor(input, "linear")
+    check_tensor(weight, "linear", "weight", 2)
     m, n = input._array.ndim, weight._array.ndim
     if m == 0 or n == 0:
         raise RuntimeError(
@@ -41,7 +40,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     turned = weight.t()
     if bias is None:
         return product(input, turned)
-    expect_tensor(bias, "linear", "bias", 3)
+    check_tensor(bias, "linear", "bias", 3)
     if n == 2:
         if m == 2:
             x, w, b = input._array, weight._array, bias._array

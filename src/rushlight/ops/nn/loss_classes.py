@@ -25,16 +25,15 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, is_batched
-from rushlight.ops.matmul.mm import refuse_grad, shared
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduced, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
 from rushlight.ops.operands import integral
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["NllLoss", "NllLoss2d", "cross_entropy", "kl_div", "nll_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 _INT64: Final = dtypes.int64.numpy
@@ -192,7 +191,7 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
     if not dtypes.of(x.dtype).is_floating_point:
         kind = dtypes.of(x.dtype)
         frame = "nll_loss_out_frame" if x.ndim < 3 else "nll_loss2d_forward_out_frame"
-        raise NotImplementedError(f"\"{frame}\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented(frame, kind)
     refuse_grad("nll_loss_forward" if x.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if kind is dtypes.uint8:
         target = target.to(dtypes.int64)
@@ -238,8 +237,8 @@ def nll_loss(
     >>> torch.nn.functional.nll_loss(logs, torch.tensor([0, 1]))
     tensor(2.5000)
     """
-    expect_tensor(input, "nll_loss")
-    expect_tensor(target, "nll_loss", "target", 2)
+    check_tensor(input, "nll_loss")
+    check_tensor(target, "nll_loss", "target", 2)
     return _nll(
         input, target, weight, reduction_enum(reduction, size_average, reduce), ignore_index
     )
@@ -261,8 +260,8 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
     """
-    expect_tensor(input, "cross_entropy")
-    expect_tensor(target, "cross_entropy", "target", 2)
+    check_tensor(input, "cross_entropy")
+    check_tensor(target, "cross_entropy", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     kind = dtypes.of(target._array.dtype)
     if target._array.shape == input._array.shape:
@@ -349,8 +348,8 @@ def kl_div(
     >>> torch.nn.functional.kl_div(p.log(), p, reduction="batchmean")
     tensor(0.)
     """
-    expect_tensor(input, "kl_div")
-    expect_tensor(target, "kl_div", "target", 2)
+    check_tensor(input, "kl_div")
+    check_tensor(target, "kl_div", "target", 2)
     if is_complex(input) or is_complex(target):
         raise RuntimeError("kl_div: Complex inputs not supported.")
     if integral(input) or integral(target):

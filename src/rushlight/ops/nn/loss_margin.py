@@ -9,15 +9,13 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.matmul.mm import refuse_grad, shared
+from rushlight.ops.checks import check_tensor, refuse_grad
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduced, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-__all__ = ["SoftMarginLoss", "triplet_margin_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -53,8 +51,8 @@ def soft_margin_loss(
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.]), torch.tensor([1.]))
     tensor(0.6931)
     """
-    expect_tensor(input, "soft_margin_loss")
-    expect_tensor(target, "soft_margin_loss", "target", 2)
+    check_tensor(input, "soft_margin_loss")
+    check_tensor(target, "soft_margin_loss", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     refuse_grad("soft_margin_loss", target=target)
     a, b = pair(input, target, "soft_margin_loss")
@@ -75,8 +73,8 @@ def hinge_embedding_loss(
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([.5, .5]), torch.tensor([1, -1]))
     tensor(0.5000)
     """
-    expect_tensor(input, "hinge_embedding_loss")
-    expect_tensor(target, "hinge_embedding_loss", "target", 2)
+    check_tensor(input, "hinge_embedding_loss")
+    check_tensor(target, "hinge_embedding_loss", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     choose = functions["where"]
     short = (margin - input).clamp_min(0)
@@ -100,7 +98,7 @@ def margin_ranking_loss(
     tensor(1.)
     """
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
-        expect_tensor(t, "margin_ranking_loss", name, position)
+        check_tensor(t, "margin_ranking_loss", name, position)
     how = reduction_enum(reduction, size_average, reduce)
     shapes = [Size(t._array.shape) for t in (input1, input2, target)]
     if not len(shapes[0]) == len(shapes[1]) == len(shapes[2]):
@@ -127,7 +125,7 @@ def cosine_embedding_loss(
     tensor(1.)
     """
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
-        expect_tensor(t, "cosine_embedding_loss", name, position)
+        check_tensor(t, "cosine_embedding_loss", name, position)
     how = reduction_enum(reduction, size_average, reduce)
     rank = target._array.ndim
     if rank > 1:
@@ -164,7 +162,7 @@ def triplet_margin_loss(
     """
     given = {"anchor": anchor, "positive": positive, "negative": negative}
     for position, (name, t) in enumerate(given.items(), 1):
-        expect_tensor(t, "triplet_margin_loss", name, position)
+        check_tensor(t, "triplet_margin_loss", name, position)
     how = reduction_enum(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

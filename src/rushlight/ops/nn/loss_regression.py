@@ -14,7 +14,7 @@ from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import absolute, sign, where
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import (
     MEAN,
@@ -26,12 +26,9 @@ from rushlight.ops.nn.loss import (
     reduced,
     reduction_enum,
 )
-from rushlight.ops.pointwise.family import not_implemented
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-__all__ = ["HuberLoss", "MseLoss", "SmoothL1Loss", "mse_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -39,8 +36,8 @@ _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 # --- differences ----------------------------------------------------------------------------------
 def check_pair(function: str, input: Any, target: Any) -> None:
     """Refuse what is no tensor; warn of a target that would be broadcast."""
-    expect_tensor(input, function)
-    expect_tensor(target, function, "target", 2)
+    check_tensor(input, function)
+    check_tensor(target, function, "target", 2)
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({Size(target._array.shape)}) that is different to the input "
@@ -236,8 +233,8 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
     tensor(1.)
     """
-    expect_tensor(input, "poisson_nll_loss")
-    expect_tensor(target, "poisson_nll_loss", "target", 2)
+    check_tensor(input, "poisson_nll_loss")
+    check_tensor(target, "poisson_nll_loss", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     y = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -261,8 +258,8 @@ def gaussian_nll_loss(
     >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
     tensor(0.5000)
     """
-    expect_tensor(input, "gaussian_nll_loss")
-    expect_tensor(target, "gaussian_nll_loss", "target", 2)
+    check_tensor(input, "gaussian_nll_loss")
+    check_tensor(target, "gaussian_nll_loss", "target", 2)
     x = input._array
     if isinstance(var, (int, float)):
         if var < 0:

@@ -17,13 +17,12 @@ from rushlight.arrays.batched import numbers
 from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape, sqrt
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, is_batched, levels_of
-from rushlight.ops.matmul.mm import refuse_grad, shared
+from rushlight.ops.arguments import is_batched, levels_of
+from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-__all__ = ["BatchNorm", "BatchNormEval", "LayerNorm"]
 
 _FLOAT32: Final = dtypes.float32.numpy
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
@@ -254,7 +253,7 @@ class BatchNormEval(Op):
 
 # --- normalisation --------------------------------------------------------------------------------
 def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    expect_tensor(input, "layer_norm")
+    check_tensor(input, "layer_norm")
     if not isinstance(normalized_shape, (tuple, list, Size)):
         raise TypeError(
             "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
@@ -286,7 +285,7 @@ def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: 
 def _check_kinds(kernel: str, x: Any, *others: Any) -> None:
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented(kernel, kind)
     for t in others:
         if t is not None and t._array.dtype != x.dtype:
             low = low_precision(x.dtype)
@@ -422,7 +421,7 @@ def batch_norm(
     tensor([[-1.0000, -1.0000],
             [ 1.0000,  1.0000]])
     """
-    expect_tensor(input, "batch_norm")
+    check_tensor(input, "batch_norm")
     if training:
         shape = input._array.shape
         each = shape[0] if shape else 1

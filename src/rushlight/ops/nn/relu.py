@@ -11,13 +11,12 @@ from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
 from rushlight.core.elementwise import elementwise
 from rushlight.core.graph import Node, wrap
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Activation, Piecewise, act, fitted
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functions, op
-
-__all__ = ["LeakyRelu", "PreluKernel", "Relu", "RreluEval", "RreluWithNoise"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -157,8 +156,8 @@ def prelu(input: Any, weight: Any) -> Any:
     >>> torch.prelu(torch.tensor([-1., 2.]), torch.tensor(0.5))
     tensor([-0.5000,  2.0000])
     """
-    expect_tensor(input, "prelu")
-    expect_tensor(weight, "prelu", "weight", 2)
+    check_tensor(input, "prelu")
+    check_tensor(weight, "prelu", "weight", 2)
     x, w = input._array, weight._array
     if x.dtype != w.dtype:
         have, got = dtypes.of(x.dtype).scalar_type, dtypes.of(w.dtype).scalar_type
@@ -224,7 +223,7 @@ def rrelu(
     >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), 0.25, 0.75)
     tensor([-0.5000,  2.0000])
     """
-    expect_tensor(input, "rrelu")
+    check_tensor(input, "rrelu")
     lower, upper = fitted(input, lower, upper)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

@@ -28,16 +28,16 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import one_dim
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.matmul.mm import shared, write_out
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.numbers import Operand
+from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = ["Glu", "LogSoftmax", "Softmax", "along", "log_softmax", "softmax"]
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -125,7 +125,7 @@ class LogSoftmax(Along):
 
 def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     """Apply softmax or log_softmax, after a cast if `dtype` is given."""
-    expect_tensor(input, title)
+    check_tensor(input, title)
     rank = input._array.ndim
     at = one_dim(dim, rank)
     if dtype is not None:
@@ -133,9 +133,7 @@ def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     kind = dtypes.of(input._array.dtype)
     if not kind.is_floating_point:
         last = "_lastdim" if at == -1 else ""
-        raise NotImplementedError(
-            f"\"{title}{last}_kernel_impl\" not implemented for '{kind.scalar_type}'"
-        )
+        raise not_implemented(f"{title}{last}_kernel_impl", kind)
     return apply(shared(cls, at if rank else None), input)
 
 
@@ -298,7 +296,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     >>> torch.nn.functional.glu(torch.tensor([1., 2., 0., 0.]))
     tensor([0.5000, 1.0000])
     """
-    expect_tensor(input, "glu")
+    check_tensor(input, "glu")
     x = input._array
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
@@ -309,7 +307,7 @@ def glu(input: Any, dim: int = -1) -> Any:
         )
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(f"\"glu_cpu\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented("glu_cpu", kind)
     return apply(shared(Glu, at), input)
 
 

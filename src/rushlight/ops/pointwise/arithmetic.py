@@ -17,20 +17,11 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops import old_forms
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_operands, check_tensors, invalid
 from rushlight.ops.numbers import Number
-from rushlight.ops.operands import (
-    attach_operator,
-    check_integers,
-    check_operands,
-    check_tensors,
-    integral,
-    invalid,
-    number_from,
-    zeros,
-)
-from rushlight.ops.registry import function, functions, implements, op, public
-
-__all__ = ["DivFloor"]
+from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
+from rushlight.ops.registry import function, functions, implements, op
 
 for _cls in (Add, Div, Mul, Neg, Sub):
     op(_cls)
@@ -62,7 +53,7 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
     return alpha
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """add(input, other, *, alpha=1, out=None) -> Tensor
 
@@ -86,7 +77,7 @@ def _add(a: Any, b: Any) -> Any:
     return binary(ADD, a, b)
 
 
-@public(inplace=True, aliases=("subtract",))
+@function(out=True, inplace=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
 
@@ -143,7 +134,7 @@ class RsubNumber(Rsub):
 operators.rsub = RsubNumber()
 
 
-@public(method=False, out=False)
+@function(method=False)
 def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     """rsub(input, other, *, alpha=1) -> Tensor
 
@@ -162,11 +153,11 @@ def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     input, other = operand(input), operand(other)
     refuse_bools((input, other))
     alpha = check_alpha("rsub", alpha, input, other)
-    return (Rsub if isinstance(other, TensorBase) else RsubNumber)(alpha), (input, other)
+    return run((Rsub if isinstance(other, TensorBase) else RsubNumber)(alpha), (input, other))
 
 
 # --- multiplication and division ------------------------------------------------------------------
-@public(inplace=True, aliases=("multiply",))
+@function(out=True, inplace=True, aliases=("multiply",))
 def mul(input: Any, other: Any) -> Any:
     """mul(input, other, *, out=None) -> Tensor
 
@@ -229,7 +220,7 @@ class DivFloor(DivRounded):
 DIV_TRUNC, DIV_FLOOR = DivTrunc(), DivFloor()
 
 
-@public(inplace=True, aliases=("divide",))
+@function(out=True, inplace=True, aliases=("divide",))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """div(input, other, *, rounding_mode=None, out=None) -> Tensor
 
@@ -257,7 +248,7 @@ def _divide(a: Any, b: Any) -> Any:
     return binary(DIV, a, b)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def true_divide(input: Any, other: Any) -> Any:
     """true_divide(input, other, *, out=None) -> Tensor
 
@@ -272,7 +263,7 @@ def true_divide(input: Any, other: Any) -> Any:
 
 
 # --- negation -------------------------------------------------------------------------------------
-@public(inplace=True, aliases=("negative",))
+@function(out=True, inplace=True, aliases=("negative",))
 def neg(input: Any) -> Any:
     """neg(input, *, out=None) -> Tensor
 

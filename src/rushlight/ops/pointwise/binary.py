@@ -11,29 +11,19 @@ from rushlight.core.elementwise import number_beside, operand
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import (
-    agreed,
-    attach_operator,
-    check_integers,
-    check_operands,
-    check_tensors,
-    invalid,
-    is_number,
-    roomy,
-    zeros,
-)
+from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
+from rushlight.ops.operands import agreed, attach_operator, check_integers, roomy, zeros
 from rushlight.ops.pointwise.arithmetic import DivFloor
 from rushlight.ops.pointwise.family import (
     LN2,
     Numbered,
     Pointwise,
     Unfinished,
-    check_second,
     expose_pair,
     register_impl,
     with_numbers,
 )
-from rushlight.ops.registry import functions, implements, op, public
+from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -154,7 +144,7 @@ def _floor_divide(a: Any, b: Any) -> Any:
     return binary(DIV_FLOOR, operand(a), operand(b))
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def fmod(input: Any, other: Any) -> Any:
     """fmod(input, other, *, out=None) -> Tensor
 
@@ -171,7 +161,7 @@ def fmod(input: Any, other: Any) -> Any:
     return with_numbers(FmodNumber, number_beside(input, operand(other))), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def remainder(input: Any, other: Any) -> Any:
     """remainder(input, other, *, out=None) -> Tensor
 
@@ -196,7 +186,7 @@ def remainder(input: Any, other: Any) -> Any:
     return REMAINDER_OF_NUMBER, (input, other)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def floor_divide(input: Any, other: Any) -> Any:
     """floor_divide(input, other, *, out=None) -> Tensor
 
@@ -467,7 +457,7 @@ register_impl("heaviside", HEAVISIDE)
 register_impl("ldexp", LDEXP)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def heaviside(input: Any, values: Any) -> Any:
     """heaviside(input, values, *, out=None) -> Tensor
 
@@ -485,7 +475,7 @@ def heaviside(input: Any, values: Any) -> Any:
     return HEAVISIDE, (input, values)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def ldexp(input: Any, other: Any) -> Any:
     """ldexp(input, other, *, out=None) -> Tensor
 
@@ -530,7 +520,7 @@ COPYSIGN, COPYSIGN_NUMBER = CopySign(), CopySignNumber()
 register_impl("copysign", COPYSIGN)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def copysign(input: Any, other: Any) -> Any:
     """copysign(input, other, *, out=None) -> Tensor
 

@@ -15,11 +15,9 @@ from rushlight.arrays.layouts import suggests_channels
 from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_alias
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import dtype_of, order_for
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["ToCopy", "convert", "to"]
 
 
 @op
@@ -187,7 +185,7 @@ def type_as(input: Any, other: Any) -> Any:
     >>> torch.ones(2, dtype=torch.int64).type_as(torch.ones(1))
     tensor([1., 1.])
     """
-    expect_tensor(other, "type_as", "other", 1)
+    check_tensor(other, "type_as", "other", 1)
     return convert(input, dtypes.of(other._array.dtype), device_of(other._array))
 
 

@@ -13,27 +13,21 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.apply import put
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.creation.fill import number_for
-from rushlight.ops.numbers import Number, Operand, plain
-from rushlight.ops.operands import (
-    agreed,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    zeros,
-)
-from rushlight.ops.pointwise.family import (
-    Numbered,
+from rushlight.ops.checks import (
     check_same_dtype,
     check_second,
+    check_tensors,
+    invalid,
+    is_number,
     not_implemented,
-    with_numbers,
 )
-from rushlight.ops.registry import function, op, public
+from rushlight.ops.creation.fill import number_for
+from rushlight.ops.numbers import Number, Operand, plain
+from rushlight.ops.operands import agreed, integral, number_from, zeros
+from rushlight.ops.out import put
+from rushlight.ops.pointwise.family import Numbered, with_numbers
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -194,7 +188,7 @@ def _modest(bound: Any) -> bool:
     return bound is None or isinstance(bound, complex) or 0 <= bound <= 127
 
 
-@public(inplace=True, aliases=("clip",))
+@function(out=True, inplace=True, aliases=("clip",))
 def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """clamp(input, min=None, max=None, *, out=None) -> Tensor
 
@@ -234,7 +228,7 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     return with_numbers(ClampNumbers, low, high), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def clamp_min(input: Any, min: Operand) -> Any:
     """clamp_min(input, min, *, out=None) -> Tensor
 
@@ -252,7 +246,7 @@ def clamp_min(input: Any, min: Operand) -> Any:
     return with_numbers(ClampMinNumber, operand(min), None), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def clamp_max(input: Any, max: Operand) -> Any:
     """clamp_max(input, max, *, out=None) -> Tensor
 
@@ -326,7 +320,7 @@ class LerpNumber(Numbered):
 LERP = Lerp()
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def lerp(input: Any, end: Any, weight: Operand) -> Any:
     """lerp(input, end, weight, *, out=None) -> Tensor
 
@@ -433,7 +427,7 @@ def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
     return int(value.real) if common.numpy.kind in "iub" else value
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
     """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
@@ -454,7 +448,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Num
     return (ADDCMUL if value == 1 else AddCMul(value)), xs
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
     """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
@@ -520,7 +514,7 @@ class NanToNum(Elementwise):
         yield NanToNum(0.0, 1.0, -1.0), draw.complex(2, 2)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Any:

@@ -21,24 +21,16 @@ from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import put, run_inplace, run_out
+from rushlight.ops.apply import run_inplace, run_out
 from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import lined_up
-from rushlight.ops.operands import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    zeros,
-)
-from rushlight.ops.pointwise.family import check_second, expose_pair, not_implemented, register_impl
+from rushlight.ops.operands import attach_operator, integral, number_from, zeros
+from rushlight.ops.out import put
+from rushlight.ops.pointwise.family import expose_pair, register_impl
 from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Where", "isclose", "where"]
 
 
 # --- comparisons ----------------------------------------------------------------------------------

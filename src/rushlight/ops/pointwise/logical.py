@@ -13,13 +13,12 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
-from rushlight.ops.operands import attach_operator, check_tensors, integral, invalid, is_number
+from rushlight.ops.checks import check_tensors, invalid, is_number
+from rushlight.ops.operands import attach_operator, integral
 from rushlight.ops.pointwise.family import Pointwise, expose, expose_pair, register_impl
 from rushlight.ops.pointwise.predicates import Test
-from rushlight.ops.registry import functions, methods, op, public
+from rushlight.ops.registry import function, functions, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["BITWISE_NOT"]
 
 
 # --- logic ----------------------------------------------------------------------------------------
@@ -191,7 +190,7 @@ BITWISE_NOT = BitwiseNot()
 register_impl("invert", BITWISE_NOT)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def bitwise_not(input: Any) -> Any:
     """bitwise_not(input, *, out=None) -> Tensor
 

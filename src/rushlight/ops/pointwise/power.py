@@ -15,26 +15,12 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    roomy,
-    zeros,
-)
-from rushlight.ops.pointwise.family import (
-    Numbered,
-    Pointwise,
-    expose,
-    not_implemented,
-    register_impl,
-    with_numbers,
-)
-from rushlight.ops.registry import function, functions, implements, op, public
+from rushlight.ops.operands import attach_operator, integral, roomy, zeros
+from rushlight.ops.pointwise.family import Numbered, Pointwise, expose, register_impl, with_numbers
+from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -316,7 +302,7 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
-@public(inplace=True, name="pow")
+@function(out=True, inplace=True, name="pow")
 def power_of(input: Any, exponent: Any) -> Any:
     """pow(input, exponent, *, out=None) -> Tensor
 
@@ -329,7 +315,7 @@ def power_of(input: Any, exponent: Any) -> Any:
     return _pow("pow", input, exponent)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def square(input: Any) -> Any:
     """square(input, *, out=None) -> Tensor
 
@@ -357,7 +343,7 @@ def _double_kind(input: Any, exponent: Any) -> dtypes.dtype:
     return dtypes.complex128 if common.is_complex else dtypes.float64
 
 
-@public()
+@function(out=True)
 def float_power(input: Any, exponent: Operand) -> Any:
     """float_power(input, exponent, *, out=None) -> Tensor
 

@@ -17,7 +17,8 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, integral, zeros
+from rushlight.ops.checks import check_tensors
+from rushlight.ops.operands import integral, zeros
 from rushlight.ops.pointwise.family import (
     LN2,
     LN10,
@@ -29,7 +30,7 @@ from rushlight.ops.pointwise.family import (
     expose,
     register_impl,
 )
-from rushlight.ops.registry import function, functions, implements, methods, op, public
+from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -259,7 +260,7 @@ register_impl("trunc", TRUNC)
 register_impl("rint", ROUND)
 
 
-@public(inplace=True, name="round", namespace="special")
+@function(out=True, inplace=True, name="round", namespace="special")
 def round_to(input: Any, *, decimals: int | None = None) -> Any:
     """round(input, *, decimals=0, out=None) -> Tensor
 
@@ -478,7 +479,7 @@ class Logit(Pointwise):
 LOGIT = Logit()
 
 
-@public(inplace=True, namespace="special")
+@function(out=True, inplace=True, namespace="special")
 def logit(input: Any, eps: float | None = None) -> Any:
     """logit(input, eps=None, *, out=None) -> Tensor
 
@@ -693,7 +694,7 @@ ATAN2 = Atan2()
 register_impl("arctan2", ATAN2)
 
 
-@public(inplace=True, aliases=("arctan2",))
+@function(out=True, inplace=True, aliases=("arctan2",))
 def atan2(input: Any, other: Any) -> Any:
     """atan2(input, other, *, out=None) -> Tensor
 

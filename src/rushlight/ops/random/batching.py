@@ -26,11 +26,6 @@ from rushlight.core.views.inplace import check_writable, write_raw
 from rushlight.ops.creation.tensor import made
 from rushlight.ops.registry import functions
 
-__all__ = [
-    "around", "batched_of", "drawn_anew", "drawn_from", "drawn_into", "drawn_like", "drawn_singly",
-    "refuse_out",
-]  # fmt: skip
-
 CALLED: Final = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"

@@ -19,7 +19,7 @@ from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.like import alike
 from rushlight.ops.creation.tensor import (
     check_plain,
@@ -43,8 +43,6 @@ from rushlight.ops.random.batching import (
     refuse_out,
 )
 from rushlight.ops.registry import function
-
-__all__ = ["bernoulli", "multinomial", "normal", "rand", "randint", "randn", "randperm"]
 
 
 def _to_tensor(raw: Any) -> Any:
@@ -417,7 +415,7 @@ def _like(
     name: str, input: Any, draw: Callable[[Any], None], dtype: Any, layout: Any, device: Any,
     pin_memory: bool, requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
-    expect_tensor(input, name)
+    check_tensor(input, name)
     if stack.batches != 0 and (level := around()) is not None:
         return drawn_like(
             level, input, requires_grad,
@@ -569,7 +567,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
-    expect_tensor(input, "bernoulli")
+    check_tensor(input, "bernoulli")
     gen = _generator("bernoulli", generator)
     if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
@@ -600,7 +598,7 @@ def multinomial(
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
     """
-    expect_tensor(input, "multinomial")
+    check_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
     if stack.batches != 0 and (level := around()) is not None:

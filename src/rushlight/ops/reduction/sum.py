@@ -34,29 +34,23 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import Linear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
+from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
     count,
     dims_of,
-    expect_dtype,
-    filled,
     fold,
-    mismatch,
     narrow,
     negatives,
-    not_implemented,
     numpy_names,
     shifted,
-    tensor_of,
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = [
-    "LogSumExp", "Mean", "MeanAll", "NanSum", "Prod", "ProdAll", "Sum", "SumAll", "Trace",
-]  # fmt: skip
+from rushlight.ops.registry import function, implements, op
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -137,12 +131,12 @@ def sum(
     tensor([4., 6.])
     """
     if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = tensor_of(input, "sum")
+        array = check_tensor(input, "sum")
         raw = array.dtype
         if raw is _F32 or raw is _F64:
             return apply(SUM, input)
-    array = tensor_of(input, "sum")
-    expect_dtype(dtype, "sum")
+    array = check_tensor(input, "sum")
+    check_dtype(dtype, "sum")
     if axis is not ...:
         dim = axis
     if keepdims is not None:
@@ -154,7 +148,7 @@ def sum(
         y = apply(SUM if want is None else SumAll(None, False, want), input)
     else:
         y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-    return y if out is None else filled("sum", out, y)
+    return y if out is None else fill_out("sum", out, y)
 
 
 @implements("reduce_sum")
@@ -226,12 +220,12 @@ def mean(
     tensor([1.5000, 3.5000])
     """
     if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = tensor_of(input, "mean")
+        array = check_tensor(input, "mean")
         raw = array.dtype
         if raw is _F32 or raw is _F64:
             return apply(MEAN, input)
-    array = tensor_of(input, "mean")
-    expect_dtype(dtype, "mean")
+    array = check_tensor(input, "mean")
+    check_dtype(dtype, "mean")
     have = dtypes.of(array.dtype) if dtype is None else dtype
     if not (have.is_floating_point or have.is_complex):
         whose = "Input" if dtype is None else "Optional"
@@ -250,7 +244,7 @@ def mean(
         y = apply(MEAN if want is None else MeanAll(None, False, want), input)
     else:
         y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-    return y if out is None else filled("mean", out, y)
+    return y if out is None else fill_out("mean", out, y)
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------
@@ -280,7 +274,7 @@ class NanSum(Sum):
         yield NanSum((-2,), True), draw.real(0, 3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -291,7 +285,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
     tensor(3.)
     """
-    array = tensor_of(input, "nansum")
+    array = check_tensor(input, "nansum")
     if array.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     dims = dims_of("nansum", dim, array.ndim)
@@ -314,7 +308,7 @@ def nanmean(
     >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
     tensor(1.5000)
     """
-    array = tensor_of(input, "nanmean")
+    array = check_tensor(input, "nanmean")
     if array.dtype.kind in "iub":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -324,7 +318,7 @@ def nanmean(
     above = nansum(input, dim, keepdim, dtype=dtype)
     below = apply(CountNonzero(dims, keepdim, numbers=True), input)
     y = above / below
-    return y if out is None else filled("nanmean", out, y)
+    return y if out is None else fill_out("nanmean", out, y)
 
 
 # --- product --------------------------------------------------------------------------------------
@@ -394,7 +388,7 @@ class ProdAll(Prod):
         yield ProdAll(), draw.complex(3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
     """prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -405,7 +399,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
     >>> torch.tensor([2., 3., 4.]).prod()
     tensor(24.)
     """
-    array = tensor_of(input, "prod")
+    array = check_tensor(input, "prod")
     want = _sum_dtype(dtype, array)
     if dim is ...:
         return ProdAll(None, False, want), (input,)
@@ -454,7 +448,7 @@ class LogSumExp(Fold):
         yield LogSumExp((-1,), False), draw.complex(2, 2)
 
 
-@public(namespace="special")
+@function(out=True, namespace="special")
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor
@@ -465,7 +459,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     >>> torch.logsumexp(torch.tensor([100., 100.]), 0)
     tensor(100.6931)
     """
-    array = tensor_of(input, "logsumexp")
+    array = check_tensor(input, "logsumexp")
     if array.dtype.kind in "iub":
         input = apply(Floated(dtypes.default_numpy), input)
     return LogSumExp(dims_of("logsumexp", dim, array.ndim), keepdim), (input,)
@@ -514,7 +508,7 @@ class Trace(Linear):
         yield Trace(), draw.complex(2, 2)
 
 
-@public(out=False)
+@function()
 def trace(input: Any) -> Any:
     """trace(input) -> Tensor
 
@@ -524,9 +518,9 @@ def trace(input: Any) -> Any:
     >>> torch.trace(torch.tensor([[1., 2.], [3., 4.]]))
     tensor(5.)
     """
-    array = tensor_of(input, "trace")
+    array = check_tensor(input, "trace")
     if array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {array.ndim}")
     if array.dtype.kind == "b":
         raise not_implemented("trace", array.dtype)
-    return Trace(_sum_dtype(None, array)), (input,)
+    return run(Trace(_sum_dtype(None, array)), (input,))

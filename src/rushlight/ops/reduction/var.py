@@ -14,23 +14,20 @@ from rushlight.arrays.vocabulary import cast, deviations, equal, real, reduce_su
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor, mismatch
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,
     count,
     dims_of,
-    mismatch,
     narrow,
     negatives,
     numpy_names,
-    raw_dtype,
-    tensor_of,
     wide,
 )
 from rushlight.ops.reduction.sum import Sum
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = ["Std", "StdMean", "Var", "VarMean"]
+from rushlight.ops.registry import function, implements, op
 
 _PARTS: Final = {
     dtypes.complex32.numpy: dtypes.float16.numpy,
@@ -201,7 +198,7 @@ def _spread(
     name: str, cls: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any
 ) -> Any:
     """The op for PyTorch's three forms: `(unbiased)`, `(dim, unbiased, keepdim)`, and by name."""
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     have = dtypes.of(array.dtype)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -224,7 +221,7 @@ def _spread(
     return what, (input,)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
@@ -241,7 +238,7 @@ def var(
     return _spread("var", Var, input, dim, unbiased, keepdim, correction)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,

@@ -12,14 +12,14 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, ints
+from rushlight.ops.apply import run
+from rushlight.ops.arguments import ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["ConstantPadNd", "pad"]
 
 _ALL: Final = slice(None)
 
@@ -279,7 +279,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-@public(method=False, out=False)
+@function(method=False)
 def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """constant_pad_nd(input, pad, value=0) -> Tensor
 
@@ -289,7 +289,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 1))
     tensor([0, 1, 2, 0])
     """
-    expect_tensor(input, "constant_pad_nd")
+    check_tensor(input, "constant_pad_nd")
     widths = ints("constant_pad_nd", "pad", (pad,))
     shape = input._array.shape
     if len(widths) % 2:
@@ -312,7 +312,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
             )
     if isinstance(value, complex) and input._array.dtype.kind != "c":
         value = number_for(value, input._array.dtype)
-    return ConstantPadNd(widths, value), (input,)
+    return run(ConstantPadNd(widths, value), (input,))
 
 
 @function(method=False, free=False, namespace="nn.functional")
@@ -326,7 +326,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     >>> pad(torch.tensor([[1., 2., 3.]]), (1, 1), "reflect")
     tensor([[2., 1., 2., 3., 2.]])
     """
-    expect_tensor(input, "pad")
+    check_tensor(input, "pad")
     widths = ints("pad", "pad", (pad,))
     shape = input._array.shape
     rank = len(shape)

@@ -14,15 +14,14 @@ from rushlight.arrays.host import ByteBounds
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints, varies
+from rushlight.ops.arguments import one_dim, tuple_of_ints, varies
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import strides_of
 from rushlight.ops.view.family import Embed, embed, turn
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import EmbedSlice, Slice
-
-__all__ = ["AsStrided", "Diagonal", "Unfold", "as_strided_op"]
 
 _ALL: Final = slice(None)
 
@@ -75,7 +74,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    expect_tensor(input, "diagonal")
+    check_tensor(input, "diagonal")
     rank = input._array.ndim
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
@@ -300,7 +299,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     tensor([[0, 2],
             [1, 3]])
     """
-    expect_tensor(input, "as_strided")
+    check_tensor(input, "as_strided")
     return apply_view(as_strided_op(AsStrided, input, size, stride, storage_offset), input)
 
 

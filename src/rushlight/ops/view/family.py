@@ -16,8 +16,6 @@ from rushlight.core.transforms.forward_ad import turned
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable
 
-__all__ = ["Embed", "Written", "embed", "turn"]
-
 
 class Written(Linear):
     """A linear op whose forward writes into a new array: on tensors it must be applied."""

@@ -15,12 +15,11 @@ from rushlight.core.families import Linear, ViewOp
 from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
+from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import contiguous, strides_of
-
-__all__ = ["ReshapeAlias", "UnsafeView", "ViewShape", "flatten", "reshape", "view"]
 
 
 class ShapeOp(ViewOp):
@@ -221,7 +220,7 @@ def reshape(input: Any, shape: Any) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    expect_tensor(input, "reshape")
+    check_tensor(input, "reshape")
     array = input._array
     if type(shape) is not tuple:
         shape = tuple_of_ints("reshape", "shape", shape, 2)
@@ -280,7 +279,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    expect_tensor(input, "flatten")
+    check_tensor(input, "flatten")
     shape = input._array.shape
     rank = len(shape)
     first, last = one_dim(start_dim, rank), one_dim(end_dim, rank)
@@ -304,7 +303,7 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     >>> torch.unflatten(torch.zeros(3, 4), 1, (2, -1)).shape
     torch.Size([3, 2, 2])
     """
-    expect_tensor(input, "unflatten")
+    check_tensor(input, "unflatten")
     shape = input._array.shape
     d = one_dim(dim, len(shape)) + len(shape)
     given = tuple_of_ints("unflatten", "sizes", sizes, 3)
@@ -333,5 +332,5 @@ def ravel(input: Any) -> Any:
     >>> torch.ravel(torch.eye(2))
     tensor([1., 0., 0., 1.])
     """
-    expect_tensor(input, "ravel")
+    check_tensor(input, "ravel")
     return view(contiguous(input), (-1,))

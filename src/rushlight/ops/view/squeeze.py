@@ -12,16 +12,12 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
-from rushlight.ops.arguments import expect_tensor, one_dim, one_int
+from rushlight.ops.arguments import one_dim, one_int
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.reshape import reshape
-
-__all__ = [
-    "SqueezeAll", "SqueezeMany", "SqueezeOne", "Unsqueeze", "atleast_1d", "atleast_2d",
-    "atleast_3d", "squeeze_op", "unsqueeze", "unsqueeze_op",
-]  # fmt: skip
 
 _ALL: Final = slice(None)
 
@@ -72,7 +68,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     >>> torch.unsqueeze(torch.zeros(3), -1).shape
     torch.Size([3, 1])
     """
-    expect_tensor(input, "unsqueeze")
+    check_tensor(input, "unsqueeze")
     return apply_view(unsqueeze_op(Unsqueeze, input, dim), input)
 
 
@@ -243,7 +239,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
     torch.Size([3])
     """
-    expect_tensor(input, "squeeze")
+    check_tensor(input, "squeeze")
     return apply_view(squeeze_op(input, dim, SqueezeAll, SqueezeOne, SqueezeMany), input)
 
 
