@@ -27,7 +27,7 @@ from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionE
 from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 HERE = Path(__file__).name
@@ -48,7 +48,7 @@ LIVE = importlib.util.find_spec("torch") is not None
 
 def is_off() -> bool:
     return (
-        slots.profile is None
+        observer.profile is None
         and not begins
         and state.active == 0
         and profiler_record.current() is None
@@ -554,7 +554,7 @@ def test_only_while_on() -> None:
     prof = profile()
     assert is_off()
     with prof:
-        assert slots.profile is not None and begins and state.active > 0
+        assert observer.profile is not None and begins and state.active > 0
     x.exp()
     assert is_off() and len(prof.function_events) == 0
 
@@ -645,7 +645,7 @@ def test_other_threads_are_not_recorded() -> None:
         x.exp()
         go.set()
         assert done.wait(10)
-        assert slots.profile is not None, "the other thread's end is not this one's"
+        assert observer.profile is not None, "the other thread's end is not this one's"
         x.sin()
     thread.join()
     assert [event.name for event in prof.function_events] == ["aten::exp", "aten::sin"]

@@ -20,18 +20,8 @@ from transform_cases import X, alike, attempt, row
 
 import rushlight as torch
 from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
-from rushlight.func import (
-    debug_unwrap,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    linearize,
-    vjp,
-    vmap,
-)
+from rushlight.core.transforms.stack import stack
+from rushlight.func import debug_unwrap, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 
 try:
     import torch as pytorch
@@ -48,8 +38,8 @@ def nothing_left() -> Any:
     """No test leaves a level open."""
     yield
     assert state.level == 0
-    assert slots.batches == 0
-    assert slots.levels == 0
+    assert stack.batches == 0
+    assert stack.tangents == 0
 
 
 # --- as PyTorch -----------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
-from rushlight.core.transforms.stack import innermost
+from rushlight.core.transforms.stack import innermost, stack
 from rushlight.random import fork_rng
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -48,7 +47,7 @@ def nothing_left() -> Iterator[None]:
     with fork_rng():
         yield
     assert state.active == before
-    assert slots.batches == 0
+    assert stack.batches == 0
     assert innermost() is None
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from rushlight.arrays.batched import bottom
 from rushlight.core.call_site import Where, caller
-from rushlight.core.engine.observers import Observer, observe, stop_observing
+from rushlight.core.engine.observers import PassObserver, observe, stop_observing
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo, next_number
-from rushlight.core.graph import Node, TensorBase
-from rushlight.core.node import hooks_of
+from rushlight.core.graph import Node, TensorBase, hooks_of
 from rushlight.errors import sentence
 
 __all__ = [
@@ -23,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Check(Observer):
+class Check(PassObserver):
     """What the engine tells of each node while the mode is on."""
 
     def __init__(self, check_nan: bool) -> None:

@@ -11,11 +11,10 @@ from rushlight.core.call_site import Where
 from rushlight.core.engine import engine
 from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import Node, TensorBase, requires_grad, wrap
+from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
-from rushlight.core.record import normal
 from rushlight.core.transforms.stack import refuse_inside
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.views.history import edge_of_view
 from rushlight.errors import sentence
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor

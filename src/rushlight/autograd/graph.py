@@ -20,7 +20,7 @@ from rushlight.core.graph import Node as _Node
 from rushlight.core.graph import TensorBase
 from rushlight.core.node import GraphNode as Node
 from rushlight.core.node import accumulate_of
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.views.history import edge_of_view
 from rushlight.locks import lock
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 Note [Watching]
     While a profiler is on somewhere, ops are off their fast path (a `Mode` is entered, so
-    `state.active` is not 0) and `slots.profile` stands around each of them; the engine asks
+    `state.active` is not 0) and `observer.profile` stands around each of them; the engine asks
     `begin_pass` for a `PassTimer`, its observer, and tells it of each node. While none is on nobody
     is asked, and nothing of this file is reached. The mode is entered in a context of its own: the
     user's modes are what they were, however the profiler's start and stop lie between theirs.
@@ -25,10 +25,10 @@ from typing import Any, Final
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.call_site import Where
-from rushlight.core.engine.observers import Observer, observe, stop_observing
+from rushlight.core.engine.observers import PassObserver, observe, stop_observing
 from rushlight.core.grad_mode import Mode, _lock, leave, next_number, within
 from rushlight.core.graph import Op
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.errors import sentence
 from rushlight.ops.apply import undisturbed
 
@@ -164,10 +164,10 @@ class Recorder:
         _thread.recorder = self
         with _lock:
             _live.append(self)
-            slots.timed = around
+            observer.timed = around
             observe(begin_pass)
-            if slots.profile is None:  # else `utils.around` is there, and hands on
-                slots.profile = around
+            if observer.profile is None:  # else `utils.around` is there, and hands on
+                observer.profile = around
         self.wall = time_ns()
         self.start = perf_counter_ns()
 
@@ -181,10 +181,10 @@ class Recorder:
             if self in _live:
                 _live.remove(self)
             if not _live:
-                slots.timed = None
+                observer.timed = None
                 stop_observing(begin_pass)
-                if slots.profile is around:
-                    slots.profile = None
+                if observer.profile is around:
+                    observer.profile = None
         if self.mode is not None:
             self.context.run(leave, self.mode)
         if getattr(_thread, "recorder", None) is self:
@@ -324,7 +324,7 @@ def stack_now() -> list[Place]:
 
 # --- ops ------------------------------------------------------------------------------------------
 def around(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
-    """`core.record.slots.profile`: an op's forward, or `action(*raws)` in its place, timed."""
+    """`core.observer.observer.profile`: an op's forward, or `action(*raws)` in its place, timed."""
     recorder = current()
     if recorder is None or recorder.paused:
         return undisturbed(op, raws, *action)
@@ -411,7 +411,7 @@ def _owner(x: Any) -> Any:
 
 
 # --- backward -------------------------------------------------------------------------------------
-class PassTimer(Observer):
+class PassTimer(PassObserver):
     """One backward pass, as the engine tells of it."""
 
     def __init__(self, recorder: Recorder) -> None:

@@ -39,11 +39,14 @@ from threading import Lock
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, Self
 
+import numpy as np
+
 from rushlight.core.call_site import Where, caller, known
-from rushlight.core.grad_mode import COMPILED, next_number, state
+from rushlight.core.grad_mode import COMPILED, _lock, next_number, state
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
+    "DIFFERENTIABLE",
     "Extra",
     "Factory",
     "Hooks",
@@ -55,9 +58,14 @@ __all__ = [
     "Storage",
     "TensorBase",
     "View",
+    "extra_of",
     "factory",
+    "forget_retained",
+    "hooks_of",
+    "normal",
     "note",
     "requires_grad",
+    "retain_on",
     "shape_of",
     "sharers_of",
     "spec_for",
@@ -454,6 +462,9 @@ class Factory:
 
 factory: Final = Factory()
 _frame: Final = sys._getframe
+_generic: Final = np.generic
+_asarray: Final = np.asarray
+DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_dtypes')
 _plans: Final[dict[Any, OpSpec]] = {}
 
 
@@ -636,3 +647,50 @@ def begin_node(plan: OpSpec, op: Any) -> Node:
         node._code = code
         node._code_offset = frame.f_lasti
     return node
+
+
+def normal(y: Any) -> Any:
+    """A raw result as an array: NumPy turns 0-d results into scalars."""
+    if isinstance(y, _generic):
+        return _asarray(y)
+    return y
+
+
+# --- hooks and kept gradients: made on first use, and once, whoever asks at one time --------------
+def hooks_of(node: Node) -> Hooks:
+    """The node's hooks."""
+    found = node._hooks
+    if found is None:
+        with _lock:
+            found = node._hooks
+            if found is None:
+                found = Hooks()
+                node._hooks = found
+    return found
+
+
+def extra_of(t: TensorBase) -> Extra:
+    """The tensor's extras."""
+    found = t._extra
+    if found is None:
+        with _lock:
+            found = t._extra
+            if found is None:
+                found = Extra()
+                t._extra = found
+    return found
+
+
+def retain_on(t: TensorBase, node: Node) -> None:
+    """Let `node` store the gradient of its output `t` in `t.grad` when it runs."""
+    hooks = hooks_of(node)
+    if hooks.retain is None:
+        hooks.retain = {}
+    hooks.retain[int(t._output_nr)] = weakref.ref(t)
+
+
+def forget_retained(t: TensorBase) -> None:
+    """Let the node `t` has now no longer store its gradient: `t` is about to get another."""
+    node = t._node
+    if node is not None and node._hooks is not None and node._hooks.retain is not None:
+        node._hooks.retain.pop(int(t._output_nr), None)

@@ -15,7 +15,7 @@ from rushlight.core.engine.accumulate_grad import AccumulateGrad, AccumulateGrad
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import next_number, state, within
 from rushlight.core.graph import Node, Op, OpSpec, TensorBase, requires_grad
-from rushlight.core.node_api import GraphNode, extra_of, forget_retained, hooks_of, retain_on
+from rushlight.core.node_api import GraphNode
 from rushlight.core.record import apply, recording
 from rushlight.core.saved.packed import Packed, open_packed
 from rushlight.core.saved.saved_values import describe_freed, unpack, with_history
@@ -23,8 +23,8 @@ from rushlight.native import i64
 
 __all__ = [
     "AccumulateGrad", "AccumulateGradBase", "GraphNode", "accumulate_of", "anchored",
-    "backward_of_packed", "describe_freed", "extra_of", "fit", "forget_retained", "hooks_of",
-    "materialise", "opened", "retain_on", "unpack", "with_history",
+    "backward_of_packed", "describe_freed", "fit",
+    "materialise", "opened", "unpack", "with_history",
 ]  # fmt: skip
 
 

@@ -18,14 +18,12 @@ from rushlight.arrays.host import device_of
 from rushlight.core.call_site import Where, WhereMade
 from rushlight.core.engine.hooks import RemovableHandle, register
 from rushlight.core.grad_mode import _lock
-from rushlight.core.graph import Extra, Hooks, Node, TensorBase, node_base
-from rushlight.core.record import DIFFERENTIABLE, slots
+from rushlight.core.graph import DIFFERENTIABLE, Node, TensorBase, extra_of, hooks_of, node_base
 from rushlight.core.saved.packed import Packed
 from rushlight.native import mypyc_attr
 
 __all__ = [
-    "GraphNode", "InputMetadata", "SavedTensor", "extra_of", "forget_retained", "hooks_of",
-    "renewed", "retain_on", "visible",
+    "GraphNode", "InputMetadata", "SavedTensor", "visible",
 ]  # fmt: skip
 
 
@@ -305,56 +303,3 @@ node_base.members["__reduce_ex__"] = _refuser()  # nor copied: a node is part of
 def visible(base: Any, title: str) -> Any:
     """An interpreted class over a compiled one: weak references and PyTorch's name."""
     return type(title, (base,), dict(node_base.members))
-
-
-# --- hooks and kept gradients: made on first use, and once, whoever asks at one time --------------
-def hooks_of(node: Node) -> Hooks:
-    """The node's hooks."""
-    found = node._hooks
-    if found is None:
-        with _lock:
-            found = node._hooks
-            if found is None:
-                found = Hooks()
-                node._hooks = found
-    return found
-
-
-def extra_of(t: TensorBase) -> Extra:
-    """The tensor's extras."""
-    found = t._extra
-    if found is None:
-        with _lock:
-            found = t._extra
-            if found is None:
-                found = Extra()
-                t._extra = found
-    return found
-
-
-def retain_on(t: TensorBase, node: Node) -> None:
-    """Let `node` store the gradient of its output `t` in `t.grad` when it runs."""
-    hooks = hooks_of(node)
-    if hooks.retain is None:
-        hooks.retain = {}
-    hooks.retain[int(t._output_nr)] = weakref.ref(t)
-
-
-def forget_retained(t: TensorBase) -> None:
-    """Let the node `t` has now no longer store its gradient: `t` is about to get another."""
-    node = t._node
-    if node is not None and node._hooks is not None and node._hooks.retain is not None:
-        node._hooks.retain.pop(int(t._output_nr), None)
-
-
-def renewed(t: TensorBase, node: Node) -> None:
-    """Give a stale view its new node; see `views.refresh`."""
-    forget_retained(t)
-    t._node = node
-    t._output_nr = 0
-    t._requires_grad = False
-    if t._extra is not None and t._extra.retains:
-        retain_on(t, node)
-
-
-slots.renewed = renewed

@@ -32,9 +32,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
 from rushlight.core.grad_mode import COMPILED, _lock, grad_enabled, state, within
-from rushlight.core.graph import TensorBase, requires_grad, wrap
-from rushlight.core.node_api import GraphNode, extra_of, hooks_of, visible
-from rushlight.core.record import normal
+from rushlight.core.graph import TensorBase, extra_of, hooks_of, normal, requires_grad, wrap
+from rushlight.core.node_api import GraphNode, visible
 from rushlight.dtypes import contiguous_format
 from rushlight.locks import lock
 from rushlight.native import mypyc_attr

@@ -56,17 +56,16 @@ from rushlight.core.engine.accumulate_grad import (
 )
 from rushlight.core.engine.errors import blame, blame_leaf, mismatch, swapped
 from rushlight.core.engine.hooks import accumulate_hooked, after_rule, before_rule
-from rushlight.core.engine.observers import Observer, begins, leaf_hooks, observer_of_pass
+from rushlight.core.engine.observers import PassObserver, begins, leaf_hooks, observer_of_pass
 from rushlight.core.engine.traverse import dependencies, end_of, leaf_uses, paths_to
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import next_number, state, within
-from rushlight.core.graph import Extra, Node, OpSpec, TensorBase, wrap
+from rushlight.core.graph import Extra, Node, OpSpec, TensorBase, normal, wrap
 from rushlight.core.node import anchored, backward_of_packed, fit, materialise
 from rushlight.core.node_api import GraphNode
-from rushlight.core.record import normal
 from rushlight.core.saved.saved_values import check_saved, unpack
-from rushlight.core.transforms.forward_ad import _open as tangent_levels
 from rushlight.core.transforms.forward_ad import muted
+from rushlight.core.transforms.stack import stack
 from rushlight.native import i64
 
 __all__ = [
@@ -111,7 +110,7 @@ def backward_scalar(t: TensorBase, keep: bool) -> bool:
 
 def with_tangents() -> bool:
     """Whether gradients computed now may have tangents: they then travel as tensors."""
-    return len(tangent_levels) != 0 and not muted()
+    return stack.tangents != 0 and not muted()
 
 
 def backward(
@@ -238,7 +237,7 @@ class GraphTask:
         self.ties: i64 = 0
         self.freed_at: Where | None = None
         # who looks on
-        self.observer: Observer | None = None
+        self.observer: PassObserver | None = None
         self.callbacks: list[Any] | None = None  # what users want called when it is over
         self.depth: int = 0  # how many passes it stands inside of
         self.number: int = -1  # given when someone asks; see `task_id`

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine.observers import leaf_hooks
-from rushlight.core.graph import Extra, Hooks, Node, TensorBase, factory, wrap
-from rushlight.core.record import normal
+from rushlight.core.graph import Extra, Hooks, Node, TensorBase, factory, normal, wrap
 from rushlight.dtypes import contiguous_format
 from rushlight.locks import lock
 

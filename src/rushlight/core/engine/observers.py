@@ -1,7 +1,7 @@
 """Who looks at backward passes from outside: anomaly mode, profilers, and hooks on leaves.
 
 The engine knows nobody by name. Whoever wants to be told of passes gives `observe` a function that
-is asked at the start of each one for an `Observer` of it.
+is asked at the start of each one for a `PassObserver`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any, Final
 from rushlight.core.graph import Node
 from rushlight.native import i64, mypyc_attr
 
-__all__ = ["LeafHooks", "Observer", "leaf_hooks", "observe", "observer_of_pass", "stop_observing"]
+__all__ = [
+    "LeafHooks", "PassObserver", "leaf_hooks", "observe", "observer_of_pass", "stop_observing",
+]  # fmt: skip
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Observer:
+class PassObserver:
     """Is told of one backward pass as it goes on. These methods do nothing: override some."""
 
     def before_node(self, node: Node) -> None:
@@ -45,10 +47,10 @@ class Observer:
         """The pass is over, one way or the other."""
 
 
-class Observers(Observer):
+class Observers(PassObserver):
     """Several of them as one."""
 
-    def __init__(self, several: list[Observer]) -> None:
+    def __init__(self, several: list[PassObserver]) -> None:
         self.several = several
 
     def before_node(self, node: Node) -> None:
@@ -86,7 +88,7 @@ class Observers(Observer):
             each.finish()
 
 
-Begin = Callable[[], Observer | None]
+Begin = Callable[[], PassObserver | None]
 begins: Final[list[Any]] = []  # who is asked; empty nearly always
 
 
@@ -102,11 +104,11 @@ def stop_observing(begin: Begin) -> None:
         begins.remove(begin)
 
 
-def observer_of_pass() -> Observer | None:
+def observer_of_pass() -> PassObserver | None:
     """Who observes the pass that begins now."""
-    found: list[Observer] = []
+    found: list[PassObserver] = []
     for begin in list(begins):
-        observer: Observer | None = begin()
+        observer: PassObserver | None = begin()
         if observer is not None:
             found.append(observer)
     if len(found) > 1:

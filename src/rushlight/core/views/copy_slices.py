@@ -13,7 +13,8 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.node import fit
 from rushlight.core.node_api import GraphNode, visible
 from rushlight.core.saved.saved_values import describe_freed
-from rushlight.core.views.views import put, replay_views
+from rushlight.core.views.history import replay_views
+from rushlight.core.views.views import put
 from rushlight.native import mypyc_attr
 
 __all__ = ["CopySlices", "CopySlicesBase", "make_copy_slices"]

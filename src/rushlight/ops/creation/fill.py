@@ -14,9 +14,11 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.grad_mode import grad_enabled, state
 from rushlight.core.graph import Node, Op, OpSpec, TensorBase, spec_for, wrap
-from rushlight.core.record import apply, node_for, remember_all, slots
-from rushlight.core.transforms.forward_ad import inplace_tangent, keep_tangents, write_tangent
-from rushlight.core.transforms.stack import outside_all
+from rushlight.core.observer import observer
+from rushlight.core.record import apply, node_for, remember_all
+from rushlight.core.transforms.forward_ad import inplace_tangent, write_tangent
+from rushlight.core.transforms.stack import check_captured, outside_all, stack
+from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.inplace import (
     check_partial_overlap,
     check_writable,
@@ -75,7 +77,7 @@ def write_directly(
     places of a large tensor comes here.
     """
     if state.level != 0:
-        slots.check_captured(target, op)
+        check_captured(target, op)
     others = lift_operands(target, others)
     check_writable(target, overlap, others)
     if overlap:
@@ -99,8 +101,8 @@ def _write_directly(
         skip = getattr(op, "skips", 1)
         none = (None,) * skip
         remember_all(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
-    pending = inplace_tangent(op, target, xs, raws, None) if slots.levels != 0 else None
-    profile = slots.profile if state.active != 0 else None
+    pending = inplace_tangent(op, target, xs, raws, None) if stack.tangents != 0 else None
+    profile = observer.profile if state.active != 0 else None
     try:
         if profile is None:
             action(*raws)

@@ -20,8 +20,11 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import settled
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import evaluate, finish, node_for, remember_all
+from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.stack import stack
+from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import raw_dtype, varies
@@ -278,8 +281,8 @@ def _int_shapes(arrays: tuple[Any, ...]) -> Iterator[tuple[int, ...]]:
 # --- running them ---------------------------------------------------------------------------------
 def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an `Indexed` op, keeping its index arrays only."""
-    if slots.batches != 0:
-        xs = slots.lifted(xs)
+    if stack.batches != 0:
+        xs = lifted(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
     node = node_for(what, xs, raws)
@@ -288,8 +291,8 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
         none = (None,) * skip
         remember_all(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
         t._node = node
-    if slots.levels != 0:
-        slots.push(what, xs, raws, [t], False)
+    if stack.tangents != 0:
+        push(what, xs, raws, [t], False)
     return t
 
 

@@ -17,7 +17,8 @@ from rushlight.arrays.host import has_values, is_scalar
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.core.views.views import apply_view, order_of, replay_views
+from rushlight.core.views.history import order_of, replay_views
+from rushlight.core.views.views import apply_view
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
 from rushlight.ops.arguments import is_batched, one_dim, raw_dtype, varies

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import matrices, narrow_matmul, reduce_sum, reshape, swap, turned
+from rushlight.core.dispatch import binary, columns_of
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node
-from rushlight.core.record import apply, binary, columns_of
+from rushlight.core.record import apply
 from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import has_negative_zero

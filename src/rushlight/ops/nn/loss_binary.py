@@ -9,9 +9,9 @@ from rushlight import dtypes
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import log, log1p, maximum, special
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum

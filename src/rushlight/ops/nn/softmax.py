@@ -13,9 +13,9 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading

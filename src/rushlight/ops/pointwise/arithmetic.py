@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.core.record import binary, unary
 from rushlight.ops import old_forms
-from rushlight.ops.apply import operand, result_dtype, run
+from rushlight.ops.apply import run
 from rushlight.ops.checks import check_operands, check_tensors, invalid
 from rushlight.ops.numbers import Number
 from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_beside, operand
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary
-from rushlight.ops.apply import number_beside, operand
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
 from rushlight.ops.operands import agreed, attach_operator, check_integers, roomy, zeros

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.apply import number_in, operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import (
     check_same_dtype,

@@ -14,11 +14,14 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.arrays.layouts import arranged
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, is_complex
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, normal, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import apply
+from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import number_in, operand, result_dtype, run_inplace, run_out
+from rushlight.ops.apply import run_inplace, run_out
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
@@ -208,7 +211,7 @@ def allclose(
     True
     """
     check_tensors("allclose", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
@@ -228,7 +231,7 @@ def equal(input: Any, other: Any) -> bool:
     True
     """
     check_tensors("equal", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
             "Compare with `(a == b).all()`: its answer is a tensor, one a member."

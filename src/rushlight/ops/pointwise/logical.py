@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import unary
 from rushlight.ops.checks import check_tensors, invalid, is_number
 from rushlight.ops.operands import attach_operator, integral
 from rushlight.ops.pointwise.family import Pointwise, expose, expose_pair, register_impl

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import number_beside, number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.ops.apply import number_beside, number_in, operand, result_dtype, run_inplace
+from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for

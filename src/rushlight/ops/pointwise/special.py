@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary, unary
-from rushlight.ops.apply import operand
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensors, invalid, is_number
 from rushlight.ops.operands import roomy

@@ -36,10 +36,10 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.arrays.vocabulary import bincount as count_each
 from rushlight.arrays.vocabulary import searchsorted as place_among
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import one_by_one

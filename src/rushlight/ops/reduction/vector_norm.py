@@ -25,10 +25,11 @@ from rushlight.arrays.vocabulary import (
     where,
     window,
 )
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import result_dtype, run
+from rushlight.ops.apply import run
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Number
