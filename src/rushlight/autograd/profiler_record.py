@@ -13,7 +13,6 @@ Note [Whose work]
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Callable
@@ -44,26 +43,6 @@ _NOWHERE: Final[Place] = (None, 0)
 
 
 # --- names ----------------------------------------------------------------------------------------
-# Ops that are several here and one in PyTorch, and PyTorch's with an underscore in front.
-_RENAMED: Final = {
-    "as_strided_view": "as_strided", "batch_norm_eval": "native_batch_norm", "div_floor": "div",
-    "div_trunc": "div", "fill_tensor": "fill", "fill_tensor_": "fill_", "fmod_number": "fmod",
-    "index_fill_tensor": "index_fill", "laid_out": "clone", "lerp_number": "lerp",
-    "masked_fill_tensor": "masked_fill", "max_dim": "max", "mean_dim": "mean",
-    "median_dim": "median", "min_dim": "min", "nanmedian_dim": "nanmedian", "pow_number": "pow",
-    "pow_of_complex": "pow", "pow_of_number": "pow", "pow_to_complex": "pow",
-    "prelu_kernel": "_prelu_kernel", "prod_dim": "prod",
-    "remainder_number": "remainder", "reshape_alias": "_reshape_alias", "round_decimals": "round",
-    "rrelu_eval": "rrelu_with_noise", "scatter_value": "scatter", "sort_stable": "sort",
-    "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "sum_dim": "sum",
-    "trilinear": "_trilinear", "unique": "_unique", "unique2": "_unique2",
-    "unsafe_view": "_unsafe_view",
-}  # fmt: skip
-# Steps that PyTorch has no op for.
-_OWN: Final = frozenset((
-    "as_strided_backward", "index_backward", "lifted", "linalg_cofactors", "pad_circular",
-    "put_region", "region", "scatter_full", "to_float", "truth", "zero_derivative",
-))  # fmt: skip
 _names: Final[dict[type[Any], str]] = {}
 
 
@@ -80,13 +59,10 @@ def title_of(op: type[Op]) -> str:
         name = op.name
         if "::" in name:  # the user's own, with a namespace of its own
             found = name
-        elif name in _OWN:
+        elif op.aten is None:  # a step that PyTorch has no op for
             found = f"rushlight::{name}"
-        elif name == "clamp_numbers":  # three ops of one name, told apart by their nodes
-            title = op.node.partition("Backward")[0]
-            found = "aten::" + re.sub(r"(?<!^)(?=[A-Z])", "_", title).lower()
         else:
-            found = f"aten::{_RENAMED.get(name, name)}"
+            found = f"aten::{op.profile_name or op.aten.partition('.')[0] or name}"
         _names[op] = found
     return found
 

@@ -59,7 +59,7 @@ class GraphNode(Node):
         """Which edges users and hooks see: `Op.shown_edges`, unless others lead somewhere."""
         n = len(self._next_edges)
         every = list(range(n))
-        shown = _EDGES.get(type(self).__name__)
+        shown: Any = None if self._op is None else self._op.shown_edges
         if shown is None:
             return every
         for i in every:
@@ -165,23 +165,6 @@ class GraphNode(Node):
 
     def _release(self, where: Where) -> None:
         """Let go of saved values, for nodes that are not of the op table."""
-
-
-# Nodes with edges that PyTorch's have not, to inputs which never ask for a gradient: those it has
-_EDGES: Final = {
-    "BinaryCrossEntropyBackward0": (0, 1),
-    "BinaryCrossEntropyWithLogitsBackward0": (0, 1),
-    "CopysignBackward1": (0,),
-    "EmbeddingBackward0": (0,),
-    "NativeBatchNormBackward0": (0, 1, 2),
-    "NllLoss2DBackward0": (0,),
-    "NllLossBackward0": (0,),
-    "RsubBackward1": (0,),
-    "SoftMarginLossBackward0": (0,),
-    "WhereBackward0": (0, 1),
-    "XlogyBackward1": (1,),
-    "XlogyBackward2": (0,),
-}
 
 
 class InputMetadata:

@@ -63,6 +63,8 @@ class Sum(Fold):
     """The sum over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "sum_dim", "SumBackward1"
+    aten = "sum.dim_IntList"
+    saved_names = "dim=dims* keepdim self_sym_sizes=self.sizes"
     params = ("dims", "keepdim", "dtype")
 
     def __init__(
@@ -101,6 +103,8 @@ class SumAll(Sum):
     """The sum of all elements: `x.sum()`."""
 
     name, node = "sum", "SumBackward0"
+    aten = "sum.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -167,6 +171,8 @@ class Mean(Sum):
     """The mean over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "mean_dim", "MeanBackward1"
+    aten = "mean.dim"
+    saved_names = "dim=dims* keepdim self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
@@ -197,6 +203,8 @@ class MeanAll(Mean):
     """The mean of all elements: `x.mean()`."""
 
     name, node = "mean", "MeanBackward0"
+    aten = "mean.default"
+    saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -255,6 +263,8 @@ class NanSum(Sum):
     """The sum over `dims` of what is not NaN."""
 
     name, node = "nansum", "NansumBackward0"
+    aten = "nansum.default"
+    saved_names = "dim=dims* keepdim"
     saves = ("self",)
 
     def forward(self, x: Any) -> Any:
@@ -333,6 +343,8 @@ class Prod(Fold):
     """
 
     name, node = "prod_dim", "ProdBackward1"
+    aten = "prod.dim_int"
+    saved_names = "dim=dims keepdim"
     saves = ("self", "result")
     params = ("dims", "keepdim", "dtype")
 
@@ -381,6 +393,8 @@ class ProdAll(Prod):
     """The product of all elements: `x.prod()`."""
 
     name, node = "prod", "ProdBackward0"
+    aten = "prod.default"
+    saved_names = ""
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -421,6 +435,7 @@ class LogSumExp(Fold):
     """log(sum(exp(x))) over `dims`, computed from the largest down."""
 
     name, saves = "logsumexp", ("self", "result")
+    saved_names = "dim=dims* keepdim"
 
     def forward(self, x: Any) -> Any:
         w = wide(x)
@@ -471,6 +486,7 @@ class Floated(Linear):
     """Integers as floats, on the way into an op that has no integer form."""
 
     name, params, differentiable = "to_float", ("dtype",), False
+    aten = None
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -486,6 +502,7 @@ class Trace(Linear):
     """The sum along the diagonal of a matrix."""
 
     name, params = "trace", ("dtype",)
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()
