@@ -20,11 +20,11 @@ from rushlight.core.graph import TensorBase, View, factory, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
-from rushlight.core.record import finish, slots
-from rushlight.core.transforms.forward_ad import tangent_of
-from rushlight.core.transforms.stack import refuse_inside
-from rushlight.core.transforms.vmap import plain_inside
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.record import finish
+from rushlight.core.transforms.lift import plain_inside
+from rushlight.core.transforms.stack import refuse_inside, stack
+from rushlight.core.transforms.tangents import tangent_of
+from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import type_name
 from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
@@ -222,14 +222,14 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def data(self) -> Tensor:
         """The values alone: the same memory, outside the graph and with its own version."""
-        if slots.batches != 0 and varies(self._array):
+        if stack.batches != 0 and varies(self._array):
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
         bare: Tensor = tensor_memory.bare(self)
         return bare
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if slots.batches != 0 and (varies(self._array) or is_batched(value)):
+        if stack.batches != 0 and (varies(self._array) or is_batched(value)):
             raise RuntimeError(
                 "mutating directly with `.data` under vmap transform is not allowed."
             )

@@ -23,10 +23,10 @@ from rushlight.autograd import profiler_record
 from rushlight.autograd.profiler import profile, record_function
 from rushlight.autograd.profiler_record import title_of
 from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from tests.autograd import cases_profiler as written
 from tests.harness import LIVE, stored
 
@@ -38,8 +38,8 @@ STORED = stored("autograd/profiler")
 
 def is_off() -> bool:
     return (
-        slots.profile is None
-        and watch.profile is None
+        observer.profile is None
+        and not begins
         and state.active == 0
         and profiler_record.current() is None
     )
@@ -544,7 +544,7 @@ def test_only_while_on() -> None:
     prof = profile()
     assert is_off()
     with prof:
-        assert slots.profile is not None and watch.profile is not None and state.active > 0
+        assert observer.profile is not None and begins and state.active > 0
     x.exp()
     assert is_off() and len(prof.function_events) == 0
 
@@ -635,7 +635,7 @@ def test_other_threads_are_not_recorded() -> None:
         x.exp()
         go.set()
         assert done.wait(10)
-        assert slots.profile is not None, "the other thread's end is not this one's"
+        assert observer.profile is not None, "the other thread's end is not this one's"
         x.sin()
     thread.join()
     assert [event.name for event in prof.function_events] == ["aten::exp", "aten::sin"]

@@ -11,8 +11,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from rushlight.arrays.batched import Batched
 from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.transforms.lift import as_recorded, is_tracked, plain_inside
 from rushlight.core.transforms.stack import Transform, innermost
-from rushlight.core.transforms.vmap import BatchLevel, as_recorded, is_tracked, plain_inside
+from rushlight.core.transforms.vmap import BatchLevel
 from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten

@@ -12,12 +12,12 @@ from typing import Any, Final, ParamSpec
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
-from rushlight.core.engine.engine import Target
+from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import grad_enabled
-from rushlight.core.graph import TensorBase, requires_grad, wrap
-from rushlight.core.record import normal, slots
+from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
 from rushlight.core.saved.packed import Saving, saving_now
-from rushlight.core.transforms.stack import Transform, leads_outside
+from rushlight.core.transforms.histories import leads_outside
+from rushlight.core.transforms.stack import Transform, stack
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -96,14 +96,14 @@ class Trace:
             for end, y, g in zip(self.ends, self.flat, cotangents, strict=True)
             if end is not None
         ]
-        targets = [Target(s.node, 0) for s in self.sources]
+        targets = [Capture(s.node, 0) for s in self.sources]
         if starts:
             tensors = create or engine.with_tangents()
             engine.backward(
                 [end for end, _, _ in starts],
                 [nr for _, nr, _ in starts],
                 [g if tensors else g._array for _, _, g in starts],
-                keep, create, targets, False, None, slots.batches != 0 and self.level.recording,
+                keep, create, targets, False, None, stack.batches != 0 and self.level.recording,
             )  # fmt: skip
         grads = self.released([as_tensor(t.grad) for t in targets], create)
         made = [

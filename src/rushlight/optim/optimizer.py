@@ -24,7 +24,7 @@ from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.core.saved.packed import before_write
 from rushlight.core.views.inplace import turn
 from rushlight.ops.numbers import plain
@@ -279,7 +279,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or with `set_to_none=False` set them to zero."""
-        if slots.profile is None:
+        if observer.profile is None:
             self._zero_grad(set_to_none)
             return
         from rushlight.autograd.profiler import record_function
@@ -439,7 +439,7 @@ def _with_hooks(step: Hook) -> Hook:
 
     @functools.wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if slots.profile is None:
+        if observer.profile is None:
             return inside(self, *args, **kwargs)
         from rushlight.autograd.profiler import record_function
 

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reduce_sum, reshape, swap
+from rushlight.core.dispatch import columns_of
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
-from rushlight.core.record import apply, columns_of
+from rushlight.core.record import apply
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
@@ -71,6 +72,7 @@ class Trilinear(Op):
     """out[n, o] = Σ_ij x1[n, i] weight[o, i, j] x2[n, j]."""
 
     name = "trilinear"
+    aten = "_trilinear.default"
     inputs = ("i1", "i2", "i3")
     saves = ("i1", "i2", "i3")
     reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}

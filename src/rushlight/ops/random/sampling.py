@@ -14,7 +14,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import finish, keep_record, slots
+from rushlight.core.record import finish, keep_record
+from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
@@ -108,7 +109,7 @@ def _generator(name: str, generator: Any) -> Any:
 
 def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
     """Draw into a tensor, from the values of others: by the rules of every write in place."""
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         return drawn_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target._array
@@ -253,7 +254,7 @@ def _sampled(
     layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
     default: dtypes.dtype | None = None,
 ) -> Any:  # fmt: skip
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_anew(
             level, shape, requires_grad,
@@ -405,7 +406,7 @@ def randperm(
     """
     gen = _generator("randperm", generator)
     count = _bound("randperm", "n", n, 1)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_singly(
             level, requires_grad,
@@ -428,7 +429,7 @@ def _like(
     pin_memory: bool, requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
     check_tensor(input, name)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         return drawn_like(
             level, input, requires_grad,
             lambda like, requires_grad: _like(
@@ -544,7 +545,7 @@ def normal(
             dtype, layout, device, pin_memory, requires_grad,
         )  # fmt: skip
     xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
         names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
@@ -584,7 +585,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     """
     check_tensor(input, "bernoulli")
     gen = _generator("bernoulli", generator)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
@@ -619,7 +620,7 @@ def multinomial(
     check_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         different = level.batch.randomness == "different"
         return drawn_from(
