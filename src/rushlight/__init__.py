@@ -38,10 +38,6 @@ from rushlight.storage import UntypedStorage as UntypedStorage
 from rushlight.storage import is_storage as is_storage
 from rushlight.tensor import Tensor as Tensor
 from rushlight.tensor_memory import to_dlpack as to_dlpack
-from rushlight.tensor_types import is_tensor as is_tensor
-from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
-from rushlight.tensor_types import tensor_types as _tensor_types
-from rushlight.tensor_types import typename as typename
 
 from rushlight import autograd as autograd  # isort: skip  # it adds methods to Tensor
 from rushlight.autograd.grad_mode import enable_grad as enable_grad
@@ -58,7 +54,6 @@ _native.hide_internals()
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(_dtypes.aliases)
-globals().update(_tensor_types)
 globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
 
 # PyTorch has these in place as methods only: `x.add_(y)`, but no `torch.add_`.
@@ -81,6 +76,11 @@ _LATER = {
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
+for _name in """
+    BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
+    LongTensor ShortTensor is_tensor set_default_tensor_type typename
+""".split():
+    _LATER[_name] = "tensor_types"
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""
@@ -94,7 +94,7 @@ __all__ = [
     name for name, value in globals().items()
     if name[0] != "_" and type(value) is not type(_math) and name not in _NOT_STARRED
 ]  # fmt: skip
-__all__ += [name for name, home in _LATER.items() if home]
+__all__ += [name for name, home in _LATER.items() if home and name not in _NOT_STARRED]
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
@@ -104,5 +104,8 @@ if _typing.TYPE_CHECKING:
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.serialize import load as load
     from rushlight.serialize import save as save
+    from rushlight.tensor_types import is_tensor as is_tensor
+    from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
+    from rushlight.tensor_types import typename as typename
 else:
     __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED)
