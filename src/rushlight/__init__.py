@@ -40,10 +40,6 @@ from rushlight.storage import UntypedStorage as UntypedStorage
 from rushlight.storage import is_storage as is_storage
 from rushlight.tensor import Tensor as Tensor
 from rushlight.tensor_memory import to_dlpack as to_dlpack
-from rushlight.tensor_types import is_tensor as is_tensor
-from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
-from rushlight.tensor_types import tensor_types as _tensor_types
-from rushlight.tensor_types import typename as typename
 
 from rushlight import autograd as autograd  # isort: skip  # it adds methods to Tensor
 from rushlight.autograd.grad_mode import enable_grad as enable_grad
@@ -60,7 +56,6 @@ _native.hide_internals()
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(_dtypes.aliases)
-globals().update(_tensor_types)
 _sign_all()
 _free = dict(_functions)
 
@@ -84,6 +79,11 @@ _LATER = {
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
+for _name in """
+    BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
+    LongTensor ShortTensor is_tensor set_default_tensor_type typename
+""".split():
+    _LATER[_name] = "tensor_types"
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""
@@ -97,7 +97,7 @@ __all__ = [
     name for name, value in globals().items()
     if name[0] != "_" and type(value) is not type(_math) and name not in _NOT_STARRED
 ]  # fmt: skip
-__all__ += [name for name, home in _LATER.items() if home]
+__all__ += [name for name, home in _LATER.items() if home and name not in _NOT_STARRED]
 __all__ += [name for name in _free if name not in _NOT_STARRED and name not in __all__]
 
 if _typing.TYPE_CHECKING:
@@ -108,6 +108,9 @@ if _typing.TYPE_CHECKING:
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.serialize import load as load
     from rushlight.serialize import save as save
+    from rushlight.tensor_types import is_tensor as is_tensor
+    from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
+    from rushlight.tensor_types import typename as typename
 else:
 
     def _given(name: str) -> _typing.Any:

@@ -25,14 +25,14 @@ from rushlight.core.transforms.lift import plain_inside
 from rushlight.core.transforms.stack import refuse_inside, stack
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view
-from rushlight.dtypes import type_name
+from rushlight.dtypes import c_name, type_name
 from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
 from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
-from rushlight.tensor_legacy import c_name, legacy_new
+from rushlight.tensor_legacy import legacy_new
 
 if TYPE_CHECKING:
     from rushlight._methods import Methods  # what `_attach` adds below, for type checkers
