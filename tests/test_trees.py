@@ -10,6 +10,7 @@ import pytest
 
 import rushlight as torch
 import rushlight.utils._pytree as ours
+from rushlight import trees
 from rushlight.trees import SUPPORTED_NODES
 
 try:
@@ -156,8 +157,8 @@ def test_transforms_take_it(boxes: None) -> None:
 
 def test_prefixes() -> None:
     spec = ours.tree_structure(({"a": 1, "b": [2, 3]}, 4))
-    assert ours.broadcast_prefix(0, spec) == [0, 0, 0, 0]
-    assert ours.broadcast_prefix((0, None), spec) == [0, 0, 0, None]
-    assert ours.broadcast_prefix(({"a": 1, "b": 2}, 3), spec) == [1, 2, 2, 3]
-    assert ours.broadcast_prefix((0,), spec) is None
-    assert ours.broadcast_prefix(({"a": 1}, 3), spec) is None
+    assert trees.broadcast_prefix(0, spec) == [0, 0, 0, 0]
+    assert trees.broadcast_prefix((0, None), spec) == [0, 0, 0, None]
+    assert trees.broadcast_prefix(({"a": 1, "b": 2}, 3), spec) == [1, 2, 2, 3]
+    assert trees.broadcast_prefix((0,), spec) is None
+    assert trees.broadcast_prefix(({"a": 1}, 3), spec) is None

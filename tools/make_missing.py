@@ -56,7 +56,7 @@ def page(found: dict[str, list[str]]) -> str:
     lines = ["# What PyTorch has and rushlight lacks", "", *textwrap.wrap(opening, 99)]
     for title, names in found.items():
         lines += ["", f"## `{title}`", ""]
-        lines += [f"{len(names)} of {len(stored[title])} names:", ""]
+        lines += [f"{len(names)} of {len(stored[title])} names are missing:", ""]
         text = ", ".join(f"`{name}`" for name in names) + "."
         lines += textwrap.wrap(text, 99, break_long_words=False, break_on_hyphens=False)
         hints = [(n, HINTS[f"{title}.{n}"]) for n in names if f"{title}.{n}" in HINTS]

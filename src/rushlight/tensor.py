@@ -10,25 +10,26 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rushlight import dtypes, tensor_memory, tensor_resize
+from rushlight import dtypes, tensor_memory
+from rushlight import tensor_resize as tensor_resize  # its methods enter the table
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
 from rushlight.core.grad_mode import inference_enabled, state
-from rushlight.core.graph import TensorBase, View, asks, factory, wrap
+from rushlight.core.graph import TensorBase, View, factory, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
-from rushlight.core.record import finish, slots
-from rushlight.core.transforms.forward_ad import tangent_of
-from rushlight.core.transforms.stack import refuse_inside
-from rushlight.core.transforms.vmap import plain_inside
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.record import finish
+from rushlight.core.transforms.lift import plain_inside
+from rushlight.core.transforms.stack import refuse_inside, stack
+from rushlight.core.transforms.tangents import tangent_of
+from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import type_name
 from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
-from rushlight.ops.registry import answers, methods
+from rushlight.ops.registry import methods, tensor_impls
 from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
 from rushlight.tensor_legacy import c_name, legacy_new
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from rushlight._methods import Methods  # what `_attach` adds below, for type checkers
 else:
     Methods = Operators
-
-__all__ = ["Tensor", "tensor_resize"]
 
 
 class TensorClass(type):
@@ -54,7 +53,6 @@ class TensorClass(type):
 class Tensor(Methods, metaclass=TensorClass):
     """An n-dimensional array that remembers how it was computed.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.], requires_grad=True)
     >>> y = (x * x).sum()
     >>> y.backward()
@@ -133,7 +131,7 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def requires_grad(self) -> bool:
         """Whether gradients are asked for with respect to this tensor."""
-        return asks(self)
+        return requires_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -223,13 +221,13 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def data(self) -> Any:
         """The values alone: the same memory, outside the graph and with its own version."""
-        if slots.batches != 0 and varies(self._array):
+        if stack.batches != 0 and varies(self._array):
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
         return tensor_memory.bare(self)
 
     @data.setter
     def data(self, value: Any) -> None:
-        if slots.batches != 0 and (varies(self._array) or is_batched(value)):
+        if stack.batches != 0 and (varies(self._array) or is_batched(value)):
             raise RuntimeError(
                 "mutating directly with `.data` under vmap transform is not allowed."
             )
@@ -299,7 +297,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def item(self) -> Any:
         """The one element as a Python number.
 
-        >>> import rushlight as torch
         >>> torch.tensor([2.5]).item()
         2.5
         """
@@ -311,7 +308,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; of a 0-d tensor, the number.
 
-        >>> import rushlight as torch
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
@@ -347,7 +343,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's functions on tensors: `ndarray + tensor` and `np.exp(tensor)` are tensors."""
-        answer = answers.get(ufunc.__name__)
+        answer = tensor_impls.get(ufunc.__name__)
         if method == "__call__" and not kwargs and answer is not None:
             return answer(*inputs)
         return _by_numpy(ufunc, method, inputs, kwargs)
@@ -355,8 +351,8 @@ class Tensor(Methods, metaclass=TensorClass):
 
 def _batch_str(array: Batched) -> str:
     """A tensor of a batch as PyTorch prints it; one that all members share, as it is outside."""
-    value = plain_inside(array.inside)
-    if not array.hidden:
+    value = plain_inside(array.value)
+    if not array.has_batch_dim:
         return repr(value)
     return wrapper_str("BatchedTensor", value, lvl=array.level.nesting, bdim=0)
 
@@ -371,7 +367,7 @@ def _number(t: Any) -> Any:
     raw = t._array
     if raw.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if asks(t):
+    if requires_grad(t):
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
             "behavior.\nConsider using tensor.detach() first.",

@@ -15,15 +15,8 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import NO_MEMORY, NO_STORAGE
 from rushlight.arrays.device import CPU, cuda_count, current
-from rushlight.arrays.host import (
-    ByteBounds,
-    address,
-    device_of,
-    is_array,
-    make_array,
-    to_host,
-)
-from rushlight.core.graph import Storage, TensorBase, asks, factory, note, wrap, wrap_apart
+from rushlight.arrays.host import ByteBounds, address, device_of, is_array, make_array, to_host
+from rushlight.core.graph import Storage, TensorBase, factory, note, requires_grad, wrap, wrap_apart
 from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
 from rushlight.core.views.inplace import check_writable
@@ -32,8 +25,6 @@ from rushlight.ops.arguments import varies
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import lend
 from rushlight.storage import TypedStorage, UntypedStorage, among, join
-
-__all__ = ["bare", "blank", "numpy", "set_data", "share"]
 
 _UNKNOWN_TO_NUMPY: Final = frozenset(
     d for d in dtypes.all_dtypes if d.is_floating_point and d.numpy.kind == "V"
@@ -68,7 +59,7 @@ def set_data(t: Any, value: Any) -> None:
     """`t.data = value`: other memory, perhaps another shape and dtype; same place in the graph."""
     if not isinstance(value, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
-    if asks(t) and value._array.dtype.kind not in "fcVW":
+    if requires_grad(t) and value._array.dtype.kind not in "fcVW":
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
@@ -85,13 +76,12 @@ def numpy(input: Any, *, force: bool = False) -> Any:
     The tensor as a NumPy array that shares its memory. With `force`, detached and copied to the
     CPU as needed.
 
-    >>> import rushlight as torch
     >>> torch.ones(2).numpy()
     array([1., 1.], dtype=float32)
     """
     if force:
         return to_host(input._array)
-    if asks(input) and recording():
+    if requires_grad(input) and recording():
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
@@ -117,7 +107,7 @@ def __dlpack__(
     copy: bool | None = None,
 ) -> Any:  # fmt: skip
     """The tensor's memory as a DLPack capsule, for other array libraries."""
-    if asks(input):
+    if requires_grad(input):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if is_array(input._array):
         raw = numpy(input)
@@ -138,7 +128,6 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
     A tensor that shares memory with an array of another library.
 
-    >>> import rushlight as torch
     >>> import numpy
     >>> torch.from_dlpack(numpy.arange(3.))
     tensor([0., 1., 2.], dtype=torch.float64)
@@ -239,7 +228,6 @@ def is_distributed(input: Any) -> bool:
 def is_same_size(input: Any, other: Any) -> bool:
     """is_same_size(input, other) -> bool: whether both have the same shape.
 
-    >>> import rushlight as torch
     >>> torch.is_same_size(torch.ones(2), torch.zeros(2))
     True
     """
@@ -260,7 +248,7 @@ def sparse_dim(input: Any) -> int:
 
 # --- element by element, in Python ----------------------------------------------------------------
 def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) -> Any:
-    if asks(input):
+    if requires_grad(input):
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. "
             f"Use var.detach().{name}() instead."
@@ -289,7 +277,6 @@ def apply_(input: Any, callable: Callable[[Any], Any]) -> Any:
 
     Replace each element by what a Python function makes of it.
 
-    >>> import rushlight as torch
     >>> torch.arange(3).apply_(lambda n: n * 10)
     tensor([ 0, 10, 20])
     """
@@ -353,7 +340,7 @@ def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
     among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it
     where = (array.shape, array.strides, offset, dtypes.of(array.dtype))
-    arguments = (type(input), root, where, asks(input))
+    arguments = (type(input), root, where, requires_grad(input))
     return _unpickled, arguments, _own_attributes(input) or None
 
 
@@ -407,7 +394,7 @@ def as_subclass(input: Any, cls: type) -> Any:
     """as_subclass(cls) -> Tensor: the same values and history as an instance of `cls`."""
     if not issubclass(cls, factory.cls):
         raise RuntimeError("as_subclass expected type to be a subclass of torch.Tensor")
-    if asks(input):
+    if requires_grad(input):
         t = input.view_as(input)
     else:
         t = _rebuilt(cls, input._array)

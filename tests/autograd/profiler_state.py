@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from rushlight.autograd import profiler_record
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 
 
 def no_profiler() -> bool:
     return (
-        slots.profile is None
-        and watch.profile is None
+        observer.profile is None
+        and not begins
         and state.active == 0
         and profiler_record.current() is None
     )

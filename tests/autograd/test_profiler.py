@@ -20,10 +20,10 @@ import rushlight as torch
 from rushlight.autograd import profiler_record
 from rushlight.autograd.profiler import profile, record_function
 from rushlight.autograd.profiler_record import title_of
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from tests.autograd import cases_profiler as written
 from tests.autograd.profiler_helpers import line_here
 from tests.autograd.profiler_state import no_profiler
@@ -269,7 +269,7 @@ def test_only_while_on() -> None:
     prof = profile()
     assert no_profiler()
     with prof:
-        assert slots.profile is not None and watch.profile is not None and state.active > 0
+        assert observer.profile is not None and begins and state.active > 0
     x.exp()
     assert no_profiler() and len(prof.function_events) == 0
 
@@ -360,7 +360,7 @@ def test_other_threads_are_not_recorded() -> None:
         x.exp()
         go.set()
         assert done.wait(10)
-        assert slots.profile is not None, "the other thread's end is not this one's"
+        assert observer.profile is not None, "the other thread's end is not this one's"
         x.sin()
     thread.join()
     assert [event.name for event in prof.function_events] == ["aten::exp", "aten::sin"]

@@ -25,8 +25,8 @@ LAYERS = [
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage "
     "settings cuda linalg special printing types version _methods _functions",
     "autograd",
-    "func nn optim data serialize serialize_archive serialize_safe testing utils library profiler "
-    "functorch",
+    "func nn optim data serialize serialize_archive serialize_safe serialization testing utils "
+    "library profiler functorch",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

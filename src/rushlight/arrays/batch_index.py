@@ -1,6 +1,6 @@
 """What the words mean on batched arrays: gathering, scattering, advanced indices, writes.
 
-Imported by `core.transforms.vmap` to fill `batched.rules`; the other words stand in `batch_words`.
+Imported by `core.transforms.vmap` to fill `batched.rules`; the other words stand in `batch_rules`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rushlight.arrays.batched import (
     with_batch,
     wrapped,
 )
-from rushlight.arrays.kinds import words
+from rushlight.arrays.kinds import primitives
 
 _ALL: Final = slice(None)
 
@@ -35,27 +35,27 @@ def _at_least(x: Any, rank: int) -> Any:
 
 
 @rule
-def gather(word: Any, level: Any, x: Any, axis: int, index: Any) -> Any:
+def gather(primitive: Any, level: Any, x: Any, axis: int, index: Any) -> Any:
     shape, rank = index.shape, rank_of(x)
     where, source = with_batch(index, level), with_batch(x, level)
     if rank == 0:
         source = insert_axes(source, 1)
         where = v.reshape(where, (level.size, index.size))
         axis = -1
-    out = word(source, from_end(axis, max(rank, 1)), where)
+    out = primitive(source, from_end(axis, max(rank, 1)), where)
     return Batched(v.reshape(out, (level.size, *shape)) if rank == 0 else out, level)
 
 
 @rule
-def ungather(word: Any, level: Any, g: Any, shape: Any, axis: int, index: Any) -> Any:
+def ungather(primitive: Any, level: Any, g: Any, shape: Any, axis: int, index: Any) -> Any:
     where, source = with_batch(index, level), with_batch(g, level)
     rank = len(shape)
     if rank == 0:
         where = v.reshape(where, (level.size, index.size))
         source = v.reshape(source, (level.size, index.size))
-        out = word(source, (level.size, 1), -1, where)
+        out = primitive(source, (level.size, 1), -1, where)
         return Batched(v.window(out, (_ALL, 0)), level)
-    return Batched(word(source, (level.size, *shape), from_end(axis, rank), where), level)
+    return Batched(primitive(source, (level.size, *shape), from_end(axis, rank), where), level)
 
 
 def _spread(level: Any, x: Any, index: Any, source: Any) -> tuple[Any, Any, Any]:
@@ -69,10 +69,10 @@ def _spread(level: Any, x: Any, index: Any, source: Any) -> tuple[Any, Any, Any]
 
 
 def _scattering(
-    word: Any, level: Any, x: Any, axis: int, index: Any, source: Any, *args: Any
+    primitive: Any, level: Any, x: Any, axis: int, index: Any, source: Any, *args: Any
 ) -> Any:
     target, where, values = _spread(level, x, index, source)
-    out = word(target, from_end(axis, max(rank_of(x), 1)), where, values, *args)
+    out = primitive(target, from_end(axis, max(rank_of(x), 1)), where, values, *args)
     return Batched(v.window(out, (_ALL, 0)) if rank_of(x) == 0 else out, level)
 
 
@@ -81,12 +81,14 @@ for _name in ("scatter", "scatter_add", "reduce_along"):
 
 
 @rule
-def store_along(word: Any, level: Any, target: Any, axis: int, index: Any, source: Any) -> None:
+def store_along(
+    primitive: Any, level: Any, target: Any, axis: int, index: Any, source: Any
+) -> None:
     if _shared(level, target, index, source):
-        word(*[members(x, level)[0] for x in (target, axis, index, source)])
+        primitive(*[members(x, level)[0] for x in (target, axis, index, source)])
         return
     below, where, values = _spread(level, target, index, source)
-    word(below, from_end(axis, max(rank_of(target), 1)), where, _storable(below, values))
+    primitive(below, from_end(axis, max(rank_of(target), 1)), where, _storable(below, values))
 
 
 # --- advanced indices -----------------------------------------------------------------------------
@@ -149,17 +151,17 @@ def _spelled(rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tupl
 def _split_index(level: Any, arrays: tuple[Any, ...], wide: int) -> tuple[list[Any], bool]:
     """The index arrays beneath the level, in line with one another, and whether one is batched."""
     parts = [members(a, level) for a in arrays]
-    some = any(hidden for _, hidden in parts)
+    some = any(has_batch_dim for _, has_batch_dim in parts)
     found: list[Any] = []
-    for (inside, hidden), array in zip(parts, arrays, strict=True):
-        if hidden and _mask(array):
+    for (inside, has_batch_dim), array in zip(parts, arrays, strict=True):
+        if has_batch_dim and _mask(array):
             raise RuntimeError(
                 "vmap: We do not support batching operators that can support dynamic shape. "
                 "Attempting to batch over indexing with a boolean mask.\n"
                 "How many elements a mask keeps differs from member to member: keep them all, and "
                 "choose with `torch.where(mask, a, b)`."
             )
-        found.append(insert_axes(inside, wide - rank_of(array)) if hidden else inside)
+        found.append(insert_axes(inside, wide - rank_of(array)) if has_batch_dim else inside)
     return found, some
 
 
@@ -198,22 +200,24 @@ def _values(level: Any, value: Any, rank: int, order: tuple[int, ...] | None, li
 
 
 @rule
-def pick(word: Any, level: Any, x: Any, index: Any, *arrays: Any) -> Any:
+def pick(primitive: Any, level: Any, x: Any, index: Any, *arrays: Any) -> Any:
     inside, own = members(x, level)
     if not own and not any(members(a, level)[1] for a in arrays):
-        return wrapped(word(inside, index, *[members(a, level)[0] for a in arrays]), level, False)
+        return wrapped(
+            primitive(inside, index, *[members(a, level)[0] for a in arrays]), level, False
+        )
     places, below, order = _beneath(level, inside, rank_of(x), index, arrays, own)
-    out = word(inside, places, *below)
+    out = primitive(inside, places, *below)
     return Batched(out if order is None else v.permute(out, order), level)
 
 
 @rule
-def unpick(word: Any, level: Any, g: Any, shape: Any, index: Any, *arrays: Any) -> Any:
+def unpick(primitive: Any, level: Any, g: Any, shape: Any, index: Any, *arrays: Any) -> Any:
     inside = with_batch(g, level)
     places, below, order = _beneath(level, inside, len(shape), index, arrays, True)
     if order is not None:
         inside = v.permute(inside, _back(order))
-    return Batched(word(inside, (level.size, *shape), places, *below), level)
+    return Batched(primitive(inside, (level.size, *shape), places, *below), level)
 
 
 def _masked(level: Any, x: Any, value: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
@@ -239,27 +243,29 @@ def _masked(level: Any, x: Any, value: Any, index: Any, arrays: tuple[Any, ...])
     return v.where(mask, value, x)
 
 
-def _placing(word: Any, level: Any, x: Any, value: Any, index: Any, *arrays: Any) -> Any:
-    if word is words["place"]:
+def _placing(primitive: Any, level: Any, x: Any, value: Any, index: Any, *arrays: Any) -> Any:
+    if primitive is primitives["place"]:
         chosen = _masked(level, x, value, index, arrays)
         if chosen is not None:
             return v.cast(chosen, x.dtype)
     inside = with_batch(x, level)
     places, below, order = _beneath(level, inside, rank_of(x), index, arrays, True)
     rank = Picked(rank_of(x), _spelled(rank_of(x), index, arrays), arrays).rank
-    return Batched(word(inside, _values(level, value, rank, order, inside), places, *below), level)
+    return Batched(
+        primitive(inside, _values(level, value, rank, order, inside), places, *below), level
+    )
 
 
 for _name in ("place", "place_add"):
     rules[_name] = _placing
 
 
-def _storing(word: Any, level: Any, target: Any, value: Any, index: Any, *arrays: Any) -> None:
+def _storing(primitive: Any, level: Any, target: Any, value: Any, index: Any, *arrays: Any) -> None:
     if _shared(level, target, value, *arrays):
         beneath = [members(x, level)[0] for x in (target, value, index, *arrays)]
-        word(*beneath)
+        primitive(*beneath)
         return
-    if word is words["store"]:
+    if primitive is primitives["store"]:
         chosen = _masked(level, target, value, index, arrays)
         if chosen is not None:
             v.overwrite(target, chosen)
@@ -267,7 +273,7 @@ def _storing(word: Any, level: Any, target: Any, value: Any, index: Any, *arrays
     inside, _ = members(target, level)
     places, below, order = _beneath(level, inside, rank_of(target), index, arrays, True)
     rank = Picked(rank_of(target), _spelled(rank_of(target), index, arrays), arrays).rank
-    word(inside, _storable(inside, _values(level, value, rank, order, inside)), places, *below)
+    primitive(inside, _storable(inside, _values(level, value, rank, order, inside)), places, *below)
 
 
 for _name in ("store", "store_add"):
@@ -275,15 +281,17 @@ for _name in ("store", "store_add"):
 
 
 @rule
-def searchsorted(word: Any, level: Any, sorted_: Any, x: Any, right: bool) -> Any:
+def searchsorted(primitive: Any, level: Any, sorted_: Any, x: Any, right: bool) -> Any:
     rows, own = members(sorted_, level)
-    inside, hidden = members(x, level)
+    inside, has_batch_dim = members(x, level)
     if not own:
-        return wrapped(word(rows, inside, right), level, hidden)
+        return wrapped(primitive(rows, inside, right), level, has_batch_dim)
     inside = with_batch(x, level)
     if level.size == 0:
         return Batched(v.full(inside, tuple(inside.shape), 0, np.dtype(np.int64)), level)
-    found = [word(v.window(rows, (i,)), v.window(inside, (i,)), right) for i in range(level.size)]
+    found = [
+        primitive(v.window(rows, (i,)), v.window(inside, (i,)), right) for i in range(level.size)
+    ]
     return Batched(v.concat([v.window(y, (None,)) for y in found], 0), level)
 
 
@@ -311,13 +319,13 @@ def _storable(target: Any, source: Any) -> Any:
 
 
 @rule
-def overwrite(word: Any, level: Any, target: Any, source: Any) -> None:
+def overwrite(primitive: Any, level: Any, target: Any, source: Any) -> None:
     below, _ = members(target, level)
-    inside, hidden = members(source, level)
+    inside, has_batch_dim = members(source, level)
     inside = _storable(below, inside)
     if _shared(level, target, source):
-        word(below, inside)
+        primitive(below, inside)
         return
-    if hidden:
+    if has_batch_dim:
         inside = insert_axes(inside, rank_of(target) - rank_of(source))
-    word(below, inside)
+    primitive(below, inside)

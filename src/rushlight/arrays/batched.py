@@ -1,9 +1,9 @@
 """A batched array: one array that stands for many, of which the code that runs sees one.
 
-`vmap` puts these at the bottom of tensors. `inside` is an array of any kind (NumPy's, CuPy's, a
+`vmap` puts these at the bottom of tensors. `value` is an array of any kind (NumPy's, CuPy's, a
 tensor, or another batched array), whose first axis, the batch, is hidden from whoever asks for
-`shape`; if not `hidden`, all members of the batch share `inside` as it is. Every word of the
-vocabulary has its rule (`batch_words`, `batch_index`), so each op and each derivative rule runs on
+`shape`; if not `has_batch_dim`, all members of the batch share `value` as it is. Every word of the
+vocabulary has its rule (`batch_rules`, `batch_index`), so each op and each derivative rule runs on
 batches without knowing. Ops that can do better than their words say so themselves (`Op.align`).
 
 Note [Which level]
@@ -21,12 +21,7 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import address
-from rushlight.arrays.kinds import Kind, register, words
-
-__all__ = [
-    "Batched", "bottom", "deepest", "insert_axes", "joined", "lacks", "members", "numbers",
-    "with_batch",
-]  # fmt: skip
+from rushlight.arrays.kinds import Kind, primitives, register
 
 _ALL: Final = slice(None)
 rules: Final[dict[str, Callable[..., Any]]] = {}
@@ -71,7 +66,7 @@ def bottom(x: Any) -> Any:
     """The raw array behind an array or tensor: what its dtype and strides are asked of."""
     while not isinstance(x, np.ndarray):
         if type(x) is Batched:
-            x = x.inside
+            x = x.value
         elif hasattr(x, "_storage"):  # a tensor
             x = x._array
         else:
@@ -89,7 +84,7 @@ def numbers(x: Any) -> Any:
     without derivatives, or by words that tensors have no answer to."""
     if type(x) is not Batched:
         return x
-    return Batched(numbers(outer(x.inside)), x.level, x.hidden)
+    return Batched(numbers(outer(x.value)), x.level, x.has_batch_dim)
 
 
 class Place:
@@ -108,30 +103,30 @@ class Place:
 class Batched:
     """Many arrays of one shape and dtype as one; see the head of this file."""
 
-    __slots__ = ("_dtype", "hidden", "inside", "level")
+    __slots__ = ("_dtype", "has_batch_dim", "level", "value")
 
-    def __init__(self, inside: Any, level: Any, hidden: bool = True) -> None:
-        self.inside = inside
+    def __init__(self, value: Any, level: Any, has_batch_dim: bool = True) -> None:
+        self.value = value
         self.level = level
-        self.hidden = hidden
+        self.has_batch_dim = has_batch_dim
         self._dtype: Any = None
 
     # --- what an array is asked ---------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, ...]:
-        shape = tuple(self.inside.shape)
-        return shape[1:] if self.hidden else shape
+        shape = tuple(self.value.shape)
+        return shape[1:] if self.has_batch_dim else shape
 
     @property
     def ndim(self) -> int:
-        rank: int = self.inside.ndim
-        return rank - 1 if self.hidden else rank
+        rank: int = self.value.ndim
+        return rank - 1 if self.has_batch_dim else rank
 
     @property
     def dtype(self) -> Any:
         found = self._dtype  # asked for again and again
         if found is None:
-            found = self._dtype = bottom(self.inside).dtype
+            found = self._dtype = bottom(self.value).dtype
         return found
 
     @property
@@ -145,9 +140,9 @@ class Batched:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        array = outer(self.inside)
+        array = outer(self.value)
         strides: tuple[int, ...] = array.strides
-        if not self.hidden:
+        if not self.has_batch_dim:
             return strides
         if array.shape[0] == 0:  # NumPy's strides of nothing are 0
             strides = np.empty((1, *array.shape[1:]), self.dtype).strides
@@ -160,8 +155,8 @@ class Batched:
     @property
     def flags(self) -> Any:
         """Of one member."""
-        array = outer(self.inside)
-        if self.hidden and not isinstance(array, Batched):
+        array = outer(self.value)
+        if self.has_batch_dim and not isinstance(array, Batched):
             array = array[0] if array.shape[0] else np.empty(array.shape[1:], array.dtype)
         return array.flags
 
@@ -184,7 +179,7 @@ class Batched:
         v.overwrite(self, v.constant(self, value, self.dtype))
 
     def __repr__(self) -> str:
-        return f"Batched({self.inside!r}, hidden={self.hidden})"
+        return f"Batched({self.value!r}, has_batch_dim={self.has_batch_dim})"
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -192,9 +187,9 @@ class Batched:
     # --- what a batch cannot say, unless all members share it -----------------------------------
     def told(self, how: Callable[[Any], Any], error: str) -> Any:
         """What an array that all members share says; the error for one that has many values."""
-        if self.hidden:
+        if self.has_batch_dim:
             raise RuntimeError(error)
-        return how(outer(self.inside))
+        return how(outer(self.value))
 
     def __bool__(self) -> bool:
         return bool(self.told(bool, CONTROL_FLOW))
@@ -373,7 +368,7 @@ def deepest(xs: Any) -> Any:
 def members(x: Any, level: Any) -> tuple[Any, bool]:
     """What stands for `x` beneath `level`, and whether its first axis is that level's batch."""
     if type(x) is Batched and x.level is level:
-        return x.inside, x.hidden
+        return x.value, x.has_batch_dim
     return x, False
 
 
@@ -384,12 +379,12 @@ def insert_axes(x: Any, count: int) -> Any:
 
 def with_batch(x: Any, level: Any, like: Any = None) -> Any:
     """`x` beneath the level, with a batch axis in front. `like` is an array to take a number to."""
-    inside, hidden = members(x, level)
-    if hidden:
-        return inside
-    if not hasattr(inside, "shape"):
-        inside = v.constant(like, inside, bottom(like).dtype)
-    return v.broadcast(inside, (level.size, *inside.shape))
+    value, has_batch_dim = members(x, level)
+    if has_batch_dim:
+        return value
+    if not hasattr(value, "shape"):
+        value = v.constant(like, value, bottom(like).dtype)
+    return v.broadcast(value, (level.size, *value.shape))
 
 
 def lacks(x: Any, other: Any) -> bool:
@@ -398,10 +393,10 @@ def lacks(x: Any, other: Any) -> bool:
     mine: Any = x
     while type(other) is Batched:
         while type(mine) is Batched and mine.level is not other.level:
-            mine = outer(mine.inside)
-        if type(mine) is not Batched or (other.hidden and not mine.hidden):
+            mine = outer(mine.value)
+        if type(mine) is not Batched or (other.has_batch_dim and not mine.has_batch_dim):
             return True
-        other = outer(other.inside)
+        other = outer(other.value)
     return False
 
 
@@ -422,15 +417,15 @@ def from_end(d: int, rank: int) -> int:
     return d if d < 0 else d - rank
 
 
-def wrapped(y: Any, level: Any, hidden: bool) -> Any:
+def wrapped(y: Any, level: Any, has_batch_dim: bool) -> Any:
     """What a word gave beneath the level, as that level sees it."""
     if y is None:
         return None
     if isinstance(y, tuple):
-        return tuple([wrapped(part, level, hidden) for part in y])
+        return tuple([wrapped(part, level, has_batch_dim) for part in y])
     if isinstance(y, np.generic):
         y = np.asarray(y)
-    return Batched(y, level, hidden)
+    return Batched(y, level, has_batch_dim)
 
 
 def elementwise(fn: Any, xs: Any) -> Any:
@@ -440,14 +435,14 @@ def elementwise(fn: Any, xs: Any) -> Any:
     some = False
     parts: list[Any] = []
     for x in xs:
-        inside, hidden = members(x, level)
-        k = rank_of(inside)
-        if hidden:
+        value, has_batch_dim = members(x, level)
+        k = rank_of(value)
+        if has_batch_dim:
             some = True
             k -= 1
         rank = max(rank, k)
-        parts.append((inside, hidden, k))
-    ready = [insert_axes(x, rank - k) if hidden else x for x, hidden, k in parts]
+        parts.append((value, has_batch_dim, k))
+    ready = [insert_axes(x, rank - k) if has_batch_dim else x for x, has_batch_dim, k in parts]
     return wrapped(fn(*ready), level, some)
 
 
@@ -458,24 +453,26 @@ def pair(fn: Any, a: Any, b: Any) -> Any:
     return elementwise(fn, (a, b))
 
 
-def matmul(a: Any, b: Any, word: Any = v.matrices) -> Any:
+def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
     """`matmul` of vectors, matrices and stacks of matrices, of which one or both are batched."""
     level = deepest((a, b))
     left, many = members(a, level)
     right, several = members(b, level)
     if hasattr(left, "_storage") != hasattr(right, "_storage"):
-        word = v.narrow_matmul  # the same, and the tensor answers: CuPy's `matmul` leaves it no say
+        primitive = (
+            v.narrow_matmul
+        )  # the same, and the tensor answers: CuPy's `matmul` leaves it no say
     m, n = rank_of(left) - many, rank_of(right) - several
     if not several and n <= 2 and (many or m <= 2):
         if many and m == 2 and n == 2:  # one product of tall matrices instead of many of small ones
             rows = v.reshape(left, (level.size * left.shape[1], left.shape[2]))
-            out = v.reshape(word(rows, right), (level.size, left.shape[1], right.shape[-1]))
+            out = v.reshape(primitive(rows, right), (level.size, left.shape[1], right.shape[-1]))
             return wrapped(out, level, True)
-        return wrapped(word(left, right), level, many)
+        return wrapped(primitive(left, right), level, many)
     if not many and m <= 2 and several:
         if n == 1:
-            return wrapped(word(right, v.swap(left, -1, -2) if m == 2 else left), level, True)
-        return wrapped(word(left, right), level, True)
+            return wrapped(primitive(right, v.swap(left, -1, -2) if m == 2 else left), level, True)
+        return wrapped(primitive(left, right), level, True)
     # in general: all are stacks of matrices, with the batch in front
     left, right = with_batch(a, level), with_batch(b, level)
     if m == 1:
@@ -484,7 +481,7 @@ def matmul(a: Any, b: Any, word: Any = v.matrices) -> Any:
         right = v.window(right, (..., None))
     rank = max(left.ndim, right.ndim)
     left, right = insert_axes(left, rank - left.ndim), insert_axes(right, rank - right.ndim)
-    out = word(left, right)
+    out = primitive(left, right)
     if n == 1:
         out = v.window(out, (..., 0))
     if m == 1:
@@ -497,7 +494,7 @@ def rule(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function the rule of the word of its name. It is called with the word, the level and
     the word's arguments."""
     name = fn.__name__.strip("_")
-    if name not in words:
+    if name not in primitives:
         raise ValueError(f"{name!r} is no word of the vocabulary")
     rules[name] = fn
     return fn
@@ -513,7 +510,7 @@ def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     level = deepest(args)
     if name in _UNRECORDED:
         args = tuple([numbers(x) for x in args])
-    return rules[name](words[name], level, *args)
+    return rules[name](primitives[name], level, *args)
 
 
 register(Batched, Kind(9, _answer))

@@ -27,10 +27,8 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.kinds import Kind, register, words
+from rushlight.arrays.kinds import Kind, primitives, register
 from rushlight.arrays.layouts import like_clone, picked
-
-__all__ = ["bytes_of", "is_cuda", "memory_of", "over", "prepare"]
 
 _words: Final[dict[str, Callable[..., Any]]] = {}
 _state: Final[dict[str, Any]] = {}
@@ -58,7 +56,7 @@ def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 def _on_cuda(fn: Callable[..., Any]) -> Callable[..., Any]:
-    if fn.__name__ not in words:
+    if fn.__name__ not in primitives:
         raise ValueError(f"{fn.__name__!r} is no word of the vocabulary")
     _words[fn.__name__] = fn
     return fn
@@ -284,8 +282,8 @@ def _reduction(name: str, method: str, sums: bool) -> None:
 
 
 for _name, _method, _sums in (
-    ("total", "sum", True), ("product", "prod", True), ("largest", "max", False),
-    ("smallest", "min", False), ("anything", "any", False), ("everything", "all", False),
+    ("reduce_sum", "sum", True), ("product", "prod", True), ("reduce_max", "max", False),
+    ("reduce_min", "min", False), ("reduce_any", "any", False), ("reduce_all", "all", False),
 ):  # fmt: skip
     _reduction(_name, _method, _sums)
 

@@ -1,8 +1,8 @@
 """Which kinds of array there are, and how a vocabulary function finds the right one.
 
 A ufunc (`exp`, `multiply`) finds it by NumPy's own protocol, `__array_ufunc__`. The other names
-of the vocabulary are functions made by `word`: on NumPy arrays they compute; if an argument is of
-a kind that was registered here (a tensor, a CuPy or a recorded array), that kind answers.
+of the vocabulary are functions made by `primitive`: on NumPy arrays they compute; if an argument is
+of a kind that was registered here (a tensor, a CuPy or a recorded array), that kind answers.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
-
-__all__ = ["Kind", "register", "word", "words"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,7 +24,7 @@ class Kind(NamedTuple):
 
 
 _VARIADIC: Final = 0x04  # CO_VARARGS: the function takes *args
-words: Final[dict[str, Callable[..., Any]]] = {}
+primitives: Final[dict[str, Callable[..., Any]]] = {}
 _kinds: Final[dict[type, Kind | None]] = {np.ndarray: None, int: None, float: None, tuple: None}
 
 
@@ -51,7 +49,7 @@ def _kind_of(cls: type) -> Kind | None:
     return None
 
 
-def word(fn: F) -> F:
+def primitive(fn: F) -> F:
     """Make a function over NumPy arrays a word of the vocabulary. Arguments are positional.
 
     The parameters annotated as arrays decide who answers; most words have one, the first.
@@ -63,7 +61,7 @@ def word(fn: F) -> F:
     kinds = [str(fn.__annotations__.get(p, "")) for p in code.co_varnames[:count]]
     single = "list" not in kinds[0] and not any("Array" in k for k in kinds[1:])
     call = _one(name, fn) if single else _many(name, fn)
-    words[name] = call
+    primitives[name] = call
     return call  # type: ignore[return-value]  # same signature, positional
 
 

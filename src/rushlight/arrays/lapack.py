@@ -31,12 +31,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from rushlight.arrays.host import from_host, to_host
-from rushlight.arrays.kinds import word
-
-__all__ = [
-    "Unfit", "cholesky", "cofactors", "det", "eig", "eigh", "fourier", "householder_qr", "inv",
-    "least_squares", "lu", "pinv", "qr", "row_order", "slogdet", "solve", "solve_triangular", "svd",
-]  # fmt: skip
+from rushlight.arrays.kinds import primitive
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
@@ -203,7 +198,7 @@ def _diagonals(x: Array, bad: Array) -> tuple[Array, Array]:
 
 
 # --- systems --------------------------------------------------------------------------------------
-@word
+@primitive
 @_on_host
 def cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
     """The triangular factor, and `info`: the order of the first minor that is not positive. Only
@@ -258,7 +253,7 @@ def _singular(x: Array) -> Array:
     return info
 
 
-@word
+@primitive
 @_on_host
 def inv(x: Array) -> tuple[Array, Array]:
     """The inverse, and `info`: which pivot is zero. A matrix without inverse gives infinities."""
@@ -273,7 +268,7 @@ def inv(x: Array) -> tuple[Array, Array]:
     return found, info
 
 
-@word
+@primitive
 @_on_host
 def solve(a: Array, b: Array) -> tuple[Array, Array]:
     """The matrix x with a @ x = b, and `info` as of `inv`. Batches broadcast."""
@@ -302,7 +297,7 @@ def _unfit_solve(a: Array, b: Array) -> tuple[Array, Array]:
     return _unfolded(flat, found), info
 
 
-@word
+@primitive
 @_on_host
 def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     """The matrix x with a @ x = b, of which one triangle of `a` is read (not its diagonal, which is
@@ -320,7 +315,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     return _turned(_turned(out).reshape(*batch, *b.shape[:-3:-1]))
 
 
-@word
+@primitive
 @_on_host
 def det(x: Array) -> Array:
     """The determinant."""
@@ -333,7 +328,7 @@ def det(x: Array) -> Array:
     return found
 
 
-@word
+@primitive
 @_on_host
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The determinant: its sign (complex: of magnitude 1) and the logarithm of its magnitude."""
@@ -353,7 +348,7 @@ def slogdet(x: Array) -> tuple[Array, Array]:
     return sign, log
 
 
-@word
+@primitive
 @_on_host
 def cofactors(x: Array) -> Array:
     """The matrix of cofactors, which is det(x) · inv(x)ᵀ, for matrices without inverse too."""
@@ -369,7 +364,7 @@ def cofactors(x: Array) -> Array:
 
 
 # --- spectra --------------------------------------------------------------------------------------
-@word
+@primitive
 @_on_host
 def eigh(x: Array, lower: bool) -> tuple[Array, Array]:
     """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is
@@ -392,7 +387,7 @@ def _unfit_eigh(x: Array, lower: bool) -> tuple[Array, Array]:
     return found
 
 
-@word
+@primitive
 @_on_host
 def eig(x: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of any square matrix; always complex. NaN where the matrix is
@@ -408,7 +403,7 @@ def eig(x: Array) -> tuple[Array, Array]:
     return values.astype(wanted), _columns(vectors).astype(wanted, copy=False)
 
 
-@word
+@primitive
 @_on_host
 def svd(x: Array, full: bool) -> tuple[Array, Array, Array]:
     """Left singular vectors, singular values in falling order, right singular vectors as rows. NaN
@@ -423,7 +418,7 @@ def svd(x: Array, full: bool) -> tuple[Array, Array, Array]:
     return _columns(u), s, _columns(vh)
 
 
-@word
+@primitive
 @_on_host
 def qr(x: Array, mode: str) -> tuple[Array, Array]:
     """Orthonormal columns and an upper triangle, "reduced" or "complete"; that alone ("r")."""
@@ -433,7 +428,7 @@ def qr(x: Array, mode: str) -> tuple[Array, Array]:
     return _columns(q), _columns(r)
 
 
-@word
+@primitive
 @_on_host
 def householder_qr(x: Array) -> tuple[Array, Array]:
     """The same decomposition in LAPACK's own form: triangle and reflectors in one, factors."""
@@ -441,7 +436,7 @@ def householder_qr(x: Array) -> tuple[Array, Array]:
     return _columns(_turned(h)), tau
 
 
-@word
+@primitive
 @_on_host
 def lu(x: Array) -> tuple[Array, Array, Array, Array]:
     """Both triangles in one, the exchanges of rows (from 1), the order of rows that they lead to,
@@ -463,7 +458,7 @@ def lu(x: Array) -> tuple[Array, Array, Array, Array]:
     return _unfolded(both, x), pivots, row_order(pivots, m), info.reshape(batch)
 
 
-@word
+@primitive
 @_on_host
 def row_order(pivots: Array, n: int) -> Array:
     """Where each of `n` rows comes from after exchanges of rows (from 1)."""
@@ -476,7 +471,7 @@ def row_order(pivots: Array, n: int) -> Array:
     return order
 
 
-@word
+@primitive
 @_on_host
 def pinv(x: Array) -> Array:
     """The pseudo-inverse; singular values below the largest times eps times the longer side are
@@ -486,7 +481,7 @@ def pinv(x: Array) -> Array:
     return np.linalg.pinv(x, max(x.shape[-2:]) * np.finfo(x.dtype).eps)
 
 
-@word
+@primitive
 @_on_host
 def least_squares(a: Array, b: Array, rcond: float, strict: bool) -> tuple[Array, Array, Array]:
     """The shortest x that makes a @ x - b shortest, the rank of `a`, its singular values. Batches
@@ -521,7 +516,7 @@ def least_squares(a: Array, b: Array, rcond: float, strict: bool) -> tuple[Array
     )
 
 
-@word
+@primitive
 @_on_host
 def fourier(x: Array, axis: int, inverse: bool) -> Array:
     """The sum of x[n] exp(∓2πi k n / N) along an axis (plus: inverse), not scaled. Complex."""

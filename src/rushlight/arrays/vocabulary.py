@@ -3,7 +3,7 @@
 Two sorts of word:
 - `ufuncs`: NumPy's own element-wise objects. Every kind of array answers to them through
   `__array_ufunc__`; on NumPy arrays calling one costs exactly what NumPy costs.
-- the functions below, made by `word`: shapes, reductions, gathering and the like.
+- the functions below, made by `primitive`: shapes, reductions, gathering and the like.
 
 Beside these an op may use Python's arithmetic and comparison operators, `x.shape`, `x.ndim`, and
 `x.dtype` (`x.size` is a method on tensors). A law in the tests runs every op and rule on recorded
@@ -22,7 +22,7 @@ import ml_dtypes
 import numpy as np
 
 from rushlight.arrays.host import move
-from rushlight.arrays.kinds import word
+from rushlight.arrays.kinds import primitive
 from rushlight.arrays.lapack import (
     Unfit,
     cholesky,
@@ -65,7 +65,6 @@ __all__ = [
     "Unfit",
     "absolute",
     "add",
-    "anything",
     "arccos",
     "arccosh",
     "arcsin",
@@ -108,7 +107,6 @@ __all__ = [
     "empty",
     "empty_as",
     "equal",
-    "everything",
     "exp",
     "exp2",
     "expm1",
@@ -136,7 +134,6 @@ __all__ = [
     "isinf",
     "isnan",
     "laid_out",
-    "largest",
     "lcm",
     "ldexp",
     "least_squares",
@@ -181,7 +178,12 @@ __all__ = [
     "rad2deg",
     "real",
     "reciprocal",
+    "reduce_all",
     "reduce_along",
+    "reduce_any",
+    "reduce_max",
+    "reduce_min",
+    "reduce_sum",
     "remainder",
     "reshape",
     "restrided",
@@ -198,7 +200,6 @@ __all__ = [
     "sin",
     "sinh",
     "slogdet",
-    "smallest",
     "solve",
     "solve_triangular",
     "sort",
@@ -216,7 +217,6 @@ __all__ = [
     "tan",
     "tanh",
     "tile",
-    "total",
     "triangle",
     "trunc",
     "turned",
@@ -341,7 +341,7 @@ def _wide(x: Array) -> Array:
     return x.astype(np.complex64) if x.dtype == _HALF_COMPLEX else x
 
 
-@word
+@primitive
 def special(x: Array, name: str, *others: Array) -> Array:
     """A special function of SciPy's by name (`specials`), imported when first used."""
     fn = _special.get(name)
@@ -353,7 +353,7 @@ def special(x: Array, name: str, *others: Array) -> Array:
 
 
 # --- making ---------------------------------------------------------------------------------------
-@word
+@primitive
 def full(like: Array, shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     """An array of one value, on the device of `like`."""
     if not isinstance(like, np.ndarray):
@@ -363,13 +363,13 @@ def full(like: Array, shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     return out
 
 
-@word
+@primitive
 def empty(like: Array, shape: tuple[int, ...], dtype: Any) -> Array:
     """An array whose values do not matter, on the device of `like`."""
     return np.empty_like(like, dtype=dtype, shape=shape, order="C", subok=False)
 
 
-@word
+@primitive
 def empty_as(like: Array, dtype: Any) -> Array:
     """An array whose values do not matter, in the shape and order of strides of `like`."""
     if 0 in like.strides and type(like) is np.ndarray:
@@ -377,20 +377,20 @@ def empty_as(like: Array, dtype: Any) -> Array:
     return np.empty_like(like, dtype=dtype, subok=False)
 
 
-@word
+@primitive
 def iota(like: Array, n: int, dtype: Any) -> Array:
     """0, 1, …, n-1 on the device of `like`."""
     return np.arange(n, dtype=dtype)
 
 
-@word
+@primitive
 def constant(like: Array, value: Any, dtype: Any) -> Array:
     """An array from numbers in Python or NumPy, on the device of `like`."""
     return np.asarray(value, dtype)
 
 
 # --- one array ------------------------------------------------------------------------------------
-@word
+@primitive
 def cast(x: Array, dtype: Any) -> Array:
     """The same values in another dtype (the same array if it has it). Complex to real drops the
     imaginary part, as a gradient of a real input must."""
@@ -413,13 +413,13 @@ def _densely(y: Array, x: Array) -> Array:
     return like_clone(y, x) if 0 in x.strides else y
 
 
-@word
+@primitive
 def moved(x: Array, where: Any) -> Array:
     """The array on another device (itself if it is there)."""
     return move(x, where)
 
 
-@word
+@primitive
 def copy(x: Array) -> Array:
     """A copy with its strides in the same order."""
     if 0 not in x.strides:
@@ -431,7 +431,7 @@ def copy(x: Array) -> Array:
     return out
 
 
-@word
+@primitive
 def laid_out(x: Array, order: tuple[int, ...] | None) -> Array:
     """A copy whose axes lie in memory in the given order, widest stride first (None: rows)."""
     if order is None:
@@ -440,23 +440,23 @@ def laid_out(x: Array, order: tuple[int, ...] | None) -> Array:
     return x.transpose(order).copy("C").transpose(back)
 
 
-@word
+@primitive
 def contiguous(x: Array) -> Array:
     """The same values in row order, copied only if they are not."""
     return x if x.flags.c_contiguous else x.copy("C")
 
 
-@word
+@primitive
 def real(x: Array) -> Array:
     return as_pairs(x)[..., 0] if x.dtype.kind == "W" else x.real  # NumPy takes W for real
 
 
-@word
+@primitive
 def imag(x: Array) -> Array:
     return as_pairs(x)[..., 1] if x.dtype.kind == "W" else x.imag
 
 
-@word
+@primitive
 def complex_of(re: Array, im: Array) -> Array:
     """re + i·im, without the rounding or NaNs that multiplying by i would bring."""
     if re.dtype == np.float16 and im.dtype == np.float16:
@@ -474,26 +474,26 @@ _PARTS: Final = {
 }
 
 
-@word
+@primitive
 def as_pairs(x: Array) -> Array:
     """A view of complex numbers as real ones, with a last axis of two: real and imaginary part."""
     return x[..., None].view(next(part for part, whole in _PARTS.items() if whole == x.dtype))
 
 
-@word
+@primitive
 def as_complex(x: Array) -> Array:
     """A view of pairs (the last axis, of two that lie side by side) as complex numbers."""
     return x.view(_PARTS[x.dtype])[..., 0]
 
 
-@word
+@primitive
 def frexp(x: Array) -> tuple[Array, Array]:
     """Mantissa (0.5 to 1) and exponent: x = mantissa · 2**exponent."""
     mantissa, exponent = np.frexp(x)
     return mantissa, exponent
 
 
-@word
+@primitive
 def polygamma(x: Array, n: int) -> Array:
     """The derivative number `n` of the digamma function."""
     if n == 0:
@@ -506,24 +506,24 @@ def polygamma(x: Array, n: int) -> Array:
     return (float(math.factorial(n)) * (1 if n % 2 else -1)) * zeta(x.dtype.type(n + 1), x)
 
 
-@word
+@primitive
 def bits(x: Array, dtype: Any) -> Array:
     """The same memory read as another dtype."""
     return x.view(dtype)
 
 
 # --- shapes: views where the strides allow --------------------------------------------------------
-@word
+@primitive
 def reshape(x: Array, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape)
 
 
-@word
+@primitive
 def permute(x: Array, axes: tuple[int, ...]) -> Array:
     return x.transpose(axes)
 
 
-@word
+@primitive
 def swap(x: Array, a: int, b: int) -> Array:
     """Exchange two axes."""
     return x.swapaxes(a, b)
@@ -541,7 +541,7 @@ def matrices(a: Array, b: Array) -> Array:
     return matmul(a, b)
 
 
-@word
+@primitive
 def turned(x: Array) -> Array:
     """The last two axes exchanged, ready to be the right factor of a product: a small matrix is
     copied, since BLAS takes longer over a transposed right factor (64x64: 8.6 µs against 7.4)."""
@@ -549,7 +549,7 @@ def turned(x: Array) -> Array:
     return y.copy() if y.ndim == 2 and y.size <= 4096 else y
 
 
-@word
+@primitive
 def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
     """A view with size-1 axes repeated (stride 0) and new axes in front."""
     if isinstance(x, np.generic):
@@ -570,7 +570,7 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
     return out
 
 
-@word
+@primitive
 def unsqueezed(x: Array, dim: int) -> Array:
     """A view with a new axis of size 1 at `dim` (negative) of the result, in PyTorch's strides:
     as if it were contiguous with what follows. (NumPy's new axes have stride 0.)"""
@@ -582,13 +582,13 @@ def unsqueezed(x: Array, dim: int) -> Array:
     return _through(x, shape, (*x.strides[:at], step, *x.strides[at:]), 0)
 
 
-@word
+@primitive
 def window(x: Array, index: Any) -> Array:
     """Basic indexing: ints, slices, None, ellipsis. Always a view."""
     return x[index]
 
 
-@word
+@primitive
 def strided(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """A view of all the memory behind `x` by explicit strides and offset, in elements."""
     root = x
@@ -602,7 +602,7 @@ def strided(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: 
     )
 
 
-@word
+@primitive
 def diagonal(x: Array, offset: int, a: int, b: int) -> Array:
     """A view of a diagonal, as the last axis."""
     out = x.diagonal(offset, a, b)
@@ -611,7 +611,7 @@ def diagonal(x: Array, offset: int, a: int, b: int) -> Array:
     return out
 
 
-@word
+@primitive
 def windows(x: Array, axis: int, size: int, step: int) -> Array:
     """A view of sliding windows along an axis; the window is the last axis."""
     count = (x.shape[axis] - size) // step + 1
@@ -664,7 +664,7 @@ def _cells(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     return places
 
 
-@word
+@primitive
 def restrided(x: Array, shape: Any, strides: Any, start: int, inside: Any) -> Array:
     """What strides (in elements), beginning `start` elements from its first, show of the memory
     of an `x` whose own strides are `inside`. A view if `x` has those strides; otherwise a copy.
@@ -682,15 +682,15 @@ def restrided(x: Array, shape: Any, strides: Any, start: int, inside: Any) -> Ar
     return cells[there - lowest]
 
 
-@word
+@primitive
 def unstrided(g: Array, shape: Any, strides: Any, start: int, inside: Any) -> Array:
     """The adjoint of `restrided`, to an array of `shape` and strides `inside`: each place of the
     memory gets the sum of what looked at it, shared out where `inside` itself overlaps."""
     dtype = g.dtype
     g = _wide(g)
     repeated = tuple([d for d in range(g.ndim) if strides[d] == 0])
-    if repeated:  # many looked at one place: `total` adds them up with more care
-        g = total(g, repeated, False)
+    if repeated:  # many looked at one place: `reduce_sum` adds them up with more care
+        g = reduce_sum(g, repeated, False)
         strides = [s for s in strides if s != 0]
     own, there, lowest, length = _shared_cells(shape, inside, g.shape, strides, start)
     cells = sum_by_place(g.reshape(-1), (there - lowest).reshape(-1), length)
@@ -708,42 +708,42 @@ def _shared_cells(shape: Any, inside: Any, other: Any, strides: Any, start: int)
     return own, there, min(ends), max(ends) - min(ends) + 1
 
 
-@word
+@primitive
 def concat(xs: list[Array], axis: int) -> Array:
     return np.concatenate(xs, axis)
 
 
-@word
+@primitive
 def pad(x: Array, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
     """A copy with `value` around it."""
     return np.pad(x, widths, mode="constant", constant_values=value)
 
 
-@word
+@primitive
 def flip(x: Array, axes: tuple[int, ...]) -> Array:
     """A copy with the order along `axes` turned round (strides are never negative here)."""
     return like_clone(np.flip(x, axes).copy("K"), x)
 
 
-@word
+@primitive
 def roll(x: Array, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     return np.roll(x, shifts, axes)
 
 
-@word
+@primitive
 def tile(x: Array, repeats: tuple[int, ...]) -> Array:
     return np.tile(x, repeats)
 
 
-@word
+@primitive
 def triangle(x: Array, k: int, lower: bool) -> Array:
     """Zero outside the lower (or upper) triangle of the last two axes."""
     return np.tril(x, k) if lower else np.triu(x, k)
 
 
 # --- reductions -----------------------------------------------------------------------------------
-@word
-def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
+@primitive
+def reduce_sum(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     """Sum; low precision is summed in float32 and rounded once. Integers keep their dtype."""
     dtype = x.dtype
     kind = dtype.kind
@@ -758,14 +758,14 @@ def total(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     return sum_over(_wide(x), axes, keep).astype(dtype)
 
 
-@word
+@primitive
 def deviations(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     """The sum of the squared distances from the mean, in float64 where the squares of float32 would
     leave its range: n times the variance."""
     return squared_deviations(_wide(x), axes, keep)
 
 
-@word
+@primitive
 def product(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     """Product; low precision is multiplied in float32 and rounded once. Integers keep their
     dtype."""
@@ -776,44 +776,44 @@ def product(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     return y if wide is x else y.astype(x.dtype)
 
 
-@word
-def largest(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
+@primitive
+def reduce_max(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     return maximum.reduce(x, axis=axes, keepdims=keep)
 
 
-@word
-def smallest(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
+@primitive
+def reduce_min(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     return minimum.reduce(x, axis=axes, keepdims=keep)
 
 
-@word
-def anything(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
+@primitive
+def reduce_any(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     return logical_or.reduce(x, axis=axes, keepdims=keep)
 
 
-@word
-def everything(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
+@primitive
+def reduce_all(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     return logical_and.reduce(x, axis=axes, keepdims=keep)
 
 
-@word
+@primitive
 def argmax(x: Array, axis: int | None, keep: bool) -> Array:
     return np.argmax(x, axis=axis, keepdims=keep)
 
 
-@word
+@primitive
 def argmin(x: Array, axis: int | None, keep: bool) -> Array:
     return np.argmin(x, axis=axis, keepdims=keep)
 
 
-@word
+@primitive
 def cumsum(x: Array, axis: int) -> Array:
     """Running sum, kept in the next wider type and rounded at the end. Integers keep their
     dtype."""
     return _running(add, x, axis)
 
 
-@word
+@primitive
 def cumprod(x: Array, axis: int) -> Array:
     """Running product, kept in the next wider type and rounded at the end. Integers keep their
     dtype."""
@@ -829,13 +829,13 @@ def _running(ufunc: Any, x: Array, axis: int) -> Array:
     return ufunc.accumulate(wide, axis).astype(x.dtype)
 
 
-@word
+@primitive
 def running(x: Array, axis: int, most: bool) -> Array:
     """Running maximum (or minimum) along an axis."""
     return (maximum if most else minimum).accumulate(x, axis=axis)
 
 
-@word
+@primitive
 def narrow_matmul(a: Array, b: Array) -> Array:
     """Matrix product of types below 32 bits: floats are summed in float32 and rounded once."""
     if low_precision(a.dtype):
@@ -844,12 +844,12 @@ def narrow_matmul(a: Array, b: Array) -> Array:
 
 
 # --- choosing, gathering, scattering --------------------------------------------------------------
-@word
+@primitive
 def where(condition: Array, a: Array, b: Array) -> Array:
     return np.where(condition, a, b)
 
 
-@word
+@primitive
 def gather(x: Array, axis: int, index: Array) -> Array:
     """out[…, i, …] = x[…, index[…, i, …], …]: `take_along_axis` with PyTorch's smaller index.
 
@@ -882,13 +882,13 @@ def _positions(index: Array, axis: int, shape: tuple[int, ...]) -> Array:
     return found.astype(np.intp, copy=False)
 
 
-@word
+@primitive
 def ungather(g: Array, shape: tuple[int, ...], axis: int, index: Array) -> Array:
     """The adjoint of `gather`: zeros of `shape` with `g` added where it was gathered from."""
     return _added_along(np.zeros_like(g, shape=shape, order="C"), axis, index, g)
 
 
-@word
+@primitive
 def scatter(x: Array, axis: int, index: Array, source: Array) -> Array:
     """A copy of `x` with x[…, index, …] = source (the last write wins)."""
     out = x.copy()
@@ -896,7 +896,7 @@ def scatter(x: Array, axis: int, index: Array, source: Array) -> Array:
     return out
 
 
-@word
+@primitive
 def scatter_add(x: Array, axis: int, index: Array, source: Array) -> Array:
     """A copy of `x` with source added at x[…, index, …], repeated places included."""
     return _added_along(x.copy("C"), axis, index, source)
@@ -970,7 +970,7 @@ def _along(index: Array, axis: int, rank: int) -> tuple[Any, ...]:
     return tuple(places)
 
 
-@word
+@primitive
 def pick(x: Array, index: Any, *arrays: Array) -> Array:
     """Advanced indexing. `index` is a tuple; each `Slot` in it stands for the next of `arrays`."""
     if len(arrays) == 1 and type(x) is np.ndarray:
@@ -985,7 +985,7 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
     return picked(x[_filled(index, arrays)], x, index, arrays)
 
 
-@word
+@primitive
 def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Array:
     """The adjoint of `pick`: zeros of `shape` with `g` added where it was picked from."""
     if type(g) is np.ndarray:
@@ -1012,7 +1012,7 @@ def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Arra
     return out.astype(g.dtype, copy=False)
 
 
-@word
+@primitive
 def place(x: Array, value: Array, index: Any, *arrays: Array) -> Array:
     """A copy of `x` with x[index] = value."""
     out = x.copy()
@@ -1020,7 +1020,7 @@ def place(x: Array, value: Array, index: Any, *arrays: Array) -> Array:
     return out
 
 
-@word
+@primitive
 def place_add(x: Array, value: Array, index: Any, *arrays: Array) -> Array:
     """A copy of `x` with value added at x[index], repeated places included."""
     out = x.copy()
@@ -1074,7 +1074,7 @@ def _sum_rows(rows: Array, where: Array, count: int) -> Array:
         shape = (turns * count, n)
         sums = sparse.csc_array((ones, where, np.arange(n + 1)), shape=shape) @ rows
         if turns > 1:
-            sums = total(sums.reshape(turns, count, width), (0,), False)
+            sums = reduce_sum(sums.reshape(turns, count, width), (0,), False)
     else:
         places = where if width == 1 else (where[:, None] * width + np.arange(width)).reshape(-1)
         sums = sum_by_place(rows.reshape(-1), places, count * width).reshape(count, width)
@@ -1129,7 +1129,7 @@ def _filled(index: Any, arrays: tuple[Array, ...]) -> Any:
     return tuple(next(rest) if item is SLOT else item for item in index)
 
 
-@word
+@primitive
 def reduce_along(
     x: Array, axis: int, index: Array, source: Array, how: str, include: bool
 ) -> Array:
@@ -1161,7 +1161,7 @@ _JOINS: Final[dict[str, tuple[Any, Any]]] = {
 }  # fmt: skip
 
 
-@word
+@primitive
 def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
     """Indices that sort `x`; NaN counts as the largest."""
     if descending:
@@ -1172,7 +1172,7 @@ def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
     return np.argsort(x, axis=axis, kind="stable" if stable else None)
 
 
-@word
+@primitive
 def nonzero(x: Array) -> tuple[Array, ...]:
     """Where `x` is not zero, one array an axis. Its length depends on the values."""
     found = x.nonzero()
@@ -1181,17 +1181,17 @@ def nonzero(x: Array) -> tuple[Array, ...]:
     return tuple(found)
 
 
-@word
+@primitive
 def searchsorted(sorted_: Array, x: Array, right: bool) -> Array:
     return np.searchsorted(sorted_, x, side="right" if right else "left")
 
 
-@word
+@primitive
 def bincount(x: Array, weights: Array | None, least: int) -> Array:
     return np.bincount(x, weights, least)
 
 
-@word
+@primitive
 def unique(x: Array) -> tuple[Array, Array, Array]:
     """Sorted distinct values, where each element went, and how many there were of each."""
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
@@ -1199,7 +1199,7 @@ def unique(x: Array) -> tuple[Array, Array, Array]:
 
 
 # --- writing, for in-place ops --------------------------------------------------------------------
-@word
+@primitive
 def overwrite(target: Array, source: Array) -> None:
     """target[...] = source, casting as PyTorch casts."""
     if source.dtype.kind == "c" and target.dtype.kind not in "cbW":
@@ -1213,7 +1213,7 @@ def overwrite(target: Array, source: Array) -> None:
             np.copyto(target, source, casting="unsafe")
 
 
-@word
+@primitive
 def store(target: Array, value: Array, index: Any, *arrays: Array) -> None:
     """target[index] = value: `place` without the copy."""
     if len(arrays) == 1 and type(target) is np.ndarray and _is_mask(arrays[0]):
@@ -1224,7 +1224,7 @@ def store(target: Array, value: Array, index: Any, *arrays: Array) -> None:
     target[_filled(index, arrays)] = value
 
 
-@word
+@primitive
 def store_add(target: Array, value: Array, index: Any, *arrays: Array) -> None:
     """target[index] += value, repeated places included: `place_add` without the copy."""
     filled = _filled(index, arrays)
@@ -1262,7 +1262,7 @@ def _add_narrow(target: Array, value: Array, index: tuple[Any, ...]) -> None:
     seen[at] = (_wide(old) + sums.reshape(old.shape)).astype(target.dtype)
 
 
-@word
+@primitive
 def store_along(target: Array, axis: int, index: Array, source: Array) -> None:
     """target[…, index, …] = source: `scatter` without the copy."""
     if type(target) is np.ndarray and target.flags.c_contiguous and target.size:

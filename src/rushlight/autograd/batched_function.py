@@ -19,8 +19,9 @@ from rushlight.arrays.batched import Batched
 from rushlight.autograd.context import FunctionCtx, Rules
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.node import fit
+from rushlight.core.transforms.lift import plain_inside
 from rushlight.core.transforms.stack import Transform, innermost
-from rushlight.core.transforms.vmap import BatchLevel, plain_inside, unbatched
+from rushlight.core.transforms.vmap import BatchLevel, unbatched
 from rushlight.ops.registry import functions
 from rushlight.trees import broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
@@ -81,8 +82,8 @@ def call_members(cls: Any, args: tuple[Any, ...], batch: BatchLevel) -> Any:
     for x in args:
         hidden = isinstance(x, TensorBase) and type(x._array) is Batched and x._array.level is batch
         if hidden:
-            insides.append(plain_inside(x._array.inside))
-            dims.append(0 if x._array.hidden else None)
+            insides.append(plain_inside(x._array.value))
+            dims.append(0 if x._array.has_batch_dim else None)
         else:
             insides.append(x)
             dims.append(None)
@@ -162,12 +163,12 @@ class Members:
     def hides(self, t: Any) -> bool:
         """Whether a tensor that the user's rules made differs from member to member."""
         array = t._array
-        return type(array) is Batched and array.level is self.batch and bool(array.hidden)
+        return type(array) is Batched and array.level is self.batch and bool(array.has_batch_dim)
 
     def beneath(self, t: Any) -> Any:
         array = t._array
         own = type(array) is Batched and array.level is self.batch
-        return plain_inside(array.inside) if own else t
+        return plain_inside(array.value) if own else t
 
     # --- the rules ----------------------------------------------------------------------------
     def forward(self, args: tuple[Any, ...]) -> Any:
@@ -233,7 +234,7 @@ class Members:
             return self.outside(fit(g, shape[1:], None))
         g = fit(g, shape, None)
         if self.hides(g):
-            return v.total(self.beneath(g), (0,), False)
+            return v.reduce_sum(self.beneath(g), (0,), False)
         return self.beneath(g) * self.batch.size
 
     def jvp(self, ctx: Any, ts: tuple[Any, ...]) -> Any:

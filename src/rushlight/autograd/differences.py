@@ -30,8 +30,6 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.registry import functions
 from rushlight.random import Generator
 
-__all__ = ["Check", "check_all", "gradients_of"]
-
 Func = Callable[..., Any]
 Tensors = tuple[Any, ...]
 
@@ -43,7 +41,7 @@ def as_tuple(x: Any) -> Tensors:
     return (x,)
 
 
-def asks(x: Any) -> bool:
+def requires_grad(x: Any) -> bool:
     return isinstance(x, TensorBase) and bool(x.requires_grad)  # type: ignore[attr-defined]
 
 
@@ -55,14 +53,14 @@ def continuous(x: Any) -> bool:
 def asking(xs: Any) -> list[Any]:
     """The tensors that ask for gradients, also those inside lists and tuples."""
     if isinstance(xs, TensorBase):
-        return [xs] if asks(xs) else []
+        return [xs] if requires_grad(xs) else []
     if isinstance(xs, (list, tuple)):
         return [t for x in xs for t in asking(x)]
     return []
 
 
 def differentiable(x: Any) -> Tensors:
-    return tuple(y for y in as_tuple(x) if asks(y))
+    return tuple(y for y in as_tuple(x) if requires_grad(y))
 
 
 class Check:
@@ -99,7 +97,7 @@ class Check:
     # --- slow mode ----------------------------------------------------------------------------
     def run_slow(self, outputs: Tensors) -> None:
         numerical = self.differences(outputs)
-        at = [i for i, y in enumerate(outputs) if asks(y)]
+        at = [i for i, y in enumerate(outputs) if requires_grad(y)]
         if not at:
             for of_input in numerical:
                 for n in of_input:
@@ -209,7 +207,7 @@ class Check:
     # --- fast mode ----------------------------------------------------------------------------
     def run_fast(self, outputs: Tensors) -> None:
         xs = asking(self.inputs)
-        at = [i for i, y in enumerate(outputs) if asks(y)]
+        at = [i for i, y in enumerate(outputs) if requires_grad(y)]
         draw = directions()
         us = [(next(draw)(x), next(draw)(x) if x.is_complex() else None) for x in xs]
         vs: dict[int, Any] = {}
@@ -293,7 +291,7 @@ class Check:
             duals: list[Any] = []
             j = 0
             for x in self.inputs:
-                if asks(x):
+                if requires_grad(x):
                     if j != absent:
                         t = given.get(j)
                         zero = functions["zeros_like"](x.detach())
@@ -438,7 +436,7 @@ def of_inputs(func: Func, inputs: Tensors, part: str, parts: list[int]) -> Func:
 
 
 def check_backward(check: Check, outputs: Tensors) -> None:
-    parts = [i for i, y in enumerate(y for y in outputs if asks(y)) if y.is_complex()]
+    parts = [i for i, y in enumerate(y for y in outputs if requires_grad(y)) if y.is_complex()]
     if not any(isinstance(y, TensorBase) and y.is_complex() for y in outputs):  # type: ignore[attr-defined]
         check.of(check.func, check.inputs, False, "", []).run()
         return
@@ -470,7 +468,7 @@ def check_forward(check: Check, undefined: bool) -> None:
 # --- other properties of a backward ---------------------------------------------------------------
 def check_inputs(inputs: Tensors) -> None:
     for i, x in enumerate(inputs):
-        if not asks(x):
+        if not requires_grad(x):
             continue
         if x.dtype not in (dtypes.float64, dtypes.complex128):
             warnings.warn(
@@ -487,7 +485,7 @@ def check_inputs(inputs: Tensors) -> None:
                 "non-overlapping to be able to compute the numerical gradients correctly. You "
                 "should call .contiguous on the input before passing it to gradcheck."
             )
-    if not any(asks(x) for x in inputs):
+    if not any(requires_grad(x) for x in inputs):
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
@@ -610,7 +608,7 @@ def check_batched_forward(func: Func, inputs: Tensors) -> None:
     """Two tangents at once must give what they give one by one."""
     xs = as_tuple(inputs)
     for j, x in enumerate(xs):
-        if not asks(x):
+        if not requires_grad(x):
             continue
         ts = [functions["randn_like"](x.detach()) for _ in range(2)]
 
@@ -690,12 +688,12 @@ def gradients_of(func: Func, inputs: Any, grad_outputs: Any, gaps: bool) -> tupl
         gs = tuple(random_like(y, gaps) for y in differentiable(func(*xs)))
     else:
         gs = as_tuple(grad_outputs)
-    asked_x = [i for i, x in enumerate(xs) if asks(x)]
-    asked_g = [i for i, g in enumerate(gs) if asks(g)]
+    asked_x = [i for i, x in enumerate(xs) if requires_grad(x)]
+    asked_g = [i for i, g in enumerate(gs) if requires_grad(g)]
     count = len(xs)
 
     def asked(x: Any) -> Any:
-        return x if asks(x) else x.requires_grad_()
+        return x if requires_grad(x) else x.requires_grad_()
 
     def gradients(*args: Any) -> Tensors:
         # forward mode hands in values that do not ask any more

@@ -21,6 +21,7 @@ class Add(Arithmetic):
     """input + alpha * other."""
 
     name = "add"
+    aten = "add.Tensor"
     params = ("alpha",)
     scalar = "({0} + {1})"
 
@@ -32,7 +33,7 @@ class Add(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a + b if self.plain else a + b * self.alpha
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return g, (g if self.plain else g * conj(self.alpha))
 
     def partials(self) -> Any:
@@ -65,6 +66,7 @@ class Sub(Arithmetic):
     """input - alpha * other."""
 
     name = "sub"
+    aten = "sub.Tensor"
     params = ("alpha",)
     scalar = "({0} - {1})"
 
@@ -79,7 +81,7 @@ class Sub(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a - b if self.plain else a - b * self.alpha
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         if node._next_edges[1] is None:
             return g, None
         return g, (-g if self.plain else g * -conj(self.alpha))
@@ -92,6 +94,7 @@ class Mul(Arithmetic):
     """input * other."""
 
     name = "mul"
+    aten = "mul.Tensor"
     unrounded = (0, 1)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}
@@ -100,7 +103,7 @@ class Mul(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a * b
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         nexts = node._next_edges
         if not node._fits_as_is:
             a, b = conj(a), conj(b)
@@ -117,6 +120,7 @@ class Div(Arithmetic):
     """input / other."""
 
     name = "div"
+    aten = "div.Tensor"
     unrounded = (1,)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self", "other")}
@@ -126,7 +130,7 @@ class Div(Arithmetic):
     def forward(self, a: Any, b: Any) -> Any:
         return a / b
 
-    def pull(self, node: Node, g: Any, a: Any, b: Any) -> Any:
+    def vjp_binary(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         nexts = node._next_edges
         left = g / (b if node._fits_as_is else conj(b))
         return (

@@ -96,7 +96,7 @@ class Elementwise(Op):
             return y * 0
         return total if total.shape == y.shape else broadcast(total, y.shape)
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         """The op itself; the batch stands in front of the longest member."""
         ranks: list[int] = []
         for i in range(len(xs)):
@@ -129,11 +129,11 @@ class Arithmetic(Elementwise):
     def forward(self, a: Any, b: Any) -> Any:
         raise NotImplementedError
 
-    def both(self, a: Any, b: Any) -> Any:
+    def forward_binary(self, a: Any, b: Any) -> Any:
         return self.forward(a, b)
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
-        return self.pull(node, g, *saved) if saved else self.pull(node, g, None, None)
+        return self.vjp_binary(node, g, *saved) if saved else self.vjp_binary(node, g, None, None)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -178,7 +178,7 @@ class Reduce(Op):
                 out[d] = 1
         return tuple(out)
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         """The op itself: its axes count from the end. If it means all, those of a member."""
         if len(xs) != 1:
             return None

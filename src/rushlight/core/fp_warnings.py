@@ -39,7 +39,7 @@ class WhileBusy:
 def computing() -> bool:
     """Whether what NumPy has to say in this thread is about an op of rushlight's."""
     if COMPILED and (state.busy or state.computing):
-        state.look()
+        state.note_threads()
         return True
     frame: FrameType | None = sys._getframe(0 if COMPILED else 2)  # past `match`
     while frame is not None:

@@ -141,7 +141,7 @@ class State:
 
     def name(self, on: bool) -> None:
         """Set `busy`, saying in which thread."""
-        self.look()
+        self.note_threads()
         if not self.named:
             self.computing = on
             return
@@ -153,7 +153,7 @@ class State:
         else:  # it began before they did
             self.computing = False
 
-    def look(self) -> None:
+    def note_threads(self) -> None:
         """Let ops say in which thread they compute if there are several, and only then."""
         self.named = _other_threads() > 0
         if not self.named and self.where:

@@ -11,19 +11,12 @@ from typing import Any
 
 from rushlight.arrays.batched import Batched
 from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.transforms.lift import as_recorded, is_tracked, plain_inside
 from rushlight.core.transforms.stack import Transform, innermost
-from rushlight.core.transforms.vmap import BatchLevel, as_recorded, is_tracked, plain_inside
+from rushlight.core.transforms.vmap import BatchLevel
 from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
-from rushlight.trees import (
-    TreeSpec,
-    broadcast_prefix,
-    tree_flatten,
-    tree_structure,
-    tree_unflatten,
-)
-
-__all__ = ["debug_unwrap", "vmap"]
+from rushlight.trees import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
 Dims = Any  # an int, None, or a tree of them
 
@@ -34,20 +27,15 @@ def name_of(func: Any) -> str:
 
 
 def vmap(
-    func: Callable[..., Any],
-    in_dims: Dims = 0,
-    out_dims: Dims = 0,
-    randomness: str = "error",
-    *,
+    func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """A function that applies `func` to each member of a batch: all in one go, not in a loop.
 
     `in_dims` says which dimension of each input counts the members (None: all share the input),
     `out_dims` where it stands in each output. `randomness` says what random numbers do inside:
     "error", "same" for all members, or "different". `chunk_size` limits how many go at once.
 
-    >>> import rushlight as torch
     >>> dot = torch.func.vmap(torch.dot)              # [N, D], [N, D] -> [N]
     >>> dot(torch.tensor([[1., 2.], [3., 4.]]), torch.ones(2, 2))
     tensor([3., 7.])
@@ -226,18 +214,18 @@ def one_output(func: Any, y: Any, dim: int | None, batch: BatchLevel) -> Any:
             f"{type(y)}. Did you mean to set out_dims= to None for output?"
         )
     inside: Any = y
-    hidden = False
+    has_batch_dim = False
     if type(y._array) is Batched and y._array.level is batch:
-        hidden = y._array.hidden
-        inside = plain_inside(y._array.inside)
+        has_batch_dim = y._array.has_batch_dim
+        inside = plain_inside(y._array.value)
     if dim is None:
-        if hidden:
+        if has_batch_dim:
             raise ValueError(
                 f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor "
                 "when out_dim is None"
             )
         return inside
-    if not hidden:
+    if not has_batch_dim:
         inside = inside.expand((batch.size, *inside.shape))
     return inside if dim == 0 else functions["movedim"](inside, 0, dim)
 
@@ -246,7 +234,6 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     """What stands inside a tensor of a batch: all members, the batch as first dimension. With
     `recurse=False` one level is opened, not all. For looking, not for computing.
 
-    >>> import rushlight as torch
     >>> seen = []
     >>> def f(x):
     ...     seen.append(torch.func.debug_unwrap(x))
@@ -260,7 +247,7 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
         raise TypeError(f"debug_unwrap(): expected a Tensor, but got {type(tensor).__name__}")
     found = tensor
     while type(found._array) is Batched:
-        found = plain_inside(found._array.inside).detach()
+        found = plain_inside(found._array.value).detach()
         if not recurse:
             break
     return found

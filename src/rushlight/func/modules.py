@@ -9,25 +9,17 @@ from typing import Any
 
 from rushlight.ops.registry import functions
 
-__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
-
 
 def functional_call(
-    module: Any,
-    parameter_and_buffer_dicts: Any,
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
+    module: Any, parameter_and_buffer_dicts: Any, args: Any = None,
+    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
     """Call a module with other parameters and buffers, by name, than its own.
 
     Several dicts may be given; names that none of them has keep the module's own value (with
     `strict` that is an error). Parameters that are one tensor under two names stay one
     (`tie_weights`).
 
-    >>> import rushlight as torch
     >>> linear = torch.nn.Linear(2, 1)
     >>> weights = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}
     >>> torch.func.functional_call(linear, weights, (torch.tensor([[1., 2.]]),))
@@ -124,7 +116,6 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
     With `functional_call` and `vmap` the models then run as one.
 
-    >>> import rushlight as torch
     >>> models = [torch.nn.Linear(2, 1) for _ in range(3)]
     >>> params, buffers = torch.func.stack_module_state(models)
     >>> params["weight"].shape
@@ -148,11 +139,11 @@ def stacked(dicts: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in dicts[0]:
         tensors = [d[name] for d in dicts]
-        asks = [t.requires_grad for t in tensors]
-        if any(asks) != all(asks):
+        requires_grad = [t.requires_grad for t in tensors]
+        if any(requires_grad) != all(requires_grad):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         batch = functions["stack"](tensors)
-        found[name] = batch.detach().requires_grad_() if all(asks) else batch
+        found[name] = batch.detach().requires_grad_() if all(requires_grad) else batch
     return found
 
 
@@ -160,7 +151,6 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Let the batch norms in a module keep no running statistics: inside a transform they may not
     be written. The module itself is changed, and returned.
 
-    >>> import rushlight as torch
     >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.ReLU())
     >>> torch.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
     True

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
-from rushlight.core.engine.engine import Target
+from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import grad_enabled
-from rushlight.core.graph import TensorBase, asks, wrap
-from rushlight.core.record import normal, slots
+from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
 from rushlight.core.saved.packed import Saving, saving_now
-from rushlight.core.transforms.stack import Transform, leads_outside
+from rushlight.core.transforms.histories import leads_outside
+from rushlight.core.transforms.stack import Transform, stack
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -32,8 +32,6 @@ from rushlight.func.batching import vmap
 from rushlight.func.tracking import Loans, end_of, plain, records_of, released, track
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
-
-__all__ = ["basis", "grad", "grad_and_value", "jacrev", "linearize", "vjp"]
 
 NO_HOOKS: Final = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
@@ -97,14 +95,14 @@ class Trace:
             for end, y, g in zip(self.ends, self.flat, cotangents, strict=True)
             if end is not None
         ]
-        targets = [Target(s.node, 0) for s in self.sources]
+        targets = [Capture(s.node, 0) for s in self.sources]
         if starts:
             tensors = create or engine.with_tangents()
             engine.backward(
                 [end for end, _, _ in starts],
                 [nr for _, nr, _ in starts],
                 [g if tensors else g._array for _, _, g in starts],
-                keep, create, targets, False, None, slots.batches != 0 and self.level.recording,
+                keep, create, targets, False, None, stack.batches != 0 and self.level.recording,
             )  # fmt: skip
         grads = self.released([as_tensor(t.grad) for t in targets], create)
         made = [
@@ -125,7 +123,9 @@ def handed_on(g: Any, cotangents: list[Any]) -> Any:
 
 def leaves_traces(g: Any) -> bool:
     """Whether somebody wants derivatives of a cotangent, or of its tangents."""
-    return asks(g) or any(r.value is not None and asks(r.value) for r in records_of(g))
+    return requires_grad(g) or any(
+        r.value is not None and requires_grad(r.value) for r in records_of(g)
+    )
 
 
 def refuse_hooks() -> None:
@@ -143,7 +143,6 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     then a tree too. With `has_aux` the function gives `(output, aux)`, and the gradient comes as
     `(gradient, aux)`.
 
-    >>> import rushlight as torch
     >>> from rushlight.func import grad
     >>> grad(lambda x: x ** 3)(torch.tensor(2.))
     tensor(12.)
@@ -164,7 +163,6 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
     With `has_aux` it gives `(gradient, (value, aux))`.
 
-    >>> import rushlight as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.))
     (tensor(6.), tensor(9.))
     """
@@ -198,7 +196,7 @@ def with_arguments(func: Function, argnums: Any) -> Callable[[Any, Any], Any]:
 
 
 def one_like(y: Any) -> Any:
-    if y._array.dtype.kind == "c" and asks(y):
+    if y._array.dtype.kind == "c" and requires_grad(y):
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {y.dtype}"
         )
@@ -222,7 +220,6 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that multiplies cotangents with its
     Jacobian there. With `has_aux`, also what `func` gave beside its output.
 
-    >>> import rushlight as torch
     >>> y, vjp_fn = torch.func.vjp(torch.sin, torch.zeros(2))
     >>> vjp_fn(torch.tensor([1., 2.]))
     (tensor([1., 2.]),)
@@ -294,7 +291,6 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of `func` at `primals`, and its linear part there: a function of tangents, which
     does not call `func` again.
 
-    >>> import rushlight as torch
     >>> y, along = torch.func.linearize(lambda x: x ** 2, torch.tensor([1., 2.]))
     >>> along(torch.tensor([1., 1.]))
     tensor([2., 4.])
@@ -339,7 +335,6 @@ def jacrev(
     """A function that computes the Jacobian of `func` backward: all rows at once, or `chunk_size`
     rows at a time.
 
-    >>> import rushlight as torch
     >>> torch.func.jacrev(torch.sin)(torch.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])

@@ -15,26 +15,26 @@ from rushlight.arrays.batched import Batched, deepest, insert_axes, members, num
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.arguments import is_batched
 
-__all__ = ["batch_leading", "each_member", "lined_up", "one_by_one"]
-
 
 def batch_leading(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-    """`align` of ops that leave leading axes alone, for their dims count from the end: the op
+    """`vmap_rule` of ops that leave leading axes alone, for their dims count from the end: the op
     itself. Not if only some inputs have a batch, or if members have no axes of their own."""
-    for x, hidden in zip(xs, flags, strict=True):
-        if hasattr(x, "shape") and (not hidden or x.ndim < 2):
+    for x, has_batch_dim in zip(xs, flags, strict=True):
+        if hasattr(x, "shape") and (not has_batch_dim or x.ndim < 2):
             return None
     return self, xs
 
 
 def lined_up(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-    """`align` of ops whose inputs broadcast: the op itself; batches stand in front of the longest
+    """`vmap_rule` of ops whose inputs broadcast: the op itself; batches lead the longest
     member."""
-    ranks = [getattr(x, "ndim", 0) - hidden for x, hidden in zip(xs, flags, strict=True)]
+    ranks = [
+        getattr(x, "ndim", 0) - has_batch_dim for x, has_batch_dim in zip(xs, flags, strict=True)
+    ]
     rank = max(ranks)
     ready = [
-        insert_axes(x, rank - k) if hidden else x
-        for x, hidden, k in zip(xs, flags, ranks, strict=True)
+        insert_axes(x, rank - k) if has_batch_dim else x
+        for x, has_batch_dim, k in zip(xs, flags, ranks, strict=True)
     ]
     return self, tuple(ready)
 
@@ -47,7 +47,9 @@ def each_member(xs: tuple[Any, ...]) -> tuple[Any, list[tuple[Any, ...]]]:
     parts = [members(a, level) for a in arrays]
     rows: list[tuple[Any, ...]] = []
     for i in range(level.size):
-        row = [v.window(inside, (i,)) if hidden else inside for inside, hidden in parts]
+        row = [
+            v.window(inside, (i,)) if has_batch_dim else inside for inside, has_batch_dim in parts
+        ]
         rows.append(tuple([wrap(a) if hasattr(a, "shape") else a for a in row]))
     return level, rows
 

@@ -13,13 +13,11 @@ from rushlight.arrays.vocabulary import pad, real, window
 from rushlight.core.families import Linear
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.pointwise.complex import view_as_real
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.shape.pad import pad as padded
-
-__all__ = ["FftC2C", "FftC2R", "FftR2C"]
 
 
 @op
@@ -27,7 +25,7 @@ class FftC2C(Linear):
     """The transform of complex numbers, forward or back, times `scale`."""
 
     name, node, params = "_fft_c2c", "FftC2CBackward0", ("forwards", "scale")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, forwards: bool = True, scale: float = 1.0) -> None:
         super().__init__()
@@ -51,7 +49,7 @@ class FftR2C(Linear):
     """The transform of real numbers: its first half if `onesided` (the other is the conjugate)."""
 
     name, node, params = "_fft_r2c", "FftR2CBackward0", ("onesided", "scale")
-    align = batch_leading
+    vmap_rule = batch_leading
     complex_too = False
 
     def __init__(self, onesided: bool = True, scale: float = 1.0) -> None:
@@ -83,7 +81,7 @@ class FftC2R(Linear):
     """`n` real numbers from the first half of their transform, times `scale`."""
 
     name, node, params = "_fft_c2r", "FftC2RBackward0", ("n", "scale")
-    align = batch_leading
+    vmap_rule = batch_leading
 
     def __init__(self, n: int, scale: float = 1.0) -> None:
         super().__init__()
@@ -113,7 +111,7 @@ class FftC2R(Linear):
         yield FftC2R(4, 0.5), draw.complex(2, 3)
 
 
-@word_for("fourier")
+@implements("fourier")
 def _fourier(x: Any, axis: int, inverse: bool) -> Any:
     if x._array.dtype.kind != "c":
         x = x.to(dtypes.promote_types(dtypes.of(x._array.dtype), dtypes.complex64))
@@ -166,7 +164,7 @@ pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_
     >>> torch.stft(torch.ones(8), 4, window=window, center=False, return_complex=True)[:, 0].real
     tensor([4., 0., 0.])
     """
-    expect_tensor(input, "stft")
+    check_tensor(input, "stft")
     if align_to_window is not None and center:
         raise RuntimeError("stft: align_to_window should only be set when center = false.")
     hop = n_fft // 4 if hop_length is None else hop_length
@@ -253,7 +251,7 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
     >>> torch.istft(torch.stft(x, 4, window=torch.ones(4), return_complex=True), 4).round()
     tensor([0., 1., 2., 3., 4., 5., 6., 7.])
     """
-    expect_tensor(input, "istft")
+    check_tensor(input, "istft")
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     called = _described(

@@ -17,8 +17,6 @@ from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
 from rushlight.ops.numbers import number
 
-__all__ = ["BLAMED", "blame"]
-
 # What a wrong argument may make a function raise without meaning to.
 BLAMED: Final = (
     AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError, NameError,

@@ -24,17 +24,7 @@ from typing import Any, Final, TypeAlias
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_scalar
-from rushlight.core.graph import TensorBase, asks
-
-__all__ = [
-    "Number",
-    "Numbers",
-    "Operand",
-    "has_negative_zero",
-    "number",
-    "numbers_of",
-    "plain",
-]
+from rushlight.core.graph import TensorBase, requires_grad
 
 Number: TypeAlias = Any  # bool, int, float or complex, of which mypy would not let us ask `x < 0`
 Operand: TypeAlias = Any  # one of these, or a tensor
@@ -64,7 +54,7 @@ def number(x: Any, wanted: str = "Number") -> Any:
     if is_scalar(x):  # before the numbers: np.float64 is a float
         x = x.item()
     elif isinstance(x, TensorBase):
-        if x._array.ndim or asks(x):
+        if x._array.ndim or requires_grad(x):
             return NotImplemented
         x = x._array.item()
         if wanted == "float" and isinstance(x, complex) and x.imag == 0:

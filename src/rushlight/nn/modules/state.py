@@ -1,7 +1,4 @@
-"""Saving and loading a module's values: `state_dict`, `load_state_dict`, and their hooks.
-
-The base of `Module`, and imported by it alone.
-"""
+"""Saving and loading a module's values: `state_dict`, `load_state_dict`, and their hooks."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.nn.parameter import Parameter
 from rushlight.utils.hooks import RemovableHandle, add_hook
-
-__all__ = ["EXTRA_STATE", "IncompatibleKeys", "Stateful"]
 
 Hook = Callable[..., Any]
 
@@ -84,7 +79,6 @@ class Stateful:
 
         The tensors share memory with the module's; `keep_vars` gives the very parameters.
 
-        >>> import rushlight as torch
         >>> list(torch.nn.Sequential(torch.nn.Linear(2, 1)).state_dict())
         ['0.weight', '0.bias']
         """
@@ -143,7 +137,6 @@ class Stateful:
         With `strict` both must have the same names. With `assign` the given tensors themselves
         become the module's.
 
-        >>> import rushlight as torch
         >>> a, b = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
         >>> a.load_state_dict(b.state_dict())
         <All keys matched successfully>
@@ -154,7 +147,7 @@ class Stateful:
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         loading = Loading(OrderedDict(state_dict), strict, assign)
         loading.metadata = getattr(state_dict, "_metadata", None)
-        loading.into(self, loading.state, "")
+        loading.load_into(self, loading.state, "")
         errors = loading.errors
         if strict:
             if loading.missing:
@@ -172,15 +165,9 @@ class Stateful:
         return IncompatibleKeys(loading.missing, loading.unexpected)
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         """Copy the values of this module alone; modules whose saved form changed override this."""
         rest = (prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         for hook in self._load_state_dict_pre_hooks.values():
@@ -234,11 +221,11 @@ class Stateful:
                 if not assign:
                     param.copy_(value)
                 elif isinstance(param, Parameter):
-                    asks = param.requires_grad
+                    requires_grad = param.requires_grad
                     if isinstance(value, Parameter):
-                        value.requires_grad_(asks)
+                        value.requires_grad_(requires_grad)
                     else:
-                        value = Parameter(value, requires_grad=asks)
+                        value = Parameter(value, requires_grad=requires_grad)
                     setattr(self, name, value)
                 else:
                     setattr(self, name, value)
@@ -292,7 +279,7 @@ class Loading:
         self.unexpected: list[str] = []
         self.errors: list[str] = []
 
-    def into(self, module: Any, state: Any, prefix: str) -> None:
+    def load_into(self, module: Any, state: Any, prefix: str) -> None:
         metadata = {} if self.metadata is None else self.metadata.get(prefix[:-1], {})
         if self.assign:
             metadata["assign_to_params_buffers"] = True
@@ -303,7 +290,7 @@ class Loading:
             if child is not None:
                 inner = f"{prefix}{name}."
                 part = {k: v for k, v in state.items() if k.startswith(inner)}
-                self.into(child, part, inner)
+                self.load_into(child, part, inner)
         keys = IncompatibleKeys(self.missing, self.unexpected)
         for hook in module._load_state_dict_post_hooks.values():
             if hook(module, keys) is not None:

@@ -16,13 +16,19 @@ from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor, is_batched
-from rushlight.ops.creation.tensor import check_plain, dtype_of, into, number, place_of, whole
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.creation.tensor import (
+    check_plain,
+    dtype_of,
+    number,
+    place_of,
+    whole,
+    write_created,
+)
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.registry import function, op, public, word_for
-
-__all__ = ["arange", "complex", "linspace", "logspace", "polar", "range"]
+from rushlight.ops.registry import function, implements, op
 
 # --- counted --------------------------------------------------------------------------------------
 _ARANGE: Final = """
@@ -76,9 +82,11 @@ def arange(
         floats = any(isinstance(x, float) for x in (start, end, step))
         kind = dtypes.default if floats else dtypes.int64
     if kind is dtypes.bool_ or kind.is_complex:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented("arange_cpu", kind)
     array = making.arange(start, end, step, kind.numpy)
-    return into("arange", out, move(array, place_of(device, "arange")), want, requires_grad)
+    return write_created(
+        "arange", out, move(array, place_of(device, "arange")), want, requires_grad
+    )
 
 
 def _refuse_arange(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
@@ -114,7 +122,7 @@ def range(
     want = dtype_of(dtype, "range")
     kind = dtypes.default if want is None else want
     array = making.closed_range(first, last, by, kind.numpy)
-    return into("range", out, move(array, place_of(device, "range")), want, requires_grad)
+    return write_created("range", out, move(array, place_of(device, "range")), want, requires_grad)
 
 
 def _spaced(
@@ -171,7 +179,7 @@ def _spaced(
             f"passed dtype {kind.name}"
         )
     array = making.spaced(first, last, count, kind.numpy, base)
-    return into(name, out, move(array, place_of(device, name)), want, requires_grad)
+    return write_created(name, out, move(array, place_of(device, name)), want, requires_grad)
 
 
 def _is_complex(x: Any) -> bool:
@@ -303,8 +311,8 @@ COMPLEX, POLAR = Complex(), Polar()
 
 
 def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
-    expect_tensor(a, name, first, 1)
-    expect_tensor(b, name, second, 2)
+    check_tensor(a, name, first, 1)
+    check_tensor(b, name, second, 2)
     have, other = dtypes.of(a._array.dtype), dtypes.of(b._array.dtype)
     allowed = (dtypes.float16, dtypes.float32, dtypes.float64)
     if have not in allowed or other not in allowed:
@@ -320,7 +328,7 @@ def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
     _joint(a._array.shape, b._array.shape)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def complex(real: Any, imag: Any) -> Any:
     """complex(real, imag, *, out=None) -> Tensor
 
@@ -334,7 +342,7 @@ def complex(real: Any, imag: Any) -> Any:
     return COMPLEX, (real, imag)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def polar(abs: Any, angle: Any) -> Any:
     """polar(abs, angle, *, out=None) -> Tensor
 
@@ -348,6 +356,6 @@ def polar(abs: Any, angle: Any) -> Any:
     return POLAR, (abs, angle)
 
 
-@word_for("complex_of")
+@implements("complex_of")
 def _complex_of(re: Any, im: Any) -> Any:
     return apply(COMPLEX, re, im)

@@ -8,27 +8,16 @@ from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import full, greater, largest, maximum, real, total, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.linalg.common import (
-    check_square,
-    columns,
-    is_tensor,
-    mh,
-    rows,
-    square,
-    tensor_at,
-)
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor, invalid
+from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows, square
 from rushlight.ops.linalg.eigh_svd import failed
-from rushlight.ops.matmul.mm import into
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import invalid
-from rushlight.ops.reduction.family import raw_dtype
-from rushlight.ops.registry import function, op, word_for
-
-__all__ = ["Lstsq", "Pinv", "pinv", "tolerances"]
+from rushlight.ops.out import write_out
+from rushlight.ops.registry import function, implements, op
 
 
 # --- pseudo-inverse -------------------------------------------------------------------------------
@@ -39,7 +28,7 @@ def tolerances(array: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
         eps = dtypes.finfo(dtypes.of(array.dtype)).eps * max(array.shape[-2:])
         if is_tensor(atol):
             # where atol is zero it counts as not given
-            rtol = (atol == 0).to(dtypes.of(real(array).dtype)) * eps
+            rtol = (atol == 0).to(dtypes.of(v.real(array).dtype)) * eps
         else:
             rtol = 0.0 if atol else eps
     return 0.0 if atol is None else atol, rtol
@@ -60,7 +49,7 @@ class Pinv(Op):
     def forward(self, x: Any, atol: Any, rtol: Any) -> Any:
         m, n = x.shape[-2:]
         if m == 0 or n == 0:
-            return full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
+            return v.full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
         if self.hermitian:
             values, u = v.eigh(x, True)
             sizes, vh = v.absolute(values), mh(u)
@@ -70,9 +59,9 @@ class Pinv(Op):
         # tolerances may be arrays, one number a matrix
         atol = rows(atol) if hasattr(atol, "shape") else atol
         rtol = rows(rtol) if hasattr(rtol, "shape") else rtol
-        least = maximum(atol, rtol * largest(sizes, (-1,), True))
-        kept = greater(sizes, least)
-        inverse = where(kept, 1 / where(kept, values, 1), 0)
+        least = v.maximum(atol, rtol * v.reduce_max(sizes, (-1,), True))
+        kept = v.greater(sizes, least)
+        inverse = v.where(kept, 1 / v.where(kept, values, 1), 0)
         return mh(vh) @ (rows(inverse) * mh(u))
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -126,7 +115,7 @@ def pinv_forth(t: Any, x: Any, y: Any) -> Any:
     return -(y @ t @ y) + (left - (left @ x) @ y) + (right - y @ (x @ right))
 
 
-@word_for("pinv")
+@implements("pinv")
 def _pinv(x: Any) -> Any:
     longest = max(x.shape[-2:])
     return apply(Pinv(), x, 0.0, longest * dtypes.finfo(dtypes.of(x._array.dtype)).eps)
@@ -147,7 +136,7 @@ def pinv(
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
-    array = tensor_at(A, "linalg_pinv", "input")
+    array = check_tensor(A, "linalg_pinv", "input")
     if array.ndim < 2 or array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
         raise RuntimeError(
             f"linalg.pinv({dtypes.of(array.dtype).scalar_type}{{{list(array.shape)}}}): expected "
@@ -162,7 +151,7 @@ def pinv(
         atol, rtol = tolerances(array, atol, rtol)
     atol, rtol = (t.detach() if t is not None and is_tensor(t) else t for t in (atol, rtol))
     what = Pinv(bool(hermitian))
-    return into("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
+    return write_out("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
 
 
 @function()
@@ -175,7 +164,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     >>> torch.pinverse(torch.tensor([[2.], [0.]]))
     tensor([[0.5000, 0.0000]])
     """
-    tensor_at(input, "pinverse", "input")
+    check_tensor(input, "pinverse", "input")
     return pinv(input, rcond)
 
 
@@ -202,7 +191,7 @@ class Lstsq(Op):
         return rows(b) if self.vector else b
 
     def slim(self, x: Any) -> Any:
-        return window(x, (..., 0)) if self.vector else x
+        return v.window(x, (..., 0)) if self.vector else x
 
     def tells(self, a: Any) -> bool:
         """Whether residuals are told: they are of an overdetermined system of full rank."""
@@ -211,11 +200,11 @@ class Lstsq(Op):
     def forward(self, a: Any, b: Any) -> Any:
         b = self.wide(b)
         x, rank, values = v.least_squares(a, b, self.rcond, self.driver == "gelsd")
-        nothing = full(values, (0,), 0, raw_dtype(values))
+        nothing = v.full(values, (0,), 0, raw_dtype(values))
         residuals = nothing
         if self.tells(a):
             gap = v.absolute(a @ x - b)
-            residuals = total(gap * gap, (-2,), False)
+            residuals = v.reduce_sum(gap * gap, (-2,), False)
         told = values if self.driver in ("gelsd", "gelss") else nothing
         return self.slim(x), residuals, rank, told
 
@@ -248,7 +237,7 @@ class Lstsq(Op):
         t = pinv_forth(ta, a, p) @ b + p @ tb
         if self.tells(a):
             step = conj(a @ x - b) * (ta @ x - tb)
-            residuals = 2 * total(real(step) if is_complex(step) else step, (-2,), False)
+            residuals = 2 * v.reduce_sum(v.real(step) if is_complex(step) else step, (-2,), False)
         return self.slim(t), residuals, rank * 0, values * 0
 
     @staticmethod
@@ -263,7 +252,7 @@ class Lstsq(Op):
 def lacking(rank: Any, full: int) -> bool:
     """Whether a matrix of a batch has less than full rank: then residuals are told of none."""
     raw = bottom(rank._array)
-    return has_values(raw) and not bool(v.everything(raw == full, None, False))
+    return has_values(raw) and not bool(v.reduce_all(raw == full, None, False))
 
 
 @function(method=False, free=False, namespace="linalg", name="lstsq")
@@ -278,7 +267,7 @@ def linalg_lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | No
     >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).solution.round()
     tensor([[2.]])
     """
-    a, b = tensor_at(A, "linalg_lstsq", "input"), tensor_at(B, "linalg_lstsq", "B", 2)
+    a, b = check_tensor(A, "linalg_lstsq", "input"), check_tensor(B, "linalg_lstsq", "B", 2)
     title = "torch.linalg.lstsq"
     if a.ndim < 2:
         raise RuntimeError(f"{title}: input must have at least 2 dimensions.")

@@ -14,8 +14,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.matmul.mm import bmm_of
 from rushlight.ops.registry import function
 
-__all__ = ["einsum"]
-
 _DOTS: Final = "..."
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

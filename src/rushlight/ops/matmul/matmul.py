@@ -9,18 +9,17 @@ import warnings
 from typing import Any
 
 from rushlight.arrays.vocabulary import swap
+from rushlight.core.elementwise import operand
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
-from rushlight.ops.apply import operand
-from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, into, mm_of, mv_of
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
 from rushlight.ops.numbers import plain
-from rushlight.ops.registry import function, word_for
+from rushlight.ops.out import write_out
+from rushlight.ops.registry import function, implements
 from rushlight.ops.view.expand import broadcast_shape
 from rushlight.ops.view.reshape import UnsafeView
-
-__all__ = ["matmul", "product"]
 
 
 @function(bare=True)
@@ -33,11 +32,11 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    expect_tensor(input, "matmul")
-    expect_tensor(other, "matmul", "other", 2)
+    check_tensor(input, "matmul")
+    check_tensor(other, "matmul", "other", 2)
     if out is None:
         return product(input, other)
-    return into("matmul", (input, other), out, lambda: product(input, other))
+    return write_out("matmul", (input, other), out, lambda: product(input, other))
 
 
 def product(a: Any, b: Any) -> Any:
@@ -58,14 +57,14 @@ def product(a: Any, b: Any) -> Any:
     if m == 3 and n == 3:
         # a batch of one that asks for gradients: one product, not one a matrix
         k, p = a._array.shape[0], b._array.shape[0]
-        if k > 1 and p == 1 and asks(b):
+        if k > 1 and p == 1 and requires_grad(b):
             return folded(a, b.squeeze(0))
-        if p > 1 and k == 1 and asks(a):
+        if p > 1 and k == 1 and requires_grad(a):
             return folded(a.squeeze(0), b)
     return folded(a, b) if folds(a, b) else batched(a, b)
 
 
-def asks(t: Any) -> bool:
+def requires_grad(t: Any) -> bool:
     return bool(t._requires_grad or t._node is not None) and recording()
 
 
@@ -78,7 +77,7 @@ def folds(a: Any, b: Any) -> bool:
     large, small = (a, b) if a._array.ndim >= b._array.ndim else (b, a)
     if large._array.ndim < 3 or small._array.ndim > 2:
         return False
-    if asks(small):
+    if requires_grad(small):
         return True
     if a._array.ndim == 2:
         return False
@@ -144,12 +143,12 @@ def _at_right(self: Any, other: Any) -> Any:
     return product(other, self)
 
 
-@word_for("turned")
+@implements("turned")
 def _turned(x: Any) -> Any:
     return x.transpose(-1, -2)
 
 
-@word_for("matmul", "narrow_matmul")
+@implements("matmul", "narrow_matmul")
 def _matmul(a: Any, b: Any) -> Any:
     return product(operand(a), operand(b))
 
@@ -165,17 +164,17 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.inner(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    expect_tensor(input, "inner")
-    expect_tensor(other, "inner", "other", 2)
+    check_tensor(input, "inner")
+    check_tensor(other, "inner", "other", 2)
     a, b = input._array, other._array
     if a.ndim == 0 or b.ndim == 0:
-        return into("inner", (input, other), out, lambda: input * other)
+        return write_out("inner", (input, other), out, lambda: input * other)
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(a.shape)} and {list(b.shape)}"
         )
-    return into("inner", (input, other), out, lambda: contracted(input, other, [-1], [-1]))
+    return write_out("inner", (input, other), out, lambda: contracted(input, other, [-1], [-1]))
 
 
 @function(method=False)
@@ -215,7 +214,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
                 f"tensordot(): argument '{name}' (position {3 + position}) must be tuple of ints, "
                 f"not {type(side).__name__}"
             )
-    return into("tensordot", (a, b), out, lambda: contracted(a, b, list(left), list(right)))
+    return write_out("tensordot", (a, b), out, lambda: contracted(a, b, list(left), list(right)))
 
 
 def contracted(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
@@ -295,7 +294,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes[i]} and {shapes[i + 1]} "
                 "cannot be multiplied"
             )
-    return into("linalg_multi_dot", tuple(xs), out, lambda: chained(xs).reshape(shape))
+    return write_out("linalg_multi_dot", tuple(xs), out, lambda: chained(xs).reshape(shape))
 
 
 def chained(xs: list[Any]) -> Any:

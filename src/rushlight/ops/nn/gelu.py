@@ -13,8 +13,6 @@ from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
 from rushlight.ops.registry import function, op
 
-__all__ = ["Celu", "Elu", "Gelu", "LogSigmoid", "Mish", "Silu", "Softplus"]
-
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
@@ -299,6 +297,8 @@ class LogSigmoid(Activation):
     """log(sigmoid(x))."""
 
     name = "log_sigmoid"
+    aten = "log_sigmoid_forward.default"
+    profile_name = "log_sigmoid"
     kernel = "log_sigmoid_cpu"
     saves = ("self",)
     lies = "rows"

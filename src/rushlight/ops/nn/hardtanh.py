@@ -6,15 +6,13 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, maximum, minimum, where
+from rushlight.core.elementwise import number_in
 from rushlight.core.graph import TensorBase
-from rushlight.ops.apply import number_in
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Piecewise, act, fitted
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, op
-
-__all__ = ["Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Softshrink", "Threshold"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reshape, swap, total
+from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reduce_sum, reshape, swap
+from rushlight.core.dispatch import columns_of
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
-from rushlight.core.record import apply, columns_of
-from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.core.record import apply
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import product
 from rushlight.ops.matmul.mm import times
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Trilinear", "bilinear", "linear"]
 
 
 @function(method=False, free=False, namespace="nn.functional", bare=True)
@@ -30,8 +30,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
     tensor([[3., 4.]])
     """
-    expect_tensor(input, "linear")
-    expect_tensor(weight, "linear", "weight", 2)
+    check_tensor(input, "linear")
+    check_tensor(weight, "linear", "weight", 2)
     m, n = input._array.ndim, weight._array.ndim
     if m == 0 or n == 0:
         raise RuntimeError(
@@ -40,7 +40,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     turned = weight.t()
     if bias is None:
         return product(input, turned)
-    expect_tensor(bias, "linear", "bias", 3)
+    check_tensor(bias, "linear", "bias", 3)
     if n == 2:
         if m == 2:
             x, w, b = input._array, weight._array, bias._array
@@ -69,6 +69,7 @@ class Trilinear(Op):
     """out[n, o] = Σ_ij x1[n, i] weight[o, i, j] x2[n, j]."""
 
     name = "trilinear"
+    aten = "_trilinear.default"
     inputs = ("i1", "i2", "i3")
     saves = ("i1", "i2", "i3")
     reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}
@@ -78,7 +79,7 @@ class Trilinear(Op):
         dtype = raw_dtype(a)
         if low_precision(dtype):
             a, w, b = (cast(x, dtypes.float32.numpy) for x in (a, w, b))
-        y = total(times(batch_of_one(a), w) * batch_of_one(b), (-1,), False)  # [o, n]
+        y = reduce_sum(times(batch_of_one(a), w) * batch_of_one(b), (-1,), False)  # [o, n]
         return contiguous(swap(cast(y, dtype), -1, -2))
 
     def vjp(self, node: Node, g: Any, a: Any, w: Any, b: Any) -> Any:
@@ -87,11 +88,11 @@ class Trilinear(Op):
         ga = gw = gb = None
         if node._needs_grad(0):
             back = times(batch_of_one(conj(b)), swap(conj(w), -1, -2))  # [o, n, i]
-            ga = total(h * back, (-3,), False)
+            ga = reduce_sum(h * back, (-3,), False)
         if node._needs_grad(1):
             gw = times(swap(h * batch_of_one(conj(a)), -1, -2), batch_of_one(conj(b)))
         if node._needs_grad(2):
-            gb = total(h * times(batch_of_one(conj(a)), conj(w)), (-3,), False)
+            gb = reduce_sum(h * times(batch_of_one(conj(a)), conj(w)), (-3,), False)
         return ga, gw, gb
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

@@ -11,20 +11,16 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, low_precision, reshape, total
+from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
-from rushlight.ops.apply import result_dtype
+from rushlight.ops.checks import not_implemented
 from rushlight.ops.each_member import lined_up
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 
-__all__ = [
-    "MEAN", "NONE", "SUM", "WAYS", "DifferenceLoss", "Loss", "TwoSided", "pair", "pairs",
-    "reduced", "way",
-]  # fmt: skip
-
 NONE, MEAN, SUM = 0, 1, 2
-WAYS = {"none": NONE, "mean": MEAN, "sum": SUM}
+REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
 _FLOAT32: Final = dtypes.float32.numpy
 
 
@@ -55,7 +51,7 @@ class Loss(Op):
     def reduced(self, y: Any) -> Any:
         if self.reduction == NONE:
             return y
-        out = total(y, self.axes, False)
+        out = reduce_sum(y, self.axes, False)
         return out / self.count(y) if self.reduction == MEAN else out
 
     def spread(self, g: Any, x: Any) -> Any:
@@ -66,7 +62,7 @@ class Loss(Op):
             g = g / self.count(x)
         return reshape(g, (*g.shape, *(1,) * self.rank)) if g.ndim else g
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return lined_up(self, xs, flags, size) if self.rank else None
 
     def forward(self, *xs: Any) -> Any:
@@ -133,7 +129,9 @@ def pairs(cls: Any, draw: Draw, *more: Any) -> Iterator[tuple[Any, ...]]:
 
 
 # --- arguments ------------------------------------------------------------------------------------
-def way(reduction: str, size_average: bool | None, reduce: bool | None, level: int = 3) -> int:
+def reduction_enum(
+    reduction: str, size_average: bool | None, reduce: bool | None, level: int = 3
+) -> int:
     """The reduction as a number, from the present argument or the two it replaced."""
     if size_average is not None or reduce is not None:
         averages, reduces = size_average is not False, reduce is not False
@@ -143,9 +141,9 @@ def way(reduction: str, size_average: bool | None, reduce: bool | None, level: i
             f"reduction='{reduction}' instead.",
             stacklevel=level,
         )
-    if reduction not in WAYS:
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return WAYS[reduction]
+    return REDUCTIONS[reduction]
 
 
 def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
@@ -159,7 +157,7 @@ def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
         input, target = input.to(common), target.to(common)
     kind = dtypes.of(input._array.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented(kernel, kind)
     return input, target
 
 

@@ -11,18 +11,23 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import absolute, sign, where
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.loss import MEAN, NONE, WAYS, DifferenceLoss, pair, pairs, reduced, way
-from rushlight.ops.pointwise.family import not_implemented
+from rushlight.ops.nn.loss import (
+    MEAN,
+    NONE,
+    REDUCTIONS,
+    DifferenceLoss,
+    pair,
+    pairs,
+    reduced,
+    reduction_enum,
+)
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-__all__ = ["HuberLoss", "MseLoss", "SmoothL1Loss", "mse_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -30,8 +35,8 @@ _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 # --- differences ----------------------------------------------------------------------------------
 def check_pair(function: str, input: Any, target: Any) -> None:
     """Refuse what is no tensor; warn of a target that would be broadcast."""
-    expect_tensor(input, function)
-    expect_tensor(target, function, "target", 2)
+    check_tensor(input, function)
+    check_tensor(target, function, "target", 2)
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({Size(target._array.shape)}) that is different to the input "
@@ -54,6 +59,7 @@ def weighed(y: Any, weight: Any, shape: Any, how: int) -> Any:
 @op
 class MseLoss(DifferenceLoss):
     name = "mse_loss"
+    saved_names = "reduction"
 
     def each(self, d: Any) -> Any:
         return d * d
@@ -81,7 +87,7 @@ def mse_loss(
     tensor(2.)
     """
     check_pair("mse_loss", input, target)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "mse_cpu")
     if weight is not None:
         return weighed(
@@ -105,7 +111,7 @@ def l1_loss(
     tensor(1.)
     """
     check_pair("l1_loss", input, target)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     y = (input - target).abs()
     if weight is not None:
         return weighed(y, weight, input._array.shape, how)
@@ -117,6 +123,7 @@ class SmoothL1Loss(DifferenceLoss):
     """d² / (2 beta) within beta of 0, |d| - beta / 2 outside."""
 
     name = "smooth_l1_loss"
+    saved_names = "reduction beta"
     params = ("reduction", "rank", "beta")
 
     def __init__(self, reduction: int, rank: int, beta: float) -> None:
@@ -124,11 +131,11 @@ class SmoothL1Loss(DifferenceLoss):
         self.beta = beta
 
     def each(self, d: Any) -> Any:
-        size = absolute(d)
-        return where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
+        size = v.absolute(d)
+        return v.where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) < self.beta, d / self.beta, sign(d))
+        return v.where(v.absolute(d) < self.beta, d / self.beta, v.sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -150,7 +157,7 @@ def smooth_l1_loss(
     tensor(1.)
     """
     check_pair("smooth_l1_loss", input, target)
-    how = way(reduction, size_average, reduce)
+    how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "smooth_l1_cpu")
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -164,6 +171,7 @@ class HuberLoss(DifferenceLoss):
     """d² / 2 within delta of 0, delta * (|d| - delta / 2) outside."""
 
     name = "huber_loss"
+    saved_names = "reduction delta"
     params = ("reduction", "rank", "delta")
     lies = "input"
 
@@ -172,11 +180,11 @@ class HuberLoss(DifferenceLoss):
         self.delta = delta
 
     def each(self, d: Any) -> Any:
-        size = absolute(d)
-        return where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
+        size = v.absolute(d)
+        return v.where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) < self.delta, d, self.delta * sign(d))
+        return v.where(v.absolute(d) < self.delta, d, self.delta * v.sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -196,7 +204,7 @@ def huber_loss(
     tensor(1.)
     """
     check_pair("huber_loss", input, target)
-    how = way(reduction, None, None)
+    how = reduction_enum(reduction, None, None)
     a, b = pair(input, target, "huber_cpu")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -227,9 +235,9 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
     tensor(1.)
     """
-    expect_tensor(input, "poisson_nll_loss")
-    expect_tensor(target, "poisson_nll_loss", "target", 2)
-    how = way(reduction, size_average, reduce)
+    check_tensor(input, "poisson_nll_loss")
+    check_tensor(target, "poisson_nll_loss", "target", 2)
+    how = reduction_enum(reduction, size_average, reduce)
     y = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -252,8 +260,8 @@ def gaussian_nll_loss(
     >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
     tensor(0.5000)
     """
-    expect_tensor(input, "gaussian_nll_loss")
-    expect_tensor(target, "gaussian_nll_loss", "target", 2)
+    check_tensor(input, "gaussian_nll_loss")
+    check_tensor(target, "gaussian_nll_loss", "target", 2)
     x = input._array
     if isinstance(var, (int, float)):
         if var < 0:
@@ -269,7 +277,7 @@ def gaussian_nll_loss(
             var = var.unsqueeze(-1)
         elif shape[:-1] != x.shape[:-1] or shape[-1:] != (1,):
             raise ValueError("var is of incorrect size")
-    if reduction not in WAYS:
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not valid")
     var = var.clone()
     raw = numbers(var._array)
@@ -277,4 +285,4 @@ def gaussian_nll_loss(
     y = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         y = y + 0.5 * math.log(2 * math.pi)
-    return reduced(y, WAYS[reduction])
+    return reduced(y, REDUCTIONS[reduction])

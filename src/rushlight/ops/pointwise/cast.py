@@ -15,11 +15,9 @@ from rushlight.arrays.layouts import suggests_channels
 from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_alias
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import dtype_of, order_for
-from rushlight.ops.registry import function, op, word_for
-
-__all__ = ["ToCopy", "convert", "to"]
+from rushlight.ops.registry import function, implements, op
 
 
 @op
@@ -30,6 +28,7 @@ class ToCopy(Op):
     """
 
     name = "_to_copy"
+    saved_names = ""
     node = "ToCopyBackward0"
     params = ("dtype", "place", "order", "source")
 
@@ -187,7 +186,7 @@ def type_as(input: Any, other: Any) -> Any:
     >>> torch.ones(2, dtype=torch.int64).type_as(torch.ones(1))
     tensor([1., 1.])
     """
-    expect_tensor(other, "type_as", "other", 1)
+    check_tensor(other, "type_as", "other", 1)
     return convert(input, dtypes.of(other._array.dtype), device_of(other._array))
 
 
@@ -261,42 +260,42 @@ def _gpu(where: Any) -> Any:
 
 
 # --- words on tensors -----------------------------------------------------------------------------
-@word_for("cast")
+@implements("cast")
 def _cast(x: Any, dtype: Any) -> Any:
     return x if x._array.dtype == dtype else apply(ToCopy(dtype), x)
 
 
-@word_for("moved")
+@implements("moved")
 def _moved(x: Any, where: Any) -> Any:
     return convert(x, None, where)
 
 
-@word_for("full")
+@implements("full")
 def _full(like: Any, shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
     return wrap(v.full(_raw(like), shape, _raw(value), dtype))
 
 
-@word_for("empty")
+@implements("empty")
 def _empty(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return wrap(v.empty(_raw(like), shape, dtype))
 
 
-@word_for("empty_as")
+@implements("empty_as")
 def _empty_as(like: Any, dtype: Any) -> Any:
     return wrap(v.empty_as(_raw(like), dtype))
 
 
-@word_for("iota")
+@implements("iota")
 def _iota(like: Any, n: int, dtype: Any) -> Any:
     return wrap(v.iota(_raw(like), n, dtype))
 
 
-@word_for("constant")
+@implements("constant")
 def _constant(like: Any, value: Any, dtype: Any) -> Any:
     return wrap(v.constant(_raw(like), _raw(value), dtype))
 
 
-@word_for("bits")
+@implements("bits")
 def _bits(x: Any, dtype: Any) -> Any:
     return wrap_alias(v.bits(_raw(x), dtype), x)
 

@@ -14,28 +14,23 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.arrays.layouts import arranged
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, is_complex
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, normal, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import apply
+from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import number_in, operand, put, result_dtype, run_inplace, run_out
+from rushlight.ops.apply import run_inplace, run_out
 from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import lined_up
-from rushlight.ops.operands import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    zeros,
-)
-from rushlight.ops.pointwise.family import check_second, expose_pair, not_implemented, register_impl
-from rushlight.ops.registry import function, functions, methods, op, word_for
+from rushlight.ops.operands import attach_operator, integral, number_from, zeros
+from rushlight.ops.out import put
+from rushlight.ops.pointwise.family import expose_pair, register_impl
+from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Where", "isclose", "where"]
 
 
 # --- comparisons ----------------------------------------------------------------------------------
@@ -55,6 +50,7 @@ class Eq(Compare):
     """Whether elements are equal."""
 
     name, scalar, ordered = "eq", "({0} == {1})", False
+    aten = "eq.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -66,6 +62,7 @@ class Ne(Compare):
     """Whether elements differ."""
 
     name, scalar, ordered = "ne", "({0} != {1})", False
+    aten = "ne.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -77,6 +74,7 @@ class Lt(Compare):
     """Whether elements of input are less."""
 
     name, scalar = "lt", "({0} < {1})"
+    aten = "lt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less(a, b)
@@ -87,6 +85,7 @@ class Le(Compare):
     """Whether elements of input are less or equal."""
 
     name, scalar = "le", "({0} <= {1})"
+    aten = "le.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less_equal(a, b)
@@ -97,6 +96,7 @@ class Gt(Compare):
     """Whether elements of input are greater."""
 
     name, scalar = "gt", "({0} > {1})"
+    aten = "gt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater(a, b)
@@ -107,6 +107,7 @@ class Ge(Compare):
     """Whether elements of input are greater or equal."""
 
     name, scalar = "ge", "({0} >= {1})"
+    aten = "ge.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater_equal(a, b)
@@ -143,12 +144,12 @@ def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
         functions[name + "_"] = methods[name + "_"] = write
 
 
-def _expose_compare(cls: Any, word: str, aliases: tuple[str, ...], shown: str) -> None:
+def _expose_compare(cls: Any, primitive: str, aliases: tuple[str, ...], shown: str) -> None:
     """The function, the operator and the word of a comparison."""
     args = "torch.tensor([1, 2, 3]), 2"
     made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
     _expose_written(cls, (cls.name, *aliases))
-    register_impl(word, made)
+    register_impl(primitive, made)
 
     # not torch.eq itself: a compared array or foreign object is Python's to answer for
     def both(a: Any, b: Any) -> Any:
@@ -216,13 +217,13 @@ def allclose(
     True
     """
     check_tensors("allclose", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
             "Compare with `torch.isclose(a, b).all()`: its answer is a tensor, one a member."
         )
-    return bool(v.everything(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
+    return bool(v.reduce_all(isclose(input, other, rtol, atol, equal_nan)._array, None, False))
 
 
 @function()
@@ -236,14 +237,14 @@ def equal(input: Any, other: Any) -> bool:
     True
     """
     check_tensors("equal", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
             "Compare with `(a == b).all()`: its answer is a tensor, one a member."
         )
     if input._array.shape != other._array.shape:
         return False
-    return bool(v.everything(binary(_EQ, input, other)._array, None, False))
+    return bool(v.reduce_all(binary(_EQ, input, other)._array, None, False))
 
 
 _EQ: Final = Eq()
@@ -314,8 +315,11 @@ class Where(Op):
     """
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
+    aten = "where.self"
+    saved_names = ""
+    shown_edges = (0, 1)
     params = ("dtype",)
-    align = lined_up
+    vmap_rule = lined_up
     lies = "operands"
     leads = (2, 0, 1)
 
@@ -370,7 +374,7 @@ WHERE = Where()
 _BOOL: Final = dtypes.bool_.numpy
 
 
-@word_for("where")
+@implements("where")
 def choose(condition: Any, a: Any, b: Any) -> Any:
     """The op, for operands whose dtypes may differ; either may be a number."""
     condition = operand(condition)

@@ -7,19 +7,21 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import unary
 from rushlight.core.views.views import apply_view
-from rushlight.ops.apply import put, run_inplace
+from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, zeros
+from rushlight.ops.checks import check_tensors
+from rushlight.ops.operands import zeros
+from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import (
     PI,
     expose,
     register_impl,
 )
-from rushlight.ops.registry import function, functions, methods, op, word_for
+from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -165,7 +167,7 @@ VIEW_AS_REAL, VIEW_AS_COMPLEX = ViewAsReal(), ViewAsComplex()
 
 
 @function(method=False)
-@word_for("as_pairs")
+@implements("as_pairs")
 def view_as_real(input: Any) -> Any:
     """view_as_real(input) -> Tensor
 
@@ -182,7 +184,7 @@ def view_as_real(input: Any) -> Any:
 
 
 @function(method=False)
-@word_for("as_complex")
+@implements("as_complex")
 def view_as_complex(input: Any) -> Any:
     """view_as_complex(input) -> Tensor
 
@@ -211,7 +213,7 @@ def view_as_complex(input: Any) -> Any:
 
 
 @function(method=False)
-@word_for("real")
+@implements("real")
 def real(input: Any) -> Any:
     """real(input) -> Tensor
 
@@ -226,7 +228,7 @@ def real(input: Any) -> Any:
 
 
 @function(method=False)
-@word_for("imag")
+@implements("imag")
 def imag(input: Any) -> Any:
     """imag(input) -> Tensor
 

@@ -14,22 +14,23 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import finish, keep_record, slots
+from rushlight.core.record import finish, keep_record
+from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.like import alike
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,
-    into,
     number,
     place_of,
     shape_of,
     size_named,
     size_of,
     whole,
+    write_created,
 )
 from rushlight.ops.numbers import Operand, plain
 from rushlight.ops.random.batching import (
@@ -42,8 +43,6 @@ from rushlight.ops.random.batching import (
     refuse_out,
 )
 from rushlight.ops.registry import function
-
-__all__ = ["bernoulli", "multinomial", "normal", "rand", "randint", "randn", "randperm"]
 
 
 def _to_tensor(raw: Any) -> Any:
@@ -110,7 +109,7 @@ def _generator(name: str, generator: Any) -> Any:
 
 def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
     """Draw into a tensor, from the values of others: by the rules of every write in place."""
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         return drawn_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target._array
@@ -248,12 +247,12 @@ def _sampled(
     layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
     default: dtypes.dtype | None = None,
 ) -> Any:  # fmt: skip
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_anew(
             level, shape, requires_grad,
-            lambda shape, asks: _sampled(
-                name, shape, draw, None, dtype, layout, device, pin_memory, asks, default
+            lambda shape, requires_grad: _sampled(
+                name, shape, draw, None, dtype, layout, device, pin_memory, requires_grad, default
             ),
         )  # fmt: skip
     check_plain(name, layout, pin_memory, requires_grad)
@@ -263,7 +262,9 @@ def _sampled(
     place = place_of(device, name)
     array = make_array(shape, (kind or default or dtypes.default).numpy, CPU)
     draw(array)
-    return into(name, out, array if place is CPU else move(array, place), want, requires_grad)
+    return write_created(
+        name, out, array if place is CPU else move(array, place), want, requires_grad
+    )
 
 
 @function(method=False)
@@ -392,13 +393,13 @@ def randperm(
     """
     gen = _generator("randperm", generator)
     count = _bound("randperm", "n", n, 1)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_singly(
             level, requires_grad,
-            lambda asks: randperm(
+            lambda requires_grad: randperm(
                 count, generator=gen, dtype=dtype, layout=layout, device=device,
-                requires_grad=asks, pin_memory=pin_memory,
+                requires_grad=requires_grad, pin_memory=pin_memory,
             ),
         )  # fmt: skip
     check_plain("randperm", layout, pin_memory, requires_grad)
@@ -407,19 +408,19 @@ def randperm(
         kind = dtypes.of(out._array.dtype) if isinstance(out, TensorBase) else dtypes.int64
     array = random.randperm(count, kind.numpy, gen)
     place = place_of(device, "randperm")
-    return into("randperm", out, move(array, place), want, requires_grad)
+    return write_created("randperm", out, move(array, place), want, requires_grad)
 
 
 def _like(
     name: str, input: Any, draw: Callable[[Any], None], dtype: Any, layout: Any, device: Any,
     pin_memory: bool, requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
-    expect_tensor(input, name)
-    if slots.batches != 0 and (level := around()) is not None:
+    check_tensor(input, name)
+    if stack.batches != 0 and (level := around()) is not None:
         return drawn_like(
             level, input, requires_grad,
-            lambda like, asks: _like(
-                name, like, draw, dtype, layout, device, pin_memory, asks, memory_format
+            lambda like, requires_grad: _like(
+                name, like, draw, dtype, layout, device, pin_memory, requires_grad, memory_format
             ),
         )  # fmt: skip
     if overlaps(input._array):  # an expanded tensor: its axes in the order of a dense one
@@ -531,7 +532,7 @@ def normal(
             dtype, layout, device, pin_memory, requires_grad,
         )  # fmt: skip
     xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
         names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
@@ -552,7 +553,7 @@ def normal(
 def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
     drawn = from_host(drawn, xs[0]._array)
     if out is not None:
-        return into(name, out, drawn, None, False)
+        return write_created(name, out, drawn, None, False)
     return keep_record(op, tuple(xs), tuple(x._array for x in xs), drawn)
 
 
@@ -566,9 +567,9 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
-    expect_tensor(input, "bernoulli")
+    check_tensor(input, "bernoulli")
     gen = _generator("bernoulli", generator)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
@@ -597,10 +598,10 @@ def multinomial(
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
     """
-    expect_tensor(input, "multinomial")
+    check_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         different = level.batch.randomness == "different"
         return drawn_from(
@@ -610,7 +611,7 @@ def multinomial(
         kind = dtypes.of(out._array.dtype).scalar_type
         raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     drawn = random.multinomial(to_host(input._array), count, bool(replacement), gen)
-    return into("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
+    return write_created("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
 
 
 def _by_rows(x: Any, batched: bool, count: int, replacement: bool, gen: Any) -> Any:

@@ -21,46 +21,21 @@ from rushlight.arrays.vocabulary import (
     equal,
     full,
     gather,
-    largest,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
     reshape,
     scatter,
-    smallest,
-    total,
     where,
 )
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.reduction.family import (
-    Fold,
-    dims_of,
-    filled,
-    mismatch,
-    negatives,
-    nonempty,
-    not_implemented,
-    numpy_names,
-    pair,
-    raw_dtype,
-    same,
-    single,
-    tensor_of,
-)
-from rushlight.ops.registry import function, functions, op, public, word_for
-
-__all__ = [
-    "Amax",
-    "Amin",
-    "AminMax",
-    "ArgMax",
-    "ArgMin",
-    "Chosen",
-    "Even",
-    "Max",
-    "MaxAll",
-    "Min",
-    "MinAll",
-]
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, not_implemented
+from rushlight.ops.out import fill_out, write_outs
+from rushlight.ops.reduction.family import Fold, dims_of, negatives, numpy_names, same, single
+from rushlight.ops.registry import function, functions, implements, op
 
 
 class Even(Fold):
@@ -73,7 +48,7 @@ class Even(Fold):
 
     def share(self, hits: Any, like: Any) -> Any:
         """What each hit gets; NaN where nothing was hit (all is NaN then)."""
-        n = total(cast(hits, raw_dtype(like)), self.dims, True)
+        n = reduce_sum(cast(hits, raw_dtype(like)), self.dims, True)
         return 1 / where(equal(n, 0), math.nan, n)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
@@ -82,7 +57,7 @@ class Even(Fold):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         hits = self.hits(xs[0], y)
-        return total(where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
+        return reduce_sum(where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
 
 
 @op
@@ -90,9 +65,10 @@ class MaxAll(Even):
     """The largest of all elements: `x.max()`."""
 
     name, node = "max", "MaxBackward1"
+    saved_names = ""
 
     def forward(self, x: Any) -> Any:
-        return largest(x, self.dims, self.keepdim)
+        return reduce_max(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -105,9 +81,10 @@ class MinAll(Even):
     """The smallest of all elements: `x.min()`."""
 
     name, node = "min", "MinBackward1"
+    saved_names = ""
 
     def forward(self, x: Any) -> Any:
-        return smallest(x, self.dims, self.keepdim)
+        return reduce_min(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -120,12 +97,13 @@ class Amax(Even):
     """The largest over `dims`."""
 
     name = "amax"
+    saved_names = "dim=dims* keepdim"
 
     def hits(self, x: Any, y: Any) -> Any:
         return equal(x, self.back(y, x.shape))
 
     def forward(self, x: Any) -> Any:
-        return largest(x, self.dims, self.keepdim)
+        return reduce_max(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -143,7 +121,7 @@ class Amin(Amax):
     name = "amin"
 
     def forward(self, x: Any) -> Any:
-        return smallest(x, self.dims, self.keepdim)
+        return reduce_min(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -157,9 +135,10 @@ class AminMax(Amax):
     """Smallest and largest over `dims`."""
 
     name, outputs, saves = "aminmax", ("min", "max"), ("self", "min", "max")
+    saved_names = "dim=dims keepdim"
 
     def forward(self, x: Any) -> Any:
-        return smallest(x, self.dims, self.keepdim), largest(x, self.dims, self.keepdim)
+        return reduce_min(x, self.dims, self.keepdim), reduce_max(x, self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any, low: Any, high: Any) -> Any:  # type: ignore[override]  # it saves more
         (first,) = super().vjp(node, g[0], x, low)
@@ -224,6 +203,8 @@ class Max(Chosen):
     """The largest along a dimension, and where: `x.max(dim)`."""
 
     name, node = "max_dim", "MaxBackward0"
+    aten = "max.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         return place_of_largest(x, dim, True)
@@ -240,6 +221,8 @@ class Min(Chosen):
     """The smallest along a dimension, and where: `x.min(dim)`."""
 
     name, node = "min_dim", "MinBackward0"
+    aten = "min.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         return place_of_smallest(x, dim, True)
@@ -257,8 +240,8 @@ class ArgMax(Reduce):
 
     name, differentiable = "argmax", False
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        return None if self.dims is None else super().align(xs, flags, size)
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return None if self.dims is None else super().vmap_rule(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
         return place_of_largest(x, None if self.dims is None else self.dims[0], self.keepdim)
@@ -275,8 +258,8 @@ class ArgMin(Reduce):
 
     name, differentiable = "argmin", False
 
-    def align(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        return None if self.dims is None else super().align(xs, flags, size)
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        return None if self.dims is None else super().vmap_rule(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
         return place_of_smallest(x, None if self.dims is None else self.dims[0], self.keepdim)
@@ -304,7 +287,7 @@ def _dims(name: str, array: Any, dim: Any) -> tuple[int, ...] | None:
             )
     else:
         for d in dims:
-            nonempty(name, array.shape, d)
+            check_nonempty(name, array.shape, d)
     return dims
 
 
@@ -312,7 +295,7 @@ _WHOLE: Final = {Amax: Amax(None, False), Amin: Amin(None, False)}
 
 
 def _amax(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if dim == () and not keepdim and out is None and array.dtype.kind == "f" and array.size:
         return apply(_WHOLE[cls], input)  # the usual call, without the detours
     _refuse_complex("max_values_cpu" if cls is Amax else "min_values_cpu", array)
@@ -325,7 +308,7 @@ def _amax(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) ->
             f"{dtypes.of(array.dtype).scalar_type} for input's dtype and "
             f"{dtypes.of(out._array.dtype).scalar_type} for out's dtype."
         )
-    return filled(name, out, y)
+    return fill_out(name, out, y)
 
 
 @function()
@@ -367,7 +350,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     >>> torch.aminmax(torch.tensor([1., 5., 3.])).max
     tensor(5.)
     """
-    array = tensor_of(input, "aminmax")
+    array = check_tensor(input, "aminmax")
     _refuse_complex("aminmax_cpu", array)
     if dim is None:
         if array.size == 0:
@@ -384,14 +367,14 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
             raise IndexError(
                 f"aminmax: Expected reduction dim {dims[0] + array.ndim} to have non-zero size."
             )
-    return pair("aminmax", return_types.aminmax, AminMax(dims, keepdim), input, out)
+    return write_outs("aminmax", return_types.aminmax, apply(AminMax(dims, keepdim), input), out)
 
 
 def _largest(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
     """The three forms of `max` and `min`: over all, along a dimension, of two tensors."""
     if dim is not ... and not isinstance(input, TensorBase):
         raise mismatch(name, input, dim)
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if isinstance(dim, TensorBase):
         dim, other = ..., dim
     if other is not ...:
@@ -404,15 +387,15 @@ def _largest(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: An
         if keepdim:
             raise mismatch(name, keepdim=keepdim)
         y = apply((MaxAll if most else MinAll)(_dims(name, array, None), False), input)
-        return y if out is None else filled(name, out, y)
+        return y if out is None else fill_out(name, out, y)
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise mismatch(name, dim)
     at = single(name, dim, array.ndim)
     if array.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
-    nonempty(name, array.shape, at)
+    check_nonempty(name, array.shape, at)
     kind = return_types.max if most else return_types.min
-    return pair(name, kind, (Max if most else Min)((at,), keepdim), input, out)
+    return write_outs(name, kind, apply((Max if most else Min)((at,), keepdim), input), out)
 
 
 @function()
@@ -456,7 +439,7 @@ def min(
 
 
 def _arg(name: str, cls: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if array.dtype.kind in "cb":
         what = "complex" if array.dtype.kind == "c" else "bool"
         raise RuntimeError(f"{name}(): does not support {what} input")
@@ -467,11 +450,11 @@ def _arg(name: str, cls: Any, input: Any, dim: Any, keepdim: bool) -> Any:
             )
         return cls(None, keepdim), (input,)
     at = single(name, dim, array.ndim)
-    nonempty(name, array.shape, at)
+    check_nonempty(name, array.shape, at)
     return cls((at,) if array.ndim else None, keepdim), (input,)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """argmax(input, dim=None, keepdim=False) -> Tensor
@@ -485,7 +468,7 @@ def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return _arg("argmax", ArgMax, input, dim, keepdim)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """argmin(input, dim=None, keepdim=False) -> Tensor
@@ -500,21 +483,21 @@ def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 # --- words ----------------------------------------------------------------------------------------
-@word_for("largest")
+@implements("reduce_max")
 def _largest_word(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Amax(negatives(axes, x._array.ndim), keep), x)
 
 
-@word_for("smallest")
+@implements("reduce_min")
 def _smallest_word(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Amin(negatives(axes, x._array.ndim), keep), x)
 
 
-@word_for("argmax")
+@implements("argmax")
 def _argmax_word(x: Any, axis: int | None, keep: bool) -> Any:
     return apply(ArgMax(negatives(axis, x._array.ndim), keep), x)
 
 
-@word_for("argmin")
+@implements("argmin")
 def _argmin_word(x: Any, axis: int | None, keep: bool) -> Any:
     return apply(ArgMin(negatives(axis, x._array.ndim), keep), x)

@@ -12,7 +12,6 @@ from rushlight import dtypes
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
 from rushlight.arrays.vocabulary import (
-    anything,
     broadcast,
     cast,
     ceil,
@@ -23,27 +22,20 @@ from rushlight.arrays.vocabulary import (
     greater,
     isnan,
     permute,
+    reduce_any,
+    reduce_sum,
     reshape,
     rint,
     scatter_add,
     sort,
-    total,
     where,
 )
 from rushlight.core.graph import Node, TensorBase, wrap
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
-from rushlight.ops.reduction.family import (
-    Fold,
-    dims_of,
-    fold,
-    numpy_names,
-    raw_dtype,
-    tensor_of,
-    unfold,
-)
-from rushlight.ops.registry import op, public
-
-__all__ = ["Quantile"]
+from rushlight.ops.reduction.family import Fold, dims_of, fold, numpy_names, unfold
+from rushlight.ops.registry import function, op
 
 _INT64: Final = dtypes.int64.numpy
 _WAYS: Final = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -73,10 +65,10 @@ class Quantile(Fold):
         n = z.shape[-1]
         line = reshape(q, (math.prod(q.shape),))
         if self.skip:
-            numbers = cast(total(equal(z, z), (-1,), True), raw_dtype(z))
+            numbers = cast(reduce_sum(equal(z, z), (-1,), True), raw_dtype(z))
             r = where(greater(numbers, 0), line * (numbers - 1), 0)
         else:
-            r = where(anything(isnan(z), (-1,), True), n - 1, line * (n - 1))
+            r = where(reduce_any(isnan(z), (-1,), True), n - 1, line * (n - 1))
         r = broadcast(r, (*z.shape[:-1], math.prod(q.shape)))
         turn = {"lower": floor, "higher": ceil, "nearest": rint}.get(self.interpolation)
         return r if turn is None else turn(r)
@@ -93,7 +85,7 @@ class Quantile(Fold):
         if self.interpolation != "linear":
             return below, above, 0.0, None
         if self.skip:
-            speed = cast(total(equal(z, z), (-1,), True), raw_dtype(z)) - 1
+            speed = cast(reduce_sum(equal(z, z), (-1,), True), raw_dtype(z)) - 1
         else:
             speed = z.shape[-1] - 1
         return below, above, r - floor(r), speed
@@ -142,7 +134,7 @@ class Quantile(Fold):
             for_x = unfold(scatter_add(lower, -1, above, g * w), self.dims, x.shape)
         if node._needs_grad(1) and speed is not None:
             grown = g * (gather(z, -1, above) - gather(z, -1, below)) * speed
-            for_q = reshape(total(grown, tuple(range(-grown.ndim, -1)), False), q.shape)
+            for_q = reshape(reduce_sum(grown, tuple(range(-grown.ndim, -1)), False), q.shape)
         return for_x, for_q
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -170,7 +162,7 @@ class Quantile(Fold):
 def _quantile(
     name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool
 ) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if array.size == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
@@ -195,7 +187,7 @@ def _quantile(
     return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def quantile(
     input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
@@ -212,7 +204,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nanquantile(
     input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,

@@ -1,6 +1,7 @@
 """Sums, means, products and what counts or weighs all elements: one result for many.
 
-Norms stand in `norm`, largest and smallest in `extreme`, running ones in `scan`.
+Norms stand in `vector_norm.py`, largest and smallest in `minmax.py`, running ones in
+`cumulative.py`.
 """
 
 from __future__ import annotations
@@ -23,40 +24,34 @@ from rushlight.arrays.vocabulary import (
     iota,
     isinf,
     isnan,
-    largest,
     log,
     product,
     real,
+    reduce_max,
+    reduce_sum,
     reshape,
-    total,
     where,
 )
 from rushlight.core.families import Linear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
+from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
     count,
     dims_of,
-    expect_dtype,
-    filled,
     fold,
-    mismatch,
     narrow,
     negatives,
-    not_implemented,
     numpy_names,
     shifted,
-    tensor_of,
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, op, public, word_for
-
-__all__ = [
-    "LogSumExp", "Mean", "MeanAll", "NanSum", "Prod", "ProdAll", "Sum", "SumAll", "Trace",
-]  # fmt: skip
+from rushlight.ops.registry import function, implements, op
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -69,6 +64,8 @@ class Sum(Fold):
     """The sum over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "sum_dim", "SumBackward1"
+    aten = "sum.dim_IntList"
+    saved_names = "dim=dims* keepdim self_sym_sizes=self.sizes"
     params = ("dims", "keepdim", "dtype")
 
     def __init__(
@@ -79,13 +76,15 @@ class Sum(Fold):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is None:
-            return total(x, self.dims, self.keepdim)
-        return cast(total(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
+            return reduce_sum(x, self.dims, self.keepdim)
+        return cast(reduce_sum(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
 
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
-        return (broadcast(self.back(g, shapes[0]), shapes[0]),)
+        if self.dims is not None:
+            g = self.back(g, shapes[0])
+        return (broadcast(g, shapes[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
@@ -105,6 +104,8 @@ class SumAll(Sum):
     """The sum of all elements: `x.sum()`."""
 
     name, node = "sum", "SumBackward0"
+    aten = "sum.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -137,12 +138,12 @@ def sum(
     tensor([4., 6.])
     """
     if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = tensor_of(input, "sum")
+        array = check_tensor(input, "sum")
         raw = array.dtype
         if raw is _F32 or raw is _F64:
             return apply(SUM, input)
-    array = tensor_of(input, "sum")
-    expect_dtype(dtype, "sum")
+    array = check_tensor(input, "sum")
+    check_dtype(dtype, "sum")
     if axis is not ...:
         dim = axis
     if keepdims is not None:
@@ -154,10 +155,10 @@ def sum(
         y = apply(SUM if want is None else SumAll(None, False, want), input)
     else:
         y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-    return y if out is None else filled("sum", out, y)
+    return y if out is None else fill_out("sum", out, y)
 
 
-@word_for("total")
+@implements("reduce_sum")
 def _total(x: Any, axes: Any, keep: bool) -> Any:
     want = _sum_dtype(None, x._array)
     if axes is None and not keep:
@@ -171,12 +172,14 @@ class Mean(Sum):
     """The mean over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "mean_dim", "MeanBackward1"
+    aten = "mean.dim"
+    saved_names = "dim=dims* keepdim self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = cast(x, self.dtype)
         n = count(x.shape, self.dims)
-        y = total(wide(x), self.dims, self.keepdim)
+        y = reduce_sum(wide(x), self.dims, self.keepdim)
         return narrow(y / n if n else y * _NAN, x)
 
     def vjp(self, node: Node, g: Any) -> Any:
@@ -201,6 +204,8 @@ class MeanAll(Mean):
     """The mean of all elements: `x.mean()`."""
 
     name, node = "mean", "MeanBackward0"
+    aten = "mean.default"
+    saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -226,12 +231,12 @@ def mean(
     tensor([1.5000, 3.5000])
     """
     if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = tensor_of(input, "mean")
+        array = check_tensor(input, "mean")
         raw = array.dtype
         if raw is _F32 or raw is _F64:
             return apply(MEAN, input)
-    array = tensor_of(input, "mean")
-    expect_dtype(dtype, "mean")
+    array = check_tensor(input, "mean")
+    check_dtype(dtype, "mean")
     have = dtypes.of(array.dtype) if dtype is None else dtype
     if not (have.is_floating_point or have.is_complex):
         whose = "Input" if dtype is None else "Optional"
@@ -250,7 +255,7 @@ def mean(
         y = apply(MEAN if want is None else MeanAll(None, False, want), input)
     else:
         y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-    return y if out is None else filled("mean", out, y)
+    return y if out is None else fill_out("mean", out, y)
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------
@@ -259,18 +264,20 @@ class NanSum(Sum):
     """The sum over `dims` of what is not NaN."""
 
     name, node = "nansum", "NansumBackward0"
+    aten = "nansum.default"
+    saved_names = "dim=dims* keepdim"
     saves = ("self",)
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = cast(x, self.dtype)
-        return total(where(isnan(x), 0, x), self.dims, self.keepdim)
+        return reduce_sum(where(isnan(x), 0, x), self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:  # type: ignore[override]  # what it saves
         return (where(isnan(x), 0, self.back(g, x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
+        return reduce_sum(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -280,7 +287,7 @@ class NanSum(Sum):
         yield NanSum((-2,), True), draw.real(0, 3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -291,7 +298,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
     tensor(3.)
     """
-    array = tensor_of(input, "nansum")
+    array = check_tensor(input, "nansum")
     if array.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     dims = dims_of("nansum", dim, array.ndim)
@@ -314,7 +321,7 @@ def nanmean(
     >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
     tensor(1.5000)
     """
-    array = tensor_of(input, "nanmean")
+    array = check_tensor(input, "nanmean")
     if array.dtype.kind in "iub":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -324,7 +331,7 @@ def nanmean(
     above = nansum(input, dim, keepdim, dtype=dtype)
     below = apply(CountNonzero(dims, keepdim, numbers=True), input)
     y = above / below
-    return y if out is None else filled("nanmean", out, y)
+    return y if out is None else fill_out("nanmean", out, y)
 
 
 # --- product --------------------------------------------------------------------------------------
@@ -337,6 +344,8 @@ class Prod(Fold):
     """
 
     name, node = "prod_dim", "ProdBackward1"
+    aten = "prod.dim_int"
+    saved_names = "dim=dims keepdim"
     saves = ("self", "result")
     params = ("dims", "keepdim", "dtype")
 
@@ -369,7 +378,7 @@ class Prod(Fold):
         return (self.back(g, x.shape) * conj(contiguous(self.others(x))),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
+        return reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -385,6 +394,8 @@ class ProdAll(Prod):
     """The product of all elements: `x.prod()`."""
 
     name, node = "prod", "ProdBackward0"
+    aten = "prod.default"
+    saved_names = ""
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -394,7 +405,7 @@ class ProdAll(Prod):
         yield ProdAll(), draw.complex(3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
     """prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -405,7 +416,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
     >>> torch.tensor([2., 3., 4.]).prod()
     tensor(24.)
     """
-    array = tensor_of(input, "prod")
+    array = check_tensor(input, "prod")
     want = _sum_dtype(dtype, array)
     if dim is ...:
         return ProdAll(None, False, want), (input,)
@@ -414,7 +425,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
     return Prod(dims_of("prod", dim, array.ndim), keepdim, want), (input,)
 
 
-@word_for("product")
+@implements("product")
 def _product(x: Any, axes: Any, keep: bool) -> Any:
     return apply(Prod(negatives(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
 
@@ -425,16 +436,17 @@ class LogSumExp(Fold):
     """log(sum(exp(x))) over `dims`, computed from the largest down."""
 
     name, saves = "logsumexp", ("self", "result")
+    saved_names = "dim=dims* keepdim"
 
     def forward(self, x: Any) -> Any:
         w = wide(x)
         if count(x.shape, self.dims) == 0:
-            return narrow(log(total(exp(w), self.dims, self.keepdim)), x)
-        top = largest(real(w) if is_complex(w) else w, self.dims, True)
+            return narrow(log(reduce_sum(exp(w), self.dims, self.keepdim)), x)
+        top = reduce_max(real(w) if is_complex(w) else w, self.dims, True)
         top = where(isinf(top), 0, top)
-        y = log(total(exp(w - top), self.dims, True)) + top
+        y = log(reduce_sum(exp(w - top), self.dims, True)) + top
         if not self.keepdim:
-            y = total(y, self.dims, False)
+            y = reduce_sum(y, self.dims, False)
         return narrow(y, x)
 
     def weights(self, x: Any, y: Any) -> Any:
@@ -444,7 +456,7 @@ class LogSumExp(Fold):
         return (self.back(g, x.shape) * conj(self.weights(x, y)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return total(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
+        return reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -454,7 +466,7 @@ class LogSumExp(Fold):
         yield LogSumExp((-1,), False), draw.complex(2, 2)
 
 
-@public(namespace="special")
+@function(out=True, namespace="special")
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor
@@ -465,7 +477,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     >>> torch.logsumexp(torch.tensor([100., 100.]), 0)
     tensor(100.6931)
     """
-    array = tensor_of(input, "logsumexp")
+    array = check_tensor(input, "logsumexp")
     if array.dtype.kind in "iub":
         input = apply(Floated(dtypes.default_numpy), input)
     return LogSumExp(dims_of("logsumexp", dim, array.ndim), keepdim), (input,)
@@ -475,6 +487,7 @@ class Floated(Linear):
     """Integers as floats, on the way into an op that has no integer form."""
 
     name, params, differentiable = "to_float", ("dtype",), False
+    aten = None
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -490,6 +503,7 @@ class Trace(Linear):
     """The sum along the diagonal of a matrix."""
 
     name, params = "trace", ("dtype",)
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()
@@ -498,7 +512,7 @@ class Trace(Linear):
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = cast(x, self.dtype)
-        return total(diagonal(x, 0, -2, -1), (-1,), False)
+        return reduce_sum(diagonal(x, 0, -2, -1), (-1,), False)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         rows, columns = shape[-2:]
@@ -514,7 +528,7 @@ class Trace(Linear):
         yield Trace(), draw.complex(2, 2)
 
 
-@public(out=False)
+@function()
 def trace(input: Any) -> Any:
     """trace(input) -> Tensor
 
@@ -524,9 +538,9 @@ def trace(input: Any) -> Any:
     >>> torch.trace(torch.tensor([[1., 2.], [3., 4.]]))
     tensor(5.)
     """
-    array = tensor_of(input, "trace")
+    array = check_tensor(input, "trace")
     if array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {array.ndim}")
     if array.dtype.kind == "b":
         raise not_implemented("trace", array.dtype)
-    return Trace(_sum_dtype(None, array)), (input,)
+    return run(Trace(_sum_dtype(None, array)), (input,))

@@ -12,14 +12,14 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, ints
+from rushlight.ops.apply import run
+from rushlight.ops.arguments import ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, op, public, word_for
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["ConstantPadNd", "pad"]
 
 _ALL: Final = slice(None)
 
@@ -51,7 +51,8 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
-    align = batch_leading
+    saved_names = "pad"
+    vmap_rule = batch_leading
     lies = "channels"
 
     def __init__(self, pad: tuple[int, ...], value: Any = 0) -> None:
@@ -167,10 +168,10 @@ class Replicate(Border):
         return _spread(cut(x, dim, n - 1, n), dim, k)
 
     def fold_before(self, g: Any, dim: int, k: int, n: int) -> Any:
-        return pad_at(v.total(g, (dim,), True), dim, 0, n - 1)
+        return pad_at(v.reduce_sum(g, (dim,), True), dim, 0, n - 1)
 
     def fold_after(self, g: Any, dim: int, k: int, n: int) -> Any:
-        return pad_at(v.total(g, (dim,), True), dim, n - 1, 0)
+        return pad_at(v.reduce_sum(g, (dim,), True), dim, n - 1, 0)
 
 
 def _spread(x: Any, dim: int, k: int) -> Any:
@@ -184,6 +185,7 @@ class PadCircular(Border):
     """A border that goes on at the other end."""
 
     name, cuts_first = "pad_circular", True
+    aten = None
     lies = "rows"
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
@@ -279,7 +281,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-@public(method=False, out=False)
+@function(method=False)
 def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """constant_pad_nd(input, pad, value=0) -> Tensor
 
@@ -289,7 +291,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 1))
     tensor([0, 1, 2, 0])
     """
-    expect_tensor(input, "constant_pad_nd")
+    check_tensor(input, "constant_pad_nd")
     widths = ints("constant_pad_nd", "pad", (pad,))
     shape = input._array.shape
     if len(widths) % 2:
@@ -312,7 +314,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
             )
     if isinstance(value, complex) and input._array.dtype.kind != "c":
         value = number_for(value, input._array.dtype)
-    return ConstantPadNd(widths, value), (input,)
+    return run(ConstantPadNd(widths, value), (input,))
 
 
 @function(method=False, free=False, namespace="nn.functional")
@@ -326,7 +328,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     >>> pad(torch.tensor([[1., 2., 3.]]), (1, 1), "reflect")
     tensor([[2., 1., 2., 3., 2.]])
     """
-    expect_tensor(input, "pad")
+    check_tensor(input, "pad")
     widths = ints("pad", "pad", (pad,))
     shape = input._array.shape
     rank = len(shape)
@@ -378,7 +380,7 @@ def _check(mode: str, shape: tuple[int, ...], widths: tuple[int, ...]) -> None:
             )
 
 
-@word_for("pad")
+@implements("pad")
 def _pad(x: Any, widths: Any, value: Any) -> Any:
     flat: list[int] = []
     for before, after in reversed(widths):

@@ -14,15 +14,14 @@ from rushlight.arrays.host import ByteBounds
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints, varies
-from rushlight.ops.registry import function, op, word_for
+from rushlight.ops.arguments import one_dim, tuple_of_ints, varies
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import strides_of
 from rushlight.ops.view.family import Embed, embed, turn
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import EmbedSlice, Slice
-
-__all__ = ["AsStrided", "Diagonal", "Unfold", "as_strided_op"]
 
 _ALL: Final = slice(None)
 
@@ -44,6 +43,7 @@ class Diagonal(ViewOp):
     """A diagonal of two axes, as the last axis."""
 
     name, params = "diagonal", ("offset", "dim1", "dim2")
+    saved_names = "offset dim1 dim2 self_sym_sizes=self.sizes"
 
     def __init__(self, offset: int, dim1: int, dim2: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    expect_tensor(input, "diagonal")
+    check_tensor(input, "diagonal")
     rank = input._array.ndim
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
@@ -83,7 +83,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return apply_view(Diagonal(offset, a, b), input)
 
 
-@word_for("diagonal")
+@implements("diagonal")
 def _diagonal(x: Any, offset: int, a: int, b: int) -> Any:
     rank = x._array.ndim
     return apply_view(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
@@ -95,6 +95,7 @@ class Unfold(ViewOp):
     """Windows of `size` along an axis, every `step`; the window is a new last axis."""
 
     name, params = "unfold", ("dim", "size", "step")
+    saved_names = "dimension=dim size step self_sym_sizes=self.sizes"
 
     def __init__(self, dim: int, size: int, step: int) -> None:
         super().__init__()
@@ -170,7 +171,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     return apply_view(Unfold(d, size, step), input)
 
 
-@word_for("windows")
+@implements("windows")
 def _windows(x: Any, axis: int, size: int, step: int) -> Any:
     return apply_view(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
 
@@ -186,6 +187,7 @@ class AsStrided(ViewOp):
     """
 
     name, params = "as_strided", ("size", "stride", "storage_offset", "start", "inside")
+    saved_names = "size stride storage_offset"
 
     def __init__(
         self, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int, start: int,
@@ -220,6 +222,7 @@ class AsStridedBackward(Linear):
     """The adjoint of `AsStrided`."""
 
     name, params = "as_strided_backward", ("shape", "stride", "start", "inside", "size")
+    aten = None
 
     def __init__(
         self, shape: tuple[int, ...], stride: tuple[int, ...], start: int, inside: tuple[int, ...],
@@ -300,7 +303,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     tensor([[0, 2],
             [1, 3]])
     """
-    expect_tensor(input, "as_strided")
+    check_tensor(input, "as_strided")
     return apply_view(as_strided_op(AsStrided, input, size, stride, storage_offset), input)
 
 
@@ -313,16 +316,16 @@ def as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) 
     return turn(as_strided_op(AsStridedInplace, input, size, stride, storage_offset), input)
 
 
-@word_for("restrided")
+@implements("restrided")
 def _restrided(x: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
     return apply_view(AsStrided(shape, strides, start, start, inside), x)
 
 
-@word_for("unstrided")
+@implements("unstrided")
 def _unstrided(g: Any, shape: Any, strides: Any, start: int, inside: Any) -> Any:
     return apply(AsStridedBackward(shape, strides, start, inside, tuple(g._array.shape)), g)
 
 
-@word_for("strided")
+@implements("strided")
 def _strided(x: Any, shape: Any, strides: Any, offset: int) -> Any:
     return as_strided(x, shape, strides, offset)

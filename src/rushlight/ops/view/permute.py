@@ -12,14 +12,13 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import function, methods, op, word_for
+from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.select import Alias
-
-__all__ = ["Permute", "T", "Transpose", "permute", "t_op", "transpose"]
 
 
 # --- any order ------------------------------------------------------------------------------------
@@ -28,6 +27,7 @@ class Permute(ViewOp):
     """The axes in another order (negative ints; further axes in front stay)."""
 
     name, params = "permute", ("dims",)
+    saved_names = "dims=dims*"
 
     def __init__(self, dims: tuple[int, ...]) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ def permute(input: Any, dims: Any) -> Any:
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
-    expect_tensor(input, "permute")
+    check_tensor(input, "permute")
     order = tuple_of_ints("permute", "dims", dims, 2)
     rank = input._array.ndim
     if len(order) != rank:
@@ -88,7 +88,7 @@ def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return permute(input, ints("permute", "dims", order if dims is None else (dims,)))
 
 
-@word_for("permute")
+@implements("permute")
 def _permute(x: Any, axes: Any) -> Any:
     rank = x._array.ndim
     return apply_view(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
@@ -104,7 +104,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    expect_tensor(input, "movedim")
+    check_tensor(input, "movedim")
     src = list(source) if isinstance(source, (tuple, list)) else [source]
     dst = list(destination) if isinstance(destination, (tuple, list)) else [destination]
     if len(src) != len(dst):
@@ -146,6 +146,8 @@ class Transpose(ViewOp):
     """Two axes exchanged."""
 
     name, params = "transpose", ("dim0", "dim1")
+    aten = "transpose.int"
+    saved_names = "dim0 dim1"
 
     def __init__(self, dim0: int, dim1: int) -> None:
         super().__init__()
@@ -166,7 +168,7 @@ class Transpose(ViewOp):
 
 
 class TransposeInplace(Transpose):
-    node = "TransposeBackward1"
+    node, aten = "TransposeBackward1", "transpose_.default"
 
 
 @function(bare=True)
@@ -179,7 +181,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     >>> torch.transpose(torch.zeros(2, 3, 4), 0, 2).shape
     torch.Size([4, 3, 2])
     """
-    expect_tensor(input, "transpose")
+    check_tensor(input, "transpose")
     rank = input._array.ndim
     return apply_view(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
@@ -220,7 +222,7 @@ def transpose_(input: Any, dim0: int, dim1: int) -> Any:
     return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
-@word_for("swap")
+@implements("swap")
 def _swap(x: Any, a: int, b: int) -> Any:
     rank = x._array.ndim
     return apply_view(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
@@ -232,6 +234,7 @@ class T(ViewOp):
     """`t()`: a matrix transposed; vectors and numbers stay."""
 
     name, params = "t", ("rank",)
+    saved_names = ""
 
     def __init__(self, rank: int) -> None:
         super().__init__()
@@ -272,7 +275,7 @@ def t(input: Any) -> Any:
     >>> torch.t(torch.zeros(2, 3)).shape
     torch.Size([3, 2])
     """
-    expect_tensor(input, "t")
+    check_tensor(input, "t")
     return apply_view(t_op(T, input, "t"), input)
 
 
@@ -317,7 +320,7 @@ def adjoint(input: Any) -> Any:
     tensor([[1.],
             [2.]])
     """
-    expect_tensor(input, "adjoint")
+    check_tensor(input, "adjoint")
     return _conjugated(_turned(input, "tensor.adjoint()", 64))
 
 

@@ -1,8 +1,8 @@
-"""The queue of nodes that are ready."""
+"""The queue of nodes that are ready, in the pass that keeps an order."""
 
 from __future__ import annotations
 
-from rushlight.core.engine.ready_queue import ReadyQueue
+from rushlight.core.engine.ordered import ReadyQueue
 
 
 def test_the_queue_puts_the_largest_first() -> None:

@@ -1,4 +1,4 @@
-"""What a backward pass calls when it is over: queued callbacks."""
+"""What a backward pass calls when it is over: callbacks that were queued."""
 
 from __future__ import annotations
 
