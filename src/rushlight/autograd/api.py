@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
-from rushlight.core.engine import engine
+from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
 from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
