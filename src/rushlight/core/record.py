@@ -26,6 +26,7 @@ from rushlight.core.graph import (
     wrap,
 )
 from rushlight.core.saved.packed import pack_all, refuse_inference, saving_now
+from rushlight.errors import alone
 from rushlight.native import i64
 
 __all__ = [
@@ -142,7 +143,7 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
         check_same_device([x for x in raws if hasattr(x, "dtype")])
     try:
         if isinstance(error, Exception):
-            raise op.explain(error, raws) from None
+            raise alone(op.explain(error, raws)) from None
         raise error
     finally:  # its traceback leads to this frame: a cycle, which would keep the arrays
         del error

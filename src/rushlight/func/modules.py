@@ -7,11 +7,13 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rushlight.errors import readable
 from rushlight.ops.registry import functions
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
+@readable
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Any,

@@ -29,6 +29,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.record import slots
 from rushlight.core.saved.packed import before_write
 from rushlight.core.views.inplace import turn
+from rushlight.errors import hide_insides
 from rushlight.ops.numbers import plain
 from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
@@ -435,12 +436,16 @@ def _with_hooks(step: Hook) -> Hook:
 
     @functools.wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if slots.profile is None:
-            return inside(self, *args, **kwargs)
-        from rushlight.autograd.profiler import record_function
+        try:
+            if slots.profile is None:
+                return inside(self, *args, **kwargs)
+            from rushlight.autograd.profiler import record_function
 
-        with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-            return inside(self, *args, **kwargs)
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return inside(self, *args, **kwargs)
+        except Exception as error:
+            hide_insides(error)
+            raise
 
     def inside(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__

@@ -48,7 +48,7 @@ from rushlight.core.graph import Extra, Node, TensorBase
 from rushlight.core.node import AccumulateGradBase, CopySlicesBase, backward_of, fit, free_saved
 from rushlight.core.node_api import accumulate_of, edges_shown
 from rushlight.core.record import normal
-from rushlight.errors import advise, broadcast_mismatch
+from rushlight.errors import advise, alone, broadcast_mismatch
 from rushlight.native import i64
 
 __all__ = ["Run", "Watch", "watch"]
@@ -418,7 +418,7 @@ class Run(Pass):
         try:
             if said is not None:
                 self.blame(node, said)
-                raise said from error
+                raise alone(said) from None
             self.blame(node, error)
             raise error
         finally:  # their traceback leads to this frame, which would keep the graph in a cycle

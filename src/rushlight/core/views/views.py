@@ -35,6 +35,7 @@ from rushlight.core.graph import (
     wrap_as,
 )
 from rushlight.core.record import apply, normal, slots
+from rushlight.errors import alone
 from rushlight.native import i64
 
 __all__ = [
@@ -68,7 +69,7 @@ def apply_view(op: Any, x: TensorBase) -> Any:
     try:
         y = op.forward(raw) if profile is None else profile(op, (raw,))
     except Exception as error:
-        raise op.explain(error, (raw,)) from None
+        raise alone(op.explain(error, (raw,))) from None
     t = wrap_as(y, x._storage)
     _attach(op, x, t, "")
     if requires_grad(x):

@@ -24,7 +24,7 @@ from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
 from rushlight.core.views.views import apply_view
-from rushlight.errors import broadcast_mismatch
+from rushlight.errors import broadcast_mismatch, hide_insides
 from rushlight.ops.arguments import varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
@@ -505,30 +505,34 @@ def getitem(self: Any, index: Any) -> Any:
     (tensor([3, 5]), tensor([[0, 0],
             [3, 3]]), tensor([4, 5]))
     """
-    cls = type(index)
-    if cls is int:
-        if not self._array.ndim:
-            raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
-            )
-        return select_at(self, 0, index)
-    if cls is slice:
-        if not self._array.ndim:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        return slice_at(self, 0, index, True)
-    if (
-        isinstance(index, TensorBase)
-        and index._array.ndim
-        and index._array.ndim <= self._array.ndim
-    ):
-        item = checked_index(index, self, 0)
-        return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
-    view, pattern, arrays = take_apart(self, _as_tuple(index))
-    if pattern:
-        masks = any(a._array.dtype.kind == "b" for a in arrays)
-        return run_indexed(Index(pattern, masks), (view, *arrays))
-    return apply_view(Alias(), view) if view is self else view
+    try:
+        cls = type(index)
+        if cls is int:
+            if not self._array.ndim:
+                raise IndexError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                    "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+                )
+            return select_at(self, 0, index)
+        if cls is slice:
+            if not self._array.ndim:
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            return slice_at(self, 0, index, True)
+        if (
+            isinstance(index, TensorBase)
+            and index._array.ndim
+            and index._array.ndim <= self._array.ndim
+        ):
+            item = checked_index(index, self, 0)
+            return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
+        view, pattern, arrays = take_apart(self, _as_tuple(index))
+        if pattern:
+            masks = any(a._array.dtype.kind == "b" for a in arrays)
+            return run_indexed(Index(pattern, masks), (view, *arrays))
+        return apply_view(Alias(), view) if view is self else view
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 # --- writing --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from rushlight.core.record import apply, recording
 from rushlight.ops.apply import operand
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of, write_out
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import plain
 from rushlight.ops.registry import function, implements
 from rushlight.ops.view.expand import broadcast_shape
@@ -33,11 +34,16 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    expect_tensor(input, "matmul")
-    expect_tensor(other, "matmul", "other", 2)
-    if out is None:
-        return product(input, other)
-    return write_out("matmul", (input, other), out, lambda: product(input, other))
+    try:
+        expect_tensor(input, "matmul")
+        expect_tensor(other, "matmul", "other", 2)
+        if out is None:
+            return product(input, other)
+        return write_out("matmul", (input, other), out, lambda: product(input, other))
+    except BLAMED as error:
+        if (better := blame("matmul", matmul, (input, other), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 def product(a: Any, b: Any) -> Any:

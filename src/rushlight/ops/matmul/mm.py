@@ -20,6 +20,7 @@ from rushlight.core.transforms.forward_ad import refuse_out
 from rushlight.ops.apply import put, refuse_batches
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.each_member import batch_leading
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
@@ -396,12 +397,17 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
-    expect_tensor(input, "mm")
-    expect_tensor(mat2, "mm", "mat2", 2)
-    for name, x in (("self", input), ("mat2", mat2)):
-        if x._array.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix")
-    return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
+    try:
+        expect_tensor(input, "mm")
+        expect_tensor(mat2, "mm", "mat2", 2)
+        for name, x in (("self", input), ("mat2", mat2)):
+            if x._array.ndim != 2:
+                raise RuntimeError(f"{name} must be a matrix")
+        return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
+    except BLAMED as error:
+        if (better := blame("mm", mm, (input, mat2), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function(bare=True)
@@ -416,12 +422,17 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     <BLANKLINE>
             [[3.]]])
     """
-    expect_tensor(input, "bmm")
-    expect_tensor(mat2, "bmm", "mat2", 2)
-    for name, x in (("batch1", input), ("batch2", mat2)):
-        if x._array.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
-    return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
+    try:
+        expect_tensor(input, "bmm")
+        expect_tensor(mat2, "bmm", "mat2", 2)
+        for name, x in (("batch1", input), ("batch2", mat2)):
+            if x._array.ndim != 3:
+                raise RuntimeError(f"{name} must be a 3D tensor")
+        return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
+    except BLAMED as error:
+        if (better := blame("bmm", bmm, (input, mat2), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function(bare=True)
@@ -434,13 +445,18 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    expect_tensor(input, "mv")
-    expect_tensor(vec, "mv", "vec", 2)
-    if input._array.ndim != 2 or vec._array.ndim != 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
-        )
-    return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
+    try:
+        expect_tensor(input, "mv")
+        expect_tensor(vec, "mv", "vec", 2)
+        if input._array.ndim != 2 or vec._array.ndim != 1:
+            raise RuntimeError(
+                f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
+            )
+        return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
+    except BLAMED as error:
+        if (better := blame("mv", mv, (input, vec), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function(bare=True)
@@ -453,9 +469,14 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     >>> torch.dot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
-    expect_tensor(input, "dot")
-    expect_tensor(tensor, "dot", "tensor", 2)
-    return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
+    try:
+        expect_tensor(input, "dot")
+        expect_tensor(tensor, "dot", "tensor", 2)
+        return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
+    except BLAMED as error:
+        if (better := blame("dot", dot, (input, tensor), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function()

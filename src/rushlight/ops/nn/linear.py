@@ -10,6 +10,7 @@ from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reduce_
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, columns_of
+from rushlight.errors import hide_insides
 from rushlight.ops.arguments import expect_tensor, raw_dtype
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import product
@@ -30,38 +31,42 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
     tensor([[3., 4.]])
     """
-    expect_tensor(input, "linear")
-    expect_tensor(weight, "linear", "weight", 2)
-    m, n = input._array.ndim, weight._array.ndim
-    if m == 0 or n == 0:
-        raise RuntimeError(
-            f"both arguments to linear need to be at least 1D, but they are {m}D and {n}D"
-        )
-    turned = weight.t()
-    if bias is None:
-        return product(input, turned)
-    expect_tensor(bias, "linear", "bias", 3)
-    if n == 2:
-        if m == 2:
-            x, w, b = input._array, weight._array, bias._array
-            if (
-                x.dtype is w.dtype
-                and x.dtype is b.dtype
-                and x.dtype.kind == "f"
-                and x.shape[1] == w.shape[1]
-                and b.shape == w.shape[:1]
-            ):
-                # the usual case: nothing to check
-                return apply(ADDMMS[columns_of(input, turned)], bias, input, turned)
-            return addmm_of(bias, input, turned, 1, 1, None, False)
-        if bias._array.ndim < 2 and input._array.flags.c_contiguous:
-            *lead, k = input._array.shape
-            rows = 1
-            for size in lead:
-                rows *= size
-            y = addmm_of(bias, input.reshape(rows, k), turned, 1, 1, None, False)
-            return y.view(*lead, weight._array.shape[0])
-    return product(input, turned) + bias
+    try:
+        expect_tensor(input, "linear")
+        expect_tensor(weight, "linear", "weight", 2)
+        m, n = input._array.ndim, weight._array.ndim
+        if m == 0 or n == 0:
+            raise RuntimeError(
+                f"both arguments to linear need to be at least 1D, but they are {m}D and {n}D"
+            )
+        turned = weight.t()
+        if bias is None:
+            return product(input, turned)
+        expect_tensor(bias, "linear", "bias", 3)
+        if n == 2:
+            if m == 2:
+                x, w, b = input._array, weight._array, bias._array
+                if (
+                    x.dtype is w.dtype
+                    and x.dtype is b.dtype
+                    and x.dtype.kind == "f"
+                    and x.shape[1] == w.shape[1]
+                    and b.shape == w.shape[:1]
+                ):
+                    # the usual case: nothing to check
+                    return apply(ADDMMS[columns_of(input, turned)], bias, input, turned)
+                return addmm_of(bias, input, turned, 1, 1, None, False)
+            if bias._array.ndim < 2 and input._array.flags.c_contiguous:
+                *lead, k = input._array.shape
+                rows = 1
+                for size in lead:
+                    rows *= size
+                y = addmm_of(bias, input.reshape(rows, k), turned, 1, 1, None, False)
+                return y.view(*lead, weight._array.shape[0])
+        return product(input, turned) + bias
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 @op
