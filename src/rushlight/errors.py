@@ -27,8 +27,8 @@ from types import TracebackType
 from typing import Final, ParamSpec, TypeVar
 
 __all__ = [
-    "advise", "alone", "broadcast_mismatch", "dim_out_of_range", "from_outside", "hide_insides",
-    "is_meant", "readable", "sentence", "tracebacks", "was_told",
+    "ONE_DTYPE", "advise", "alone", "broadcast_mismatch", "dim_out_of_range", "from_outside", "hide_insides",
+    "is_meant", "product_mismatch", "readable", "sentence", "tracebacks", "was_told",
 ]  # fmt: skip
 
 E = TypeVar("E", bound=BaseException)
@@ -175,22 +175,50 @@ def advise(error: BaseException, note: str) -> BaseException:
     return error
 
 
-def broadcast_mismatch(a: Sequence[int], b: Sequence[int]) -> str:
-    """PyTorch's text for two shapes that do not broadcast together.
+ONE_DTYPE: Final = (
+    "Bring them to one dtype: the data to the model's, `x.float()` say (NumPy's floats are float64), "
+    "or the model to the data's, `model.double()`."
+)
 
-    >>> broadcast_mismatch((2, 3), (4,))
-    'The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1'
+
+def broadcast_mismatch(a: Sequence[int], b: Sequence[int]) -> str:
+    """PyTorch's text for two shapes that do not broadcast together, and the shapes.
+
+    >>> print(broadcast_mismatch((2, 3), (4,)))
+    The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1
+      a has the shape [2, 3], b has [4]
+    Sizes are compared from the last dimension: they must be equal, or one of them 1.
     """
     rank = max(len(a), len(b))
     for back in range(1, rank + 1):
         m = a[-back] if back <= len(a) else 1
         n = b[-back] if back <= len(b) else 1
         if m != n and m != 1 and n != 1:
-            return (
+            return sentence(
                 f"The size of tensor a ({m}) must match the size of tensor b ({n}) "
-                f"at non-singleton dimension {rank - back}"
+                f"at non-singleton dimension {rank - back}",
+                f"a has the shape {list(a)}, b has {list(b)}",
+                "Sizes are compared from the last dimension: they must be equal, or one of them 1.",
             )
     return f"The shapes {tuple(a)} and {tuple(b)} do not broadcast together"
+
+
+def product_mismatch(a: Sequence[int], b: Sequence[int]) -> str:
+    """PyTorch's text for two matrices that cannot be multiplied, and what would.
+
+    >>> print(product_mismatch((2, 3), (4, 3)))
+    mat1 and mat2 shapes cannot be multiplied (2x3 and 4x3)
+    The columns of the first must be as many as the rows of the second, and 3 are not 4. With the \
+second transposed (`b.T`) they are.
+    """
+    (n, k), (m, p) = a, b
+    cure = "The columns of the first must be as many as the rows of the second, and "
+    cure += f"{k} are not {m}."
+    if k == p:
+        cure += " With the second transposed (`b.T`) they are."
+    elif n == m:
+        cure += " With the first transposed (`a.T`) they are."
+    return sentence(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})", "", cure)
 
 
 def dim_out_of_range(dim: int, rank: int) -> str:

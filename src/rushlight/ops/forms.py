@@ -130,7 +130,7 @@ class Form:
         most = self.positions
         takes = f"from {least} to {most}" if least < most else f"{most}"
         return (
-            f"takes {takes} positional argument{'' if most == 1 else 's'} but {given} "
+            f"takes {takes} positional argument{'' if takes == '1' else 's'} but {given} "
             f"{'was' if given == 1 else 'were'} given"
         )
 
@@ -224,6 +224,9 @@ def misfit(
         got += ", "
     text = f"{title}() received an invalid combination of arguments - got ({got}), but expected "
     if len(listed) == 1:
+        names = [p.name for p in listed[0].parameters]
+        if foreign := ", ".join(name for name in kwargs if name not in names):
+            return f"{text.partition('got')[0]}got unrecognized keyword arguments: {foreign}"
         return text + listed[0].text
     return f"{text}one of:\n" + "".join(f" * {f.text}\n{f.compared(args, kwargs)}" for f in listed)
 

@@ -110,25 +110,26 @@ def _called(title: str, fn: Callable[..., Any], args: Sequence[Any]) -> tuple[st
             found = getattr(found, "__wrapped__", None)
         return found is fn
 
-    home = next((n for n in ("linalg", "special") if is_it(namespaces[n], title)), "")
-    method = is_it(methods, title) and not is_it(functions, title) and not home
+    space = next((n for n, table in namespaces.items() if is_it(table, title)), "")
+    method = is_it(methods, title)
     frame = caller()
     written = None if frame is None else _expression(frame)
     if isinstance(written, ast.Attribute) and frame is not None:
-        name = written.attr
-        space = _value(written.value, frame)
-        if not isinstance(space, ModuleType):
-            if is_it(methods, name):
-                return name, bool(args) and isinstance(args[0], TensorBase)
-        elif is_it(functions, name) or any(is_it(table, name) for table in namespaces.values()):
-            title, method = name, False
+        owner = _value(written.value, frame)
+        if isinstance(owner, ModuleType):
+            method = False
+            home = owner.__name__.partition(".")[2]
+            space = home if home in namespaces else ""
+            table = namespaces[home] if space else functions
+        else:
+            table, method, space = methods, True, ""
+        if is_it(table, written.attr):
+            title = written.attr
+    elif is_it(functions, title):
+        method, space = False, ""
     if method:
         return title, bool(args) and isinstance(args[0], TensorBase)
-    if home:
-        return f"{home}_{title}", False
-    if is_it(namespaces["nn.functional"], title) and not is_it(functions, title):
-        return f"F.{title}", False
-    return title, False
+    return {"": "", "nn.functional": "F."}.get(space, f"{space}_") + title, False
 
 
 def _own_form(fn: Callable[..., Any], method: bool) -> Form | None:
@@ -153,18 +154,31 @@ def _own_form(fn: Callable[..., Any], method: bool) -> Form | None:
 # --- what was wrong -------------------------------------------------------------------------------
 def _by_python(title: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> str:
     """What Python says of a call that a function's signature does not take; "" if it does."""
-    try:
-        inspect.signature(fn).bind(*args, **kwargs)
-    except TypeError as error:
-        text = str(error).replace(
-            "missing a required argument", "missing 1 required positional argument"
-        )
-        if text == "too many positional arguments":
-            form = _own_form(fn, False)
-            if form is not None:
-                return form.fault(title, args, {})
-        return f"{title}() {text}"
-    return ""
+    parameters = inspect.signature(fn).parameters
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
+        return ""
+    places = [name for name, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    for name in kwargs:
+        if name not in parameters:
+            return f"{title}() got an unexpected keyword argument '{name}'"
+        if name in places[: len(args)]:
+            return f"{title}() got multiple values for argument '{name}'"
+    form = _own_form(fn, False)
+    if form is not None and len(args) > len(places):
+        return form.fault(title, args, {})
+    missing = [
+        f"'{name}'"
+        for name in places[len(args) :]
+        if name not in kwargs and parameters[name].default is inspect.Parameter.empty
+    ]
+    if not missing:
+        return ""
+    last = missing.pop()
+    listed = (
+        f"{', '.join(missing)}{',' if len(missing) > 1 else ''} and {last}" if missing else last
+    )
+    plural = "s" if missing else ""
+    return f"{title}() missing {len(missing) + 1} required positional argument{plural}: {listed}"
 
 
 def _wrong(
@@ -185,7 +199,7 @@ def _wrong(
     if form is None:
         text = _by_python(title, fn, args, named)
     elif method and not form.parameters and (given or named):
-        n = f"arguments ({len(given)} given)" if given else "keyword arguments"
+        n = "keyword arguments" if named else f"arguments ({len(given)} given)"
         text = f"TensorBase.{title}() takes no {n}"
     else:
         text = form.fault(title, given, named)
@@ -225,7 +239,11 @@ def _better(
         text = text.replace("argument 'dim'", f"{said}(): argument 'dim'{place}", 1)
         return TypeError(_in_place(text, method))
     if meant:
-        moved = _in_place(text, method) if isinstance(error, TypeError) else text
+        moved = text
+        if isinstance(error, TypeError):
+            if text.startswith(f"{title}()"):  # by another name, or in place
+                moved = said + text.removeprefix(title)
+            moved = _in_place(moved, method)
         return None if moved == text else TypeError(moved)
     if "read-only" in text and isinstance(error, ValueError):
         return RuntimeError(

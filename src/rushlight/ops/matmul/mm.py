@@ -17,6 +17,7 @@ from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply, binary, columns_of, recording, slots
 from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.errors import ONE_DTYPE, product_mismatch
 from rushlight.ops.apply import put, refuse_batches
 from rushlight.ops.arguments import expect_tensor
 from rushlight.ops.each_member import batch_leading
@@ -165,10 +166,7 @@ class Mm(Bilinear):
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         a, b = xs
         if a.shape[-1] != b.shape[-2]:
-            return RuntimeError(
-                "mat1 and mat2 shapes cannot be multiplied "
-                f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
-            )
+            return RuntimeError(product_mismatch(a.shape[-2:], b.shape[-2:]))
         return error
 
     @staticmethod
@@ -298,7 +296,7 @@ def mm_of(a: Any, b: Any) -> Any:
     if raw is not xb.dtype and raw != xb.dtype:
         raise RuntimeError(
             "expected m1 and m2 to have the same dtype, but got: "
-            f"{c_name(raw)} != {c_name(xb.dtype)}"
+            f"{c_name(raw)} != {c_name(xb.dtype)}\n{ONE_DTYPE}"
         )
     if raw.kind != "f":
         refuse(raw, "addmm_impl_cpu_")
@@ -311,7 +309,7 @@ def bmm_of(a: Any, b: Any) -> Any:
         raise BMM.explain(ValueError(), (a._array, b._array))
     if raw != other:
         have, got = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
-        raise RuntimeError(f"expected scalar type {have} but found {got}")
+        raise RuntimeError(f"expected scalar type {have} but found {got}\n{ONE_DTYPE}")
     refuse(raw, "bmm")
     return apply(BMM, a, b)
 
@@ -326,7 +324,8 @@ def mv_of(a: Any, x: Any) -> Any:
     if raw != other:
         mat, vec = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
         raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {vec}, {mat}, and {vec}"
+            f"addmv input tensors must have the same dtype, but got {vec}, {mat}, and {vec}\n"
+            f"{ONE_DTYPE}"
         )
     refuse(raw, "addmv_impl_cpu")
     return apply(MV, a, x)

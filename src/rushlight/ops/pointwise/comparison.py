@@ -135,10 +135,15 @@ def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
 
     @functools.wraps(plain)
     def write(input: Any, other: Any) -> Any:
-        tensor = isinstance(other, TensorBase)
-        if not tensor:
-            check_second(cls.name + "_", input, other)
-        return run_inplace(ops[tensor], (input, other))
+        try:
+            tensor = isinstance(other, TensorBase)
+            if not tensor:
+                check_second(cls.name + "_", input, other)
+            return run_inplace(ops[tensor], (input, other))
+        except BLAMED as error:
+            if (better := blame(cls.name + "_", write, (input, other), {}, error)) is not None:
+                raise better from None
+            raise
 
     for name in names:
         functions[name + "_"] = methods[name + "_"] = write

@@ -277,7 +277,8 @@ def mean(
             whose = "Input" if dtype is None else "Optional"
             raise RuntimeError(
                 f"mean(): could not infer output dtype. {whose} dtype must be either a floating "
-                f"point or complex dtype. Got: {have.scalar_type}"
+                f"point or complex dtype. Got: {have.scalar_type}\n"
+                "Say in which: `x.float().mean()`, or `x.mean(dtype=torch.float32)`."
             )
         if axis is not ...:
             dim = axis
