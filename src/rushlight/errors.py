@@ -27,8 +27,9 @@ from types import TracebackType
 from typing import Final, ParamSpec, TypeVar
 
 __all__ = [
-    "ONE_DTYPE", "advise", "alone", "broadcast_mismatch", "dim_out_of_range", "from_outside", "hide_insides",
-    "is_meant", "product_mismatch", "readable", "sentence", "tracebacks", "was_told",
+    "ONE_DTYPE", "advise", "alone", "broadcast_mismatch", "dim_out_of_range", "from_outside",
+    "hide_insides", "is_meant", "product_mismatch", "readable", "sentence", "tracebacks",
+    "was_told",
 ]  # fmt: skip
 
 E = TypeVar("E", bound=BaseException)
@@ -83,8 +84,6 @@ def is_meant(error: BaseException) -> bool:
     if last is None or _home(last) != "rushlight":
         return False
     code = last.tb_frame.f_code.co_code
-    if str(error).startswith("only integer tensors of a single element"):
-        return False  # a tensor where an int was expected
     offset = last.tb_lasti
     if offset < 0 or offset >= len(code):  # compiled: there is no bytecode to look at
         return not (isinstance(error, AttributeError) or "object expected; got" in str(error))
@@ -114,9 +113,8 @@ def hide_insides(error: BaseException) -> None:
     shown: TracebackType | None = None
     for at in reversed(kept):
         shown = TracebackType(shown, at.tb_frame, at.tb_lasti, at.tb_lineno)
-    context = error.__context__
-    if context is not None and error.__cause__ is None and _caught_inside(context):
-        error.__suppress_context__ = True
+    if not kept and error.__cause__ is None:
+        _forget_caught(error)
     error.__traceback__ = shown
     error.__dict__[_TOLD] = True
 
@@ -136,10 +134,17 @@ def readable(fn: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _caught_inside(error: BaseException) -> bool:
-    """Whether rushlight caught an error: its traceback begins at the frame that did."""
-    at = error.__traceback__
-    return at is None or _home(at) == "rushlight"
+def _forget_caught(error: BaseException) -> None:
+    """Take what rushlight caught out of the errors that `error` is shown to have come after: the
+    traceback of each begins at the frame that caught it. One that the user handles stays."""
+    context = error.__context__
+    while context is not None:
+        at = context.__traceback__
+        if at is not None and _home(at) != "rushlight":
+            break
+        context = context.__context__
+    error.__context__ = context
+    error.__suppress_context__ = context is None
 
 
 def alone(error: E) -> E:
@@ -176,8 +181,8 @@ def advise(error: BaseException, note: str) -> BaseException:
 
 
 ONE_DTYPE: Final = (
-    "Bring them to one dtype: the data to the model's, `x.float()` say (NumPy's floats are float64), "
-    "or the model to the data's, `model.double()`."
+    "Bring them to one dtype: the data to the model's, `x.float()` say (NumPy's floats are "
+    "float64), or the model to the data's, `model.double()`."
 )
 
 
@@ -204,20 +209,18 @@ def broadcast_mismatch(a: Sequence[int], b: Sequence[int]) -> str:
 
 
 def product_mismatch(a: Sequence[int], b: Sequence[int]) -> str:
-    """PyTorch's text for two matrices that cannot be multiplied, and what would.
+    """PyTorch's text for two matrices that cannot be multiplied, and what might be meant.
 
     >>> print(product_mismatch((2, 3), (4, 3)))
     mat1 and mat2 shapes cannot be multiplied (2x3 and 4x3)
-    The columns of the first must be as many as the rows of the second, and 3 are not 4. With the \
-second transposed (`b.T`) they are.
+    The first has 3 columns, and the second 4 rows: they must be as many. Is `b.T` meant?
     """
     (n, k), (m, p) = a, b
-    cure = "The columns of the first must be as many as the rows of the second, and "
-    cure += f"{k} are not {m}."
+    cure = f"The first has {k} columns, and the second {m} rows: they must be as many."
     if k == p:
-        cure += " With the second transposed (`b.T`) they are."
+        cure += " Is `b.T` meant?"
     elif n == m:
-        cure += " With the first transposed (`a.T`) they are."
+        cure += " Is `a.T` meant?"
     return sentence(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})", "", cure)
 
 

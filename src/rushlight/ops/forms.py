@@ -188,7 +188,7 @@ def _whole_ones(x: Any) -> bool:
     """A list of ints, by its first element; one int may stand for it."""
     if isinstance(x, (tuple, list)):
         return not x or _whole(x[0])
-    return _whole(x) or isinstance(x, TensorBase)
+    return _whole(x)
 
 
 _CHECKS: Final[dict[str, Callable[[Any], bool]]] = {

@@ -228,7 +228,8 @@ def _better(
     name, method = _called(title, fn, args)
     said = name.removeprefix("F.")
     given = args[1:] if method else args
-    meant = is_meant(error)
+    # the second: a tensor stood where an int was expected
+    meant = is_meant(error) and not text.startswith("only integer tensors of a single element")
     listed = [] if meant and not isinstance(error, TypeError) else forms_listed(name, method)
     if found := misfit(said, listed, given, kwargs):
         return TypeError(found)

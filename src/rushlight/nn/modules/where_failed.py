@@ -1,6 +1,7 @@
 """In which module of a model an error was raised: a note under the error.
 
     RuntimeError: mat1 and mat2 shapes cannot be multiplied (5x2 and 3x4)
+    The data has 2 features in its last dimension, and the weight takes 3.
     in model.encoder.layers[2].linear, where model is a Net
       Linear(in_features=3, out_features=4, bias=True)
       called with: float32 [5, 2]

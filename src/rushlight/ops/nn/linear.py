@@ -65,6 +65,13 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
                 return y.view(*lead, weight._array.shape[0])
         return product(input, turned) + bias
     except Exception as error:
+        text = str(error)
+        if text.startswith("mat1 and mat2 shapes cannot be multiplied"):
+            have, want = input._array.shape[-1], weight._array.shape[-1]
+            error.args = (
+                f"{text.partition(chr(10))[0]}\nThe data has {have} features in its last "
+                f"dimension, and the weight takes {want}.",
+            )
         hide_insides(error)
         raise
 
