@@ -483,6 +483,19 @@ def test_all_frames_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(file.endswith("reshape.py") for file in full)
 
 
+def test_frames_of_the_core_name_file_and_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled or not: where rushlight is shown, it is shown as it is written."""
+    monkeypatch.setattr(errors.tracebacks, "full", True)
+    error = raised(rushlight, lambda t, d: d.x + t.ones(4))
+    frames = traceback.extract_tb(error.__traceback__)
+    core = [frame for frame in frames if "rushlight/core/" in Path(frame.filename).as_posix()]
+    assert [frame.name for frame in core] == ["__add__", "_both", "pair", "rescued"]
+    source = Path(str(rushlight.__file__)).parent / "core" / "operators.py"
+    line = source.read_text("utf-8").splitlines()[int(str(core[0].lineno)) - 1]
+    assert line.strip() == "return _both(table.add, self, other)"
+    is_readable(error)
+
+
 def test_all_frames_by_the_environment() -> None:
     program = "import rushlight as torch\ntorch.ones(2, 3).view(4)\n"
     for value, there in (("1", True), ("0", False)):

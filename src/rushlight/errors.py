@@ -83,11 +83,10 @@ def is_meant(error: BaseException) -> bool:
         last = last.tb_next
     if last is None or _home(last) != "rushlight":
         return False
-    code = last.tb_frame.f_code.co_code
-    offset = last.tb_lasti
-    if offset < 0 or offset >= len(code):  # compiled: there is no bytecode to look at
+    code, offset = last.tb_frame.f_code, last.tb_lasti
+    if not code.co_consts and not code.co_names:  # compiled: there is no bytecode to look at
         return not (isinstance(error, AttributeError) or "object expected; got" in str(error))
-    return code[offset] in _RAISES
+    return offset >= 0 and code.co_code[offset] in _RAISES
 
 
 def hide_insides(error: BaseException) -> None:

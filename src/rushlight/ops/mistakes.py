@@ -206,18 +206,23 @@ def _wrong(
     return TypeError(text) if text else None
 
 
-_PLACE: Final = re.compile(r"^(\w+\(\): argument '\w+' \(position )(\d+)\)")
+_PLACE: Final = re.compile(r"^(\w+\(\): argument '(\w+)' \(position )(\d+)\)")
 
 
-def _in_place(text: str, method: bool) -> str:
-    """An error's text with the position as PyTorch counts it: a method's tensor is not counted.
+def _in_place(text: str, fn: Callable[..., Any]) -> str:
+    """The text of a method's error with the position as PyTorch counts it, without the tensor.
 
-    >>> _in_place("mm(): argument 'mat2' (position 2) must be Tensor, not int", True)
+    >>> def mm(input, mat2): ...
+    >>> _in_place("mm(): argument 'mat2' (position 2) must be Tensor, not int", mm)
     "mm(): argument 'mat2' (position 1) must be Tensor, not int"
     """
-    if not method:
+    found = _PLACE.match(text)
+    if found is None:
         return text
-    return _PLACE.sub(lambda found: f"{found[1]}{max(int(found[2]) - 1, 1)})", text, count=1)
+    names = list(inspect.signature(fn).parameters)
+    if found[2] not in names or names.index(found[2]) + 1 != int(found[3]):
+        return text  # it counts so already
+    return f"{found[1]}{max(int(found[3]) - 1, 1)}){text[found.end() :]}"
 
 
 def _better(
@@ -238,13 +243,13 @@ def _better(
         at = names.index("dim") if "dim" in names else len(args)
         place = f" (position {at + 1})" if at < len(args) else ""
         text = text.replace("argument 'dim'", f"{said}(): argument 'dim'{place}", 1)
-        return TypeError(_in_place(text, method))
+        return TypeError(_in_place(text, fn) if method else text)
     if meant:
         moved = text
         if isinstance(error, TypeError):
             if text.startswith(f"{title}()"):  # by another name, or in place
                 moved = said + text.removeprefix(title)
-            moved = _in_place(moved, method)
+            moved = _in_place(moved, fn) if method else moved
         return None if moved == text else TypeError(moved)
     if "read-only" in text and isinstance(error, ValueError):
         return RuntimeError(
