@@ -29,7 +29,9 @@ MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 # What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted, and so
 # do files that no ordinary step goes through, for the size of the wheel.
 COMPILED = ["src/rushlight/core/**/*.py"]
-INTERPRETED = {"__init__.py", "saved_names.py", "output_meta.py", "call_hooks.py"}
+INTERPRETED = {
+    "__init__.py", "saved_names.py", "output_meta.py", "hooks.py", "errors.py", "elementwise.py",
+}  # fmt: skip
 
 RECORD = "rushlight/_build.json"
 
@@ -141,7 +143,7 @@ def extensions() -> list[Extension]:
     )
     native = {path for extension in made for path in extension.sources if "__native" in path}
     if not sum(generated.mend(path) for path in sorted(native)):
-        # Perhaps it counts the references itself by now: tests/test_lifetimes.py knows.
+        # Perhaps it counts the references itself by now: tests/laws/test_lifetimes.py knows.
         print("rushlight: no C of mypyc's that setup.py would mend", file=sys.stderr)
     if sys.platform.startswith("linux"):
         for extension in made:

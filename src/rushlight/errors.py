@@ -26,12 +26,6 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, ParamSpec, TypeVar
 
-__all__ = [
-    "ONE_DTYPE", "advise", "alone", "broadcast_mismatch", "dim_out_of_range", "from_outside",
-    "hide_insides", "is_meant", "product_mismatch", "readable", "sentence", "tracebacks",
-    "was_told",
-]  # fmt: skip
-
 E = TypeVar("E", bound=BaseException)
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -23,11 +23,6 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import address
 from rushlight.arrays.kinds import Kind, primitives, register
 
-__all__ = [
-    "Batched", "bottom", "deepest", "insert_axes", "joined", "lacks", "members", "numbers",
-    "with_batch",
-]  # fmt: skip
-
 _ALL: Final = slice(None)
 rules: Final[dict[str, Callable[..., Any]]] = {}
 

@@ -30,8 +30,6 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.kinds import Kind, primitives, register
 from rushlight.arrays.layouts import like_clone, picked
 
-__all__ = ["bytes_of", "is_cuda", "memory_of", "over", "prepare"]
-
 _words: Final[dict[str, Callable[..., Any]]] = {}
 _state: Final[dict[str, Any]] = {}
 _F32: Final = np.dtype(np.float32)

@@ -12,12 +12,6 @@ import numpy as np
 
 from rushlight.arrays.device import CPU, cuda_count, device
 
-__all__ = [
-    "ByteBounds", "Sampler", "address", "asarray", "check_same_device", "device_of", "from_host",
-    "has_values", "is_array", "is_scalar", "make_array", "move", "number_of", "root_of",
-    "scalar_array", "shares_root", "to_host",
-]  # fmt: skip
-
 _NO_CUPY: Final = (
     "Torch not compiled with CUDA enabled\n"
     "rushlight computes on NVIDIA GPUs through CuPy, which is not installed.\n"

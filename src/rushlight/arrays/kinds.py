@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-__all__ = ["Kind", "primitive", "primitives", "register"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -33,11 +33,6 @@ import numpy as np
 from rushlight.arrays.host import from_host, to_host
 from rushlight.arrays.kinds import primitive
 
-__all__ = [
-    "Unfit", "cholesky", "cofactors", "det", "eig", "eigh", "fourier", "householder_qr", "inv",
-    "least_squares", "lu", "pinv", "qr", "row_order", "slogdet", "solve", "solve_triangular", "svd",
-]  # fmt: skip
-
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
 _INFO: Final = np.int32

@@ -26,11 +26,6 @@ import numpy as np
 from rushlight.arrays.host import ByteBounds, has_values
 from rushlight.random.exact import outward_axes
 
-__all__ = [
-    "arranged", "in_rows", "is_dense", "like_clone", "picked", "settled", "shown",
-    "suggests_channels",
-]  # fmt: skip
-
 _ndarray: Final = np.ndarray
 _CHANNELS_LAST: Final = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 

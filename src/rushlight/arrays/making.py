@@ -18,12 +18,6 @@ from rushlight import dtypes
 from rushlight.arrays import cuda
 from rushlight.arrays.host import cupy
 
-__all__ = [
-    "Mismatch", "arange", "bytes_of", "checked_ndarray", "closed_range", "compare", "fill_number",
-    "fits", "from_buffer",
-    "from_data", "from_dlpack", "over", "plain_bytes", "row_strides", "spaced", "writable",
-]  # fmt: skip
-
 _NUMBERS: Final = (bool, int, float, complex)
 _SEQUENCES: Final = frozenset((list, tuple))
 _DEEPEST: Final = 128

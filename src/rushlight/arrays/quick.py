@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["products_of_others", "summed_at", "summed_at_several"]
-
 Array = Any
 
 _INT64: Final = np.dtype(np.int64)

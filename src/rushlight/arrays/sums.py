@@ -21,11 +21,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = [
-    "FEW", "WIDE", "add_by_place", "in_turns", "multiply_over", "running_in_wide",
-    "squared_deviations", "sum_by_place", "sum_over",
-]  # fmt: skip
-
 Array = Any
 
 FEW: Final = 64  # as many are added one after the other: what that loses is a few units

@@ -4,7 +4,6 @@ Inside a level, `make_dual(x, t)` is `x` with a tangent; whatever is computed fr
 too, the derivative along `t`, which `unpack_dual` reads. How tangents travel stands in
 `core.transforms.forward_ad`.
 
->>> import rushlight as torch
 >>> import rushlight.autograd.forward_ad as fwAD
 >>> with fwAD.dual_level():
 ...     x = fwAD.make_dual(torch.tensor([1., 2.]), torch.tensor([1., 0.]))
@@ -21,10 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rushlight.arrays.host import ByteBounds
 from rushlight.autograd.grad_mode import Decorator
 from rushlight.core.grad_mode import Mode, current, grad_enabled, inference_enabled, leave, within
-from rushlight.core.graph import TensorBase
-from rushlight.core.record import DIFFERENTIABLE
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase
 from rushlight.core.transforms.forward_ad import (
-    Level,
+    DualLevel,
     LevelBlock,
     Pending,
     disable_forward_ad,
@@ -32,13 +30,12 @@ from rushlight.core.transforms.forward_ad import (
     gather,
     give,
     laid_like,
-    levels_of,
-    limit,
     mine,
     now,
     open_level,
     seeing_beneath,
     seen_in,
+    seen_levels,
     shares,
     tangent_in,
     write_tangent,
@@ -49,10 +46,10 @@ from rushlight.ops.view.select import Alias
 from rushlight.tensor import Tensor
 
 __all__ = [
-    "UnpackedDualTensor", "derivative_along", "dual_at", "dual_level", "enter_dual_level",
-    "enter_jvp_level", "exit_dual_level", "give", "make_dual", "primal_at", "tangent_at",
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
     "unpack_dual",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -66,6 +63,7 @@ class MakeDual(Alias):
     """From a tensor to its dual."""
 
     name, node = "_make_dual", "ViewBackward0"
+    saved_names = "self_sym_sizes=self.sizes"
 
 
 class Primal(Alias):
@@ -129,7 +127,6 @@ if not TYPE_CHECKING:
 class dual_level(LevelBlock, Decorator):
     """A level for a block, or as a decorator for the calls of a function.
 
-    >>> import rushlight as torch
     >>> import rushlight.autograd.forward_ad as fwAD
     >>> x = torch.tensor([1.])
     >>> with fwAD.dual_level():
@@ -152,8 +149,8 @@ class dual_level(LevelBlock, Decorator):
 class Newest:
     """What the end of a `dual_level` closes: its level, or one that was begun in its place."""
 
-    def __init__(self, level: Level) -> None:
-        self.level: Level | None = level
+    def __init__(self, level: DualLevel) -> None:
+        self.level: DualLevel | None = level
         self.chosen = False
 
     def close(self) -> None:
@@ -171,7 +168,6 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
     The tangent is kept as it is where it lies in memory as the tensor does, and copied otherwise.
 
-    >>> import rushlight as torch
     >>> import rushlight.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
     ...     fwAD.make_dual(torch.zeros(2), torch.ones(2)).cos()
@@ -212,7 +208,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return with_tangent(tensor, tangent, newest, not alike)
 
 
-def with_tangent(tensor: Any, tangent: Any, level: Level, copied: bool) -> Any:
+def with_tangent(tensor: Any, tangent: Any, level: DualLevel, copied: bool) -> Any:
     """A view of `tensor` with a tangent in `level`, or with a copy of it."""
     with seeing_beneath(grad_enabled(), level.depth):
         dual = apply_view(MAKE_DUAL, tensor)
@@ -243,7 +239,6 @@ def lies_alike(x: Any, t: Any) -> bool:
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The value and the tangent of a tensor; the tangent is None if it has none.
 
-    >>> import rushlight as torch
     >>> import rushlight.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
     ...     primal, tangent = fwAD.unpack_dual(fwAD.make_dual(torch.zeros(1), torch.ones(1)))
@@ -267,14 +262,12 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
 
 
 # --- levels that nest -----------------------------------------------------------------------------
-def enter_jvp_level() -> Level:
+def enter_jvp_level() -> DualLevel:
     """Begin a level inside those there are, for a derivative of its own; end it with `close`.
 
     Close the innermost first. What was computed in a level keeps the tangents that it has in
     others: the derivative of a derivative is that of the inner level's tangent in the outer.
 
-    >>> import rushlight as torch
-    >>> from rushlight.autograd.forward_ad import dual_at, enter_jvp_level, tangent_at
     >>> one, outer = torch.tensor(1.), enter_jvp_level()
     >>> x = dual_at(torch.tensor(2.), outer, one)
     >>> inner = enter_jvp_level()
@@ -287,19 +280,19 @@ def enter_jvp_level() -> Level:
     return open_level(True)
 
 
-def dual_at(x: Any, level: Level, t: Any) -> Any:
+def dual_at(x: Any, level: DualLevel, t: Any) -> Any:
     """A view of `x` with the tangent `t` in a level, and the tangents `x` has in those beneath."""
     check_size(x, t)
     return with_tangent(x, t, level, shares(x._array, t._array))
 
 
-def tangent_at(x: Any, level: Level) -> Any:
+def tangent_at(x: Any, level: DualLevel) -> Any:
     """The tangent of `x` in a level, which may have tangents in those beneath; None if it has
     none."""
     return tangent_in(x, level) if level.alive else None
 
 
-def primal_at(x: Any, level: Level) -> Any:
+def primal_at(x: Any, level: DualLevel) -> Any:
     """A view of `x` without its tangent in a level, and with those in the levels beneath."""
     with seeing_beneath(grad_enabled(), level.depth):
         primal = apply_view(PRIMAL, x)
@@ -316,8 +309,6 @@ def derivative_along(
     Both come in the structure that `fn` returns, a tensor or a tuple of tensors; where a result
     does not depend on the primals, its derivative is zero.
 
-    >>> import rushlight as torch
-    >>> from rushlight.autograd.forward_ad import derivative_along
     >>> derivative_along(lambda a, b: a * b, torch.tensor([2., 3.]), torch.tensor([1., 0.]))
     (tensor(6.), tensor(3.))
     """
@@ -355,7 +346,7 @@ def push_custom(
         stand_in = {id(o): m for o, m in zip(outputs, made, strict=True)}
         ctx.saved_for_forward = [stand_in.get(id(t), t) for t in ctx.saved_for_forward]
     lowest = True
-    for level in levels_of(args, limit()):
+    for level in seen_levels(args):
         ts = gather(args, level)
         if ts is None:
             continue
@@ -381,7 +372,7 @@ def set_up_again(ctx: Any, cls: Any, args: tuple[Any, ...], output: Any) -> Any:
 
 
 def push_custom_in(
-    level: Level, ctx: Any, cls: Any, args: tuple[Any, ...], ts: list[Any],
+    level: DualLevel, ctx: Any, cls: Any, args: tuple[Any, ...], ts: list[Any],
     outputs: tuple[Any, ...], made: list[Any], dirty: tuple[Any, ...], fixed: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """`push_custom` in one level, where `ts` are the arguments' tangents."""
@@ -435,7 +426,7 @@ def checked_tangents(found: Any, count: int) -> tuple[Any, ...]:
     return given
 
 
-def settle_dirty(target: Any, g: Any, level: Level, had: Any) -> None:
+def settle_dirty(target: Any, g: Any, level: DualLevel, had: Any) -> None:
     """The tangent of an input that `forward` wrote in place: `jvp` must have done likewise."""
     if had is not None and had[0] is not None:
         if g is not had[0] or g._storage.version == had[1]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.core.engine.task import queue_callback, running
+from rushlight.core.engine.engine import current_task, queue_callback
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.tensor import Tensor
 
 __all__ = ["Variable"]
+__dir__ = __all__.copy
 
 
 class Engine:
@@ -18,7 +19,6 @@ class Engine:
     def queue_callback(self, callback: Callable[[], object]) -> None:
         """Call something when the backward pass that is running here is over.
 
-        >>> import rushlight as torch
         >>> x = torch.ones(1, requires_grad=True)
         >>> y = x * 2
         >>> engine = torch.autograd.Variable._execution_engine
@@ -31,8 +31,8 @@ class Engine:
     def is_checkpoint_valid(self) -> bool:
         """Whether a checkpoint of the older kind may be used in the pass that is running here: not
         where `inputs=` were given."""
-        run = running()
-        return run is None or run.targets is None
+        task = current_task()
+        return task is None or task.inputs is None
 
 
 class VariableMeta(type):
@@ -45,7 +45,6 @@ class VariableMeta(type):
 class Variable(metaclass=VariableMeta):
     """Variable(data, requires_grad=False): a tensor on the same memory.
 
-    >>> import rushlight as torch
     >>> from rushlight.autograd import Variable
     >>> Variable(torch.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)

@@ -7,13 +7,7 @@ from typing import Any
 
 from rushlight.arrays.batched import Batched, outer
 from rushlight.core.graph import TensorBase
-from rushlight.dtypes import type_name
 from rushlight.errors import dim_out_of_range
-
-__all__ = [
-    "axes_of", "expect_tensor", "from_end", "ints", "is_batched", "levels_of", "one_dim", "one_int",
-    "raw_dtype", "some_dims", "tuple_of_ints", "varies",
-]  # fmt: skip
 
 
 def raw_dtype(x: Any) -> Any:
@@ -39,15 +33,6 @@ def varies(array: Any) -> bool:
 def is_batched(x: Any) -> bool:
     """Whether an argument is a tensor whose values differ from member to member of a batch."""
     return isinstance(x, TensorBase) and varies(x._array)
-
-
-def expect_tensor(x: Any, function: str, name: str = "input", position: int = 1) -> None:
-    """Raise PyTorch's TypeError unless `x` is a tensor."""
-    if not isinstance(x, TensorBase):
-        raise TypeError(
-            f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-            f"not {type_name(x)}"
-        )
 
 
 def one_dim(dim: Any, rank: int) -> int:

@@ -15,8 +15,6 @@ from rushlight.arrays.batched import Batched, deepest, insert_axes, members, num
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.arguments import is_batched
 
-__all__ = ["batch_leading", "each_member", "lined_up", "one_by_one"]
-
 
 def batch_leading(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
     """`vmap_rule` of ops that leave leading axes alone, for their dims count from the end: the op

@@ -13,13 +13,11 @@ from rushlight.arrays.vocabulary import pad, real, window
 from rushlight.core.families import Linear
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.pointwise.complex import view_as_real
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.shape.pad import pad as padded
-
-__all__ = ["FftC2C", "FftC2R", "FftR2C"]
 
 
 @op
@@ -166,7 +164,7 @@ pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_
     >>> torch.stft(torch.ones(8), 4, window=window, center=False, return_complex=True)[:, 0].real
     tensor([4., 0., 0.])
     """
-    expect_tensor(input, "stft")
+    check_tensor(input, "stft")
     if align_to_window is not None and center:
         raise RuntimeError("stft: align_to_window should only be set when center = false.")
     hop = n_fft // 4 if hop_length is None else hop_length
@@ -248,12 +246,15 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
 
     The signal whose short-time Fourier transform is nearest to `input`.
 
+    Args:
+        length: the length of the result; what follows from the frames if None.
+
     >>> import rushlight as torch
     >>> x = torch.arange(8.)
     >>> torch.istft(torch.stft(x, 4, window=torch.ones(4), return_complex=True), 4).round()
     tensor([0., 1., 2., 3., 4., 5., 6., 7.])
     """
-    expect_tensor(input, "istft")
+    check_tensor(input, "istft")
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     called = _described(

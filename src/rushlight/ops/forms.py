@@ -18,10 +18,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.numbers import number
 from rushlight.random.generator import Generator
 
-__all__ = [
-    "FACTORY", "Form", "Parameter", "fits", "forms_listed", "kind_of", "method_forms", "misfit",
-]  # fmt: skip
-
 FACTORY: Final = (
     "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
     "bool pin_memory = False, bool requires_grad = False"

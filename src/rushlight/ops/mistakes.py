@@ -21,8 +21,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.errors import from_outside, hide_insides, is_meant, was_told
 from rushlight.ops.forms import Form, Parameter, forms_listed, kind_of, misfit
 
-__all__ = ["BLAMED", "blame"]
-
 BLAMED: Final = (Exception,)
 # What a wrong argument may make a function raise without meaning to.
 _BLAMED: Final = (

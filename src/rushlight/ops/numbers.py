@@ -26,16 +26,6 @@ from rushlight import dtypes
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase, requires_grad
 
-__all__ = [
-    "Number",
-    "Numbers",
-    "Operand",
-    "has_negative_zero",
-    "number",
-    "numbers_of",
-    "plain",
-]
-
 Number: TypeAlias = Any  # bool, int, float or complex, of which mypy would not let us ask `x < 0`
 Operand: TypeAlias = Any  # one of these, or a tensor
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.core.graph import TensorBase
-from rushlight.ops.operands import is_number
+from rushlight.ops.checks import is_number
 from rushlight.ops.warned import warn_caller
-
-__all__ = ["scaled", "weighted"]
 
 
 class _Warned:

@@ -11,66 +11,19 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
-from rushlight.arrays.host import is_scalar
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.errors import hide_insides
-from rushlight.ops.apply import number_in, operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import not_implemented, scalar_name
 from rushlight.ops.numbers import number
 from rushlight.ops.registry import methods
-
-__all__ = [
-    "agreed", "attach_operator", "check_integers", "check_operands", "check_tensors", "has_zero",
-    "integral", "invalid", "is_number", "number_from", "roomy", "scalar_name", "zeros",
-]  # fmt: skip
 
 _NUMBERS: Final = (TensorBase, int, float, complex)
 
 
 # --- what users wrote -----------------------------------------------------------------------------
-def is_number(x: Any) -> bool:
-    """Whether `x` counts as a Python number: NumPy's scalars do."""
-    return isinstance(x, (int, float, complex)) or is_scalar(x)
-
-
-def check_operands(function: str, input: Any, other: Any, second: str = "other") -> None:
-    """Raise PyTorch's TypeError unless both operands are tensors or numbers."""
-    if isinstance(input, _NUMBERS) and isinstance(other, _NUMBERS):
-        return
-    for position, name, x in ((1, "input", input), (2, second, other)):
-        if not isinstance(x, TensorBase) and not is_number(x):
-            raise TypeError(
-                f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-                f"not {dtypes.type_name(x)}"
-            )
-
-
-def check_tensors(function: str, **named: Any) -> None:
-    """Raise PyTorch's TypeError unless all the arguments are tensors."""
-    for position, (name, x) in enumerate(named.items(), 1):
-        if not isinstance(x, TensorBase):
-            raise TypeError(
-                f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-                f"not {dtypes.type_name(x)}"
-            )
-
-
-def scalar_name(x: Any) -> str:
-    """A value's type in the words of PyTorch's list of arguments."""
-    return "Tensor" if isinstance(x, TensorBase) else dtypes.type_name(x)
-
-
-def invalid(function: str, args: tuple[Any, ...], *forms: str) -> TypeError:
-    """PyTorch's error for arguments that fit none of a function's forms."""
-    got = ", ".join(scalar_name(x) for x in args)
-    lines = "".join(f"\n * {form}" for form in forms)
-    return TypeError(
-        f"{function}() received an invalid combination of arguments - got ({got}), "
-        f"but expected one of:{lines}\n"
-    )
-
-
 def number_from(x: Any, function: str, name: str) -> Any:
     """A number that users passed as Python's, or PyTorch's TypeError."""
     found = number(x)
@@ -83,7 +36,7 @@ def check_integers(kernel: str, input: Any, other: Any) -> None:
     """Refuse bools, complex numbers, and a zero among integers that others are divided by."""
     common = result_dtype((operand(input), operand(other)))
     if common is dtypes.bool_ or common.is_complex:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_type}'")
+        raise not_implemented(kernel, common)
     if common.numpy.kind in "iu" and has_zero(other, common):
         raise RuntimeError("ZeroDivisionError")
 

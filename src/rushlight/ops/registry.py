@@ -1,10 +1,10 @@
 """The table of ops and of the public functions made from them.
 
     @op            registers an op class under its name
-    @public        a function that returns `(op, inputs)`: becomes `rushlight.f`, `Tensor.f`, and,
-                   if asked, `f_` (in place) and `f(..., out=...)`
-    @function      a function made of other functions: becomes `rushlight.f` and `Tensor.f`
-    @implements      says which op answers to a word of the vocabulary when rules run on tensors
+    @function      a function for users: becomes `rushlight.f` and `Tensor.f`, and if it says so
+                   `f(..., out=...)` and `f_` (in place)
+    @implements    says which function stands for a primitive of the vocabulary when rules run on
+                   tensors
 
 What is exported takes whatever users pass as numbers (`ops.numbers`) and tells of arguments of the
 wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what stands here;
@@ -13,9 +13,9 @@ nothing lists ops a second time.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Final, TypeVar
 
 from rushlight.arrays.kinds import Kind, register
@@ -23,19 +23,6 @@ from rushlight.core.graph import Op, TensorBase
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import numbers_of
-
-__all__ = [
-    "function",
-    "functions",
-    "implements",
-    "methods",
-    "namespaces",
-    "op",
-    "public",
-    "signature_of",
-    "table",
-    "tensor_impls",
-]  # fmt: skip
 
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,140 +61,95 @@ def _export(
 
 def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
-    namespace: str = "", bare: bool = False,
+    namespace: str = "", out: bool = False, inplace: bool = False, bare: bool = False,
 ) -> Callable[[F], F]:  # fmt: skip
-    """Export a function that is made of other functions.
+    """Export a function as `rushlight.f` (`free`), `Tensor.f` (`method`), and in a namespace.
+
+    It returns its result, and is handed back as it was, for others to be made of: those pass it
+    what they have settled. With `out` or `inplace` it returns `(op, inputs)` instead; the op is
+    applied to them, and the function gets `out=`, and a form `f_` that writes its first input.
 
     With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
     numbers and look at their arguments themselves.
-
-    It is handed back as it was, for others to be made of: those pass it what they have settled.
     """
 
     def register_it(fn: F) -> F:
         title = name or fn.__name__
+        names = (title, *aliases)
         if bare:
-            _export(fn, (title, *aliases), method, free, namespace)
+            _export(fn, names, method, free, namespace)
             return fn
-        taking: Any = UNREAD
-        first = -1
-
-        @functools.wraps(fn)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            nonlocal taking, first
-            try:
-                if taking is not None and (kwargs or len(args) > first):
-                    if taking is UNREAD:
-                        taking, first = numbers_of(fn, title)
-                    if taking is not None:
-                        args, kwargs = taking.settle(args, kwargs)
-                return fn(*args, **kwargs)
-            except BLAMED as error:
-                if (better := blame(title, fn, args, kwargs, error)) is not None:
-                    raise better from None
-                raise
-
-        _export(call, (title, *aliases), method, free, namespace)
-        return fn
-
-    return register_it
-
-
-def public(
-    *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
-    inplace: bool = False, out: bool = True, namespace: str = "",
-) -> Callable[[Callable[..., tuple[Any, tuple[Any, ...]]]], Callable[..., Any]]:  # fmt: skip
-    """Export a function that says which op to apply to which inputs.
-
-    It becomes the function itself, with `out=` if `out`, and `name_` in place if `inplace`
-    (the first input is then the one that is written).
-    """
-
-    def register_it(fn: Callable[..., tuple[Any, tuple[Any, ...]]]) -> Callable[..., Any]:
-        title = name or fn.__name__
-        taking: Any = UNREAD
-        first = -1
-        if out:
-
-            @functools.wraps(fn)
-            def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-                nonlocal taking, first
-                try:
-                    if taking is not None and (kwargs or len(args) > first):
-                        if taking is UNREAD:
-                            taking, first = numbers_of(fn, title)
-                        if taking is not None:
-                            args, kwargs = taking.settle(args, kwargs)
-                    what, xs = fn(*args, **kwargs)
-                    return run(what, xs) if out is None else run_out(title, what, xs, out)
-                except BLAMED as error:
-                    if (better := blame(title, fn, args, kwargs, error)) is not None:
-                        raise better from None
-                    raise
-
-            takes_out.add(call)
-        else:
-
-            @functools.wraps(fn)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                nonlocal taking, first
-                try:
-                    if taking is not None and (kwargs or len(args) > first):
-                        if taking is UNREAD:
-                            taking, first = numbers_of(fn, title)
-                        if taking is not None:
-                            args, kwargs = taking.settle(args, kwargs)
-                    what, xs = fn(*args, **kwargs)
-                    return run(what, xs)
-                except BLAMED as error:
-                    if (better := blame(title, fn, args, kwargs, error)) is not None:
-                        raise better from None
-                    raise
-
+        if not (out or inplace):
+            _export(_wrap(fn, title, None, False), names, method, free, namespace)
+            return fn
+        call = _wrap(fn, title, run, out)
         call.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
-        _export(call, (title, *aliases), method, free, namespace)
+        _export(call, names, method, free, namespace)
         if inplace:
-
-            @functools.wraps(fn)
-            def write(*args: Any, **kwargs: Any) -> Any:
-                nonlocal taking, first
-                try:
-                    if taking is not None and (kwargs or len(args) > first):
-                        if taking is UNREAD:
-                            taking, first = numbers_of(fn, title)
-                        if taking is not None:
-                            args, kwargs = taking.settle(args, kwargs)
-                    what, xs = fn(*args, **kwargs)
-                    return run_inplace(what, xs)
-                except BLAMED as error:
-                    if (better := blame(title, fn, args, kwargs, error)) is not None:
-                        raise better from None
-                    raise
-
-            write.__name__ = title + "_"
-            write.__qualname__ = title + "_"
+            write = _wrap(fn, title, run_inplace, False)
+            write.__name__ = write.__qualname__ = title + "_"
             write.__doc__ = f"{title}_(...) -> Tensor\n\nIn-place version of `{title}`."
-            write.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
-            _export(write, tuple(n + "_" for n in (title, *aliases)), method, free, "")
-        return call
+            write.__annotations__ = call.__annotations__
+            _export(write, tuple(n + "_" for n in names), method, free, "")
+        return call  # type: ignore[return-value]  # what it returns is what differs
 
     return register_it
+
+
+def _wrap(
+    fn: Callable[..., Any], title: str, finish: Callable[..., Any] | None, out: bool
+) -> Callable[..., Any]:
+    """A function as users call it: see the module's text. `finish` applies the op that `fn` names
+    to the inputs that it names; `out` says whether they may pass `out=`."""
+    taking: Any = UNREAD
+    first = -1
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal taking, first
+        target = kwargs.pop("out", None) if out and kwargs else None
+        try:
+            if taking is not None and (kwargs or len(args) > first):
+                if taking is UNREAD:
+                    taking, first = numbers_of(fn, title)
+                if taking is not None:
+                    args, kwargs = taking.settle(args, kwargs)
+            found = fn(*args, **kwargs)
+            if finish is None:
+                return found
+            what, xs = found
+            return finish(what, xs) if target is None else run_out(title, what, xs, target)
+        except BLAMED as error:
+            if (better := blame(title, fn, args, kwargs, error)) is not None:
+                raise better from None
+            raise
+
+    # what `functools.wraps` does, in a fifth of the time: there are 800 of them at each import
+    call.__module__, call.__name__, call.__qualname__ = fn.__module__, fn.__name__, fn.__qualname__
+    call.__doc__, call.__annotations__ = fn.__doc__, fn.__annotations__
+    call.__dict__.update(fn.__dict__, __wrapped__=fn)
+    if out:
+        takes_out.add(call)
+    return call
+
+
+def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> Any:
+    """A function of a family: `fn` under a name and with a text of its own, some of its parameters
+    renamed (`a="mat1"`). What users see, and what errors say, is as if it were written out."""
+    code = fn.__code__
+    names = tuple([parameters.get(n, n) for n in code.co_varnames])
+    made = FunctionType(
+        code.replace(co_varnames=names, co_name=name, co_qualname=name), fn.__globals__, name,
+        fn.__defaults__, fn.__closure__,
+    )  # fmt: skip
+    made.__kwdefaults__ = fn.__kwdefaults__
+    made.__annotations__ = {parameters.get(n, n): kind for n, kind in fn.__annotations__.items()}
+    made.__doc__, made.__module__ = text, fn.__module__
+    return made
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    """A public function's signature, with the `out=` that `public` gave it.
-
-    Worked out on demand: for all functions it would cost a tenth of the package's import time.
-    """
-    signature = inspect.signature(fn)
-    if fn not in takes_out:
-        return signature
-    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-    parameters = list(signature.parameters.values())
-    at = len(parameters)
-    if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
-        at -= 1
-    return signature.replace(parameters=[*parameters[:at], extra, *parameters[at:]])
+    """A public function's signature, with the `out=` that `function` gave it; see `described`."""
+    return inspect.signature(fn)
 
 
 def implements(*names: str) -> Callable[[F], F]:

@@ -18,8 +18,6 @@ from rushlight.ops.pointwise.complex import view_as_complex, view_as_real
 from rushlight.ops.registry import function, functions, namespaces
 from rushlight.ops.warned import warn_caller
 
-__all__: list[str] = []
-
 
 def _warn(name: str, successor: str) -> None:
     warn_caller(

@@ -18,8 +18,6 @@ from rushlight.arrays.host import Sampler
 from rushlight.core.families import Elementwise, Linear
 from rushlight.core.graph import Op
 
-__all__ = ["Draw", "samples_of"]
-
 Draw = Sampler
 
 

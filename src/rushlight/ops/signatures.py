@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["IN_PYTHON", "LISTED"]
-
 # Functions that PyTorch has written in Python: what they are not given is told in Python's words.
 IN_PYTHON: Final = frozenset(
     """

@@ -9,8 +9,6 @@ import warnings
 
 from rushlight.core.call_site import caller
 
-__all__ = ["warn_caller"]
-
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     """`warnings.warn`, from the innermost line that is not rushlight's."""

@@ -26,17 +26,11 @@ from typing import Any, Final, Self
 from rushlight.arrays.vocabulary import copy
 from rushlight.core.families import ViewOp
 from rushlight.core.grad_mode import Mode
-from rushlight.core.graph import Storage, TensorBase, wrap
-from rushlight.core.record import normal
+from rushlight.core.graph import Storage, TensorBase, normal, wrap
 from rushlight.core.saved.packed import Saving, saving_now
 from rushlight.ops.compat.overloads import OpOverload, overload_of, packet
 from rushlight.utils.around import Around
 from rushlight.utils.surroundings import tensors_in
-
-__all__ = [
-    "SAC_IGNORED_OPS", "CheckpointPolicy", "SelectiveCheckpointContext",
-    "create_selective_checkpoint_contexts",
-]  # fmt: skip
 
 
 class CheckpointPolicy(enum.Enum):
@@ -244,7 +238,6 @@ def create_selective_checkpoint_contexts(
     allow_cache_entry_mutation: use a kept result even if it was written in place meanwhile.
 
     >>> import functools
-    >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
     >>> keep_products = functools.partial(
     ...     create_selective_checkpoint_contexts, [torch.ops.aten.mm.default]

@@ -16,8 +16,6 @@ from typing import Any
 
 from rushlight.core.graph import TensorBase
 
-__all__ = ["say_where"]
-
 _MANY = 8  # so many arguments or parameters are listed
 
 

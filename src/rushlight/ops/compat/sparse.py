@@ -16,8 +16,6 @@ from rushlight.core.record import recording
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function
 
-__all__: list[str] = []
-
 
 def _expects(name: str, what: str) -> RuntimeError:
     return RuntimeError(f"{name} expected {what} tensor layout but got Strided")

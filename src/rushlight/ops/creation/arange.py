@@ -16,7 +16,8 @@ from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,
@@ -27,9 +28,7 @@ from rushlight.ops.creation.tensor import (
 )
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = ["arange", "complex", "linspace", "logspace", "polar", "range"]
+from rushlight.ops.registry import function, implements, op
 
 # --- counted --------------------------------------------------------------------------------------
 _ARANGE: Final = """
@@ -51,6 +50,9 @@ def arange(
     """arange(start=0, end, step=1, *, out=None, dtype=None) -> Tensor
 
     The numbers from `start`, by `step`, before `end`.
+
+    Args:
+        args: `end`; or `start`, `end`, and `step` if it is not 1.
 
     >>> import rushlight as torch
     >>> torch.arange(5)
@@ -83,7 +85,7 @@ def arange(
         floats = any(isinstance(x, float) for x in (start, end, step))
         kind = dtypes.default if floats else dtypes.int64
     if kind is dtypes.bool_ or kind.is_complex:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented("arange_cpu", kind)
     array = making.arange(start, end, step, kind.numpy)
     return write_created(
         "arange", out, move(array, place_of(device, "arange")), want, requires_grad
@@ -216,6 +218,10 @@ def logspace(
 
     `steps` numbers from `base ** start` to `base ** end`, evenly spaced in the exponent.
 
+    Args:
+        start: the first exponent.
+        end: the last exponent.
+
     >>> import rushlight as torch
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
@@ -312,8 +318,8 @@ COMPLEX, POLAR = Complex(), Polar()
 
 
 def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
-    expect_tensor(a, name, first, 1)
-    expect_tensor(b, name, second, 2)
+    check_tensor(a, name, first, 1)
+    check_tensor(b, name, second, 2)
     have, other = dtypes.of(a._array.dtype), dtypes.of(b._array.dtype)
     allowed = (dtypes.float16, dtypes.float32, dtypes.float64)
     if have not in allowed or other not in allowed:
@@ -329,7 +335,7 @@ def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
     _joint(a._array.shape, b._array.shape)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def complex(real: Any, imag: Any) -> Any:
     """complex(real, imag, *, out=None) -> Tensor
 
@@ -343,7 +349,7 @@ def complex(real: Any, imag: Any) -> Any:
     return COMPLEX, (real, imag)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def polar(abs: Any, angle: Any) -> Any:
     """polar(abs, angle, *, out=None) -> Tensor
 

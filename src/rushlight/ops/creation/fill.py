@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.grad_mode import grad_enabled, state
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, spec_for, wrap
-from rushlight.core.record import apply, node_for, remember_all, slots
-from rushlight.core.transforms.forward_ad import inplace_tangent, keep_tangents, write_tangent
-from rushlight.core.transforms.stack import outside_all
+from rushlight.core.graph import Node, Op, OpSpec, TensorBase, wrap
+from rushlight.core.observer import observer
+from rushlight.core.record import apply, node_for, remember_all
+from rushlight.core.transforms.forward_ad import inplace_tangent, write_tangent
+from rushlight.core.transforms.stack import check_captured, outside_all, stack
+from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.inplace import (
     check_partial_overlap,
     check_writable,
@@ -25,15 +27,11 @@ from rushlight.core.views.inplace import (
     turn,
 )
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = [
-    "Copy", "Fill", "FillWith", "Zero", "copy_into", "edges", "fill_with", "number_for",
-    "raw_dtype", "same_device", "scalar_for", "write_directly", "zeros_for",
-]  # fmt: skip
 
 
 def zeros_for(node: Node, position: int, g: Any) -> Any:
@@ -42,30 +40,6 @@ def zeros_for(node: Node, position: int, g: Any) -> Any:
         return None
     assert node._input_shapes is not None and node._input_dtypes is not None
     return v.full(g, node._input_shapes[position], 0, node._input_dtypes[position])
-
-
-C = TypeVar("C", bound=type[Op])
-
-
-def edges(*positions: int) -> Callable[[C], C]:
-    """Let `next_functions` of an op's nodes show these inputs only.
-
-    PyTorch's nodes have no edges for index tensors and masks; ours keep a place for every input,
-    so that saved values find theirs.
-    """
-
-    def narrow(cls: C) -> C:
-        node_class = spec_for(cls).node_class
-        whole = node_class.next_functions
-
-        def read(node: Any) -> tuple[Any, ...]:
-            found = whole.__get__(node)
-            return tuple([found[i] for i in positions])
-
-        node_class.next_functions = property(read)
-        return cls
-
-    return narrow
 
 
 # --- writing directly -----------------------------------------------------------------------------
@@ -79,7 +53,7 @@ def write_directly(
     places of a large tensor comes here.
     """
     if state.level != 0:
-        slots.check_captured(target, op)
+        check_captured(target, op)
     others = lift_operands(target, others)
     check_writable(target, overlap, others)
     if overlap:
@@ -103,8 +77,8 @@ def _write_directly(
         skip = getattr(op, "skips", 1)
         none = (None,) * skip
         remember_all(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
-    pending = inplace_tangent(op, target, xs, raws, None) if slots.levels != 0 else None
-    profile = slots.profile if state.active != 0 else None
+    pending = inplace_tangent(op, target, xs, raws, None) if stack.tangents != 0 else None
+    profile = observer.profile if state.active != 0 else None
     try:
         if profile is None:
             action(*raws)
@@ -238,7 +212,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """
     if isinstance(src, (bool, int, float, complex)):
         return fill_with(self, src, True)
-    expect_tensor(src, "copy_", "other")
+    check_tensor(src, "copy_", "other")
     shape, have = self._array.shape, src._array.shape
     if shape != have:
         joint = tuple(max(a, b) if min(a, b) else 0 for a, b in _paired(shape, have))
@@ -290,6 +264,7 @@ class Fill(FillBase):
     """`fill` with a number."""
 
     name = "fill"
+    aten = "fill.Scalar"
     complex_too = True
 
     @staticmethod
@@ -301,7 +276,8 @@ class Fill(FillBase):
 class FillInPlace(FillBase):
     """`fill_` with a number: PyTorch numbers its nodes apart."""
 
-    name, node = "fill_", "FillBackward2"
+    name, node, aten = "fill_", "FillBackward2", "fill_.Scalar"
+    saved_names = ""
 
 
 class FillWithBase(Op):
@@ -328,6 +304,7 @@ class FillWith(FillWithBase):
     """`fill` with a 0-d tensor."""
 
     name, node = "fill_tensor", "FillBackward1"
+    aten = "fill.Tensor"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -339,6 +316,7 @@ class FillWithInPlace(FillWithBase):
     """`fill_` with a 0-d tensor."""
 
     name, node = "fill_tensor_", "FillBackward3"
+    aten = "fill_.Tensor"
 
 
 @op

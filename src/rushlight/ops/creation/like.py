@@ -14,7 +14,8 @@ from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, mo
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import expect_tensor, varies
+from rushlight.ops.arguments import varies
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import (
     COPIES,
     check_plain,
@@ -36,8 +37,6 @@ from rushlight.ops.pointwise.cast import convert
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import lend
 
-__all__ = ["alike", "as_tensor", "asarray", "frombuffer", "zeros_like"]
-
 
 # --- like another ---------------------------------------------------------------------------------
 def alike(
@@ -45,7 +44,7 @@ def alike(
     requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
     """An uninitialised tensor in the shape, dtype, order of strides and place of another."""
-    expect_tensor(input, name)
+    check_tensor(input, name)
     check_plain(name, layout, pin_memory, requires_grad)
     raw = input._array if varies(input._array) else bottom(input._array)
     want = dtype_of(dtype, name)
@@ -376,6 +375,9 @@ def frombuffer(
     """frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor
 
     A 1-d tensor over the memory of a bytes-like object.
+
+    Args:
+        offset: how many bytes to leave out before the first element.
 
     >>> import rushlight as torch
     >>> torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8)

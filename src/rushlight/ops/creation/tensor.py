@@ -19,40 +19,14 @@ from rushlight.arrays.host import (
     to_host,
 )
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.record import finish, recording
+from rushlight.core.record import finish
 from rushlight.dtypes import type_name
 from rushlight.ops import numbers
-from rushlight.ops.apply import put
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.numbers import Number
+from rushlight.ops.out import check_out, put
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import lend
-
-__all__ = [
-    "COPIES",
-    "check_plain",
-    "copied",
-    "dtype_of",
-    "empty",
-    "eye",
-    "filled",
-    "from_numpy",
-    "full",
-    "made",
-    "number",
-    "ones",
-    "order_for",
-    "place_of",
-    "raw_from",
-    "shape_of",
-    "shared",
-    "size_named",
-    "size_of",
-    "tensor",
-    "whole",
-    "write_created",
-    "zeros",
-]  # fmt: skip
 
 COPIES: Final = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -188,13 +162,7 @@ def write_created(name: str, out: Any, array: Any, dtype: Any, requires_grad: bo
     """The new array as a tensor, or written into `out`."""
     if out is None:
         return made(array, requires_grad)
-    if not isinstance(out, TensorBase):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
-    if (out._requires_grad or out._node is not None) and recording():
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
+    check_out(name, out)
     have = dtypes.of(out._array.dtype)
     if dtype is not None and dtype is not have:
         raise RuntimeError(
@@ -430,6 +398,9 @@ def eye(
     """eye(n, m=None, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
 
     Ones on the diagonal and zeros elsewhere.
+
+    Args:
+        n: how many rows.
 
     >>> import rushlight as torch
     >>> torch.eye(2)

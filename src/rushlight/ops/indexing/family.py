@@ -17,17 +17,12 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.core.graph import Op, TensorBase
 from rushlight.core.views.views import apply_view
-from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.apply import run, run_inplace
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import write_directly
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, public
+from rushlight.ops.registry import function
 from rushlight.ops.view.select import Slice
-
-__all__ = [
-    "INDEX_DTYPES", "Along", "Scattering", "check_along", "check_bounds", "cut", "flat_or_not",
-    "or_zeros", "scalar_type", "scattering",
-]  # fmt: skip
 
 INDEX_DTYPES: Final = (dtypes.int64.numpy, dtypes.int32.numpy)
 
@@ -52,7 +47,15 @@ def scattering(
         write.__doc__ = f"{title}_(...) -> Tensor\n\nIn-place version of `{title}`."
         write.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
         function(name=title + "_", free=False)(write)
-        return public(out=out)(fn)
+        if out:
+            return function(out=True)(fn)
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return run(*fn(*args, **kwargs))
+
+        call.__annotations__ = write.__annotations__
+        return function()(call)
 
     return register_it
 
@@ -130,7 +133,7 @@ def check_bounds(
 
 def check_along(name: str, x: Any, dim: int, index: Any, src: Any, what: str) -> None:
     """The checks of `gather` and `scatter*` (`what` is PyTorch's name for the tensor)."""
-    expect_tensor(index, name, "index", 3)
+    check_tensor(index, name, "index", 3)
     ix = index._array
     if not ix.size:
         return

@@ -12,14 +12,12 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, from_end, one_dim
-from rushlight.ops.creation.fill import edges
+from rushlight.ops.arguments import from_end, one_dim
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
-from rushlight.ops.registry import implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Gather", "Ungather", "gather", "gathered"]
 
 
 def gathered(x: Any, dim: int, index: Any) -> Any:
@@ -37,12 +35,13 @@ def _ungathered(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return v.reshape(flat, shape)
 
 
-@edges(0)
 @op
 class Gather(Along):
     """out[i][j] = self[index[i][j]][j], for `dim` = 0 of two."""
 
     name = "gather"
+    saved_names = "dim"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     vmap_rule = batch_leading
 
@@ -65,12 +64,12 @@ class Gather(Along):
         yield Gather(-1), draw.real(3), draw.ints(0, 3, 0)
 
 
-@edges(0)
 @op
 class Ungather(Along):
     """The adjoint of `Gather`: zeros of `shape`, with the input added where it came from."""
 
     name, params = "gather_backward", ("shape", "dim")
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     complex_too = True
 
@@ -92,7 +91,7 @@ class Ungather(Along):
         yield Ungather((3, 2), -2), draw.real(4, 2), draw.ints(0, 3, 4, 2)
 
 
-@public()
+@function(out=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """gather(input, dim, index, *, sparse_grad=False, out=None) -> Tensor
 
@@ -103,7 +102,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     tensor([[1, 1],
             [4, 3]])
     """
-    expect_tensor(input, "gather")
+    check_tensor(input, "gather")
     dim = one_dim(dim, input._array.ndim)
     check_along("gather", input, dim, index, None, "input")
     return Gather(dim), (input, index)

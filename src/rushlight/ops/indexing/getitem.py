@@ -20,17 +20,17 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import settled
-from rushlight.arrays.vocabulary import SLOT
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import evaluate, finish, node_for, remember_all
+from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.stack import stack
+from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch, hide_insides
-from rushlight.ops.arguments import varies
+from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
-    edges,
-    raw_dtype,
     same_device,
     scalar_for,
     write_directly,
@@ -42,10 +42,8 @@ from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import Alias, Select, Slice
 from rushlight.ops.view.squeeze import Unsqueeze
 
-__all__ = ["Index", "IndexPut", "index_put_into", "joint_shape", "pick_at", "put_at"]
-
 _ALL: Final = slice(None)
-_FIRST: Final = (SLOT,)
+_FIRST: Final = (v.SLOT,)
 _OUT_OF_BOUNDS: Final = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
 _KINDS: Final = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
@@ -74,7 +72,6 @@ class Indexed(Op):
         return explained(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
 
 
-@edges(0)
 @op
 class Index(Indexed):
     """The elements of `self` at an index of arrays.
@@ -83,6 +80,9 @@ class Index(Indexed):
     """
 
     name, params = "index", ("index", "dynamic")
+    aten = "index.Tensor"
+    saved_names = "self_sym_sizes=self.sizes"
+    shown_edges = (0,)
 
     def __init__(self, index: tuple[Any, ...], dynamic: bool = False) -> None:
         super().__init__()
@@ -102,21 +102,27 @@ class Index(Indexed):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Index((SLOT,)), draw.real(3, 2), draw.ints(-3, 3, 4)
-        yield Index((SLOT,)), draw.complex(3), draw.ints(0, 3, 2, 2)
-        yield Index((_ALL, SLOT)), draw.real(2, 3, 2), draw.ints(0, 3, 0)
-        yield Index((SLOT, SLOT)), draw.real(3, 3), draw.ints(0, 3, 2, 1), draw.ints(0, 3, 4)
-        yield Index((SLOT, _ALL, SLOT)), draw.real(3, 2, 3), draw.ints(0, 3, 4), draw.ints(0, 3, 4)
-        yield Index((SLOT,), True), draw.real(3, 2), draw.mask(3, 2)
-        yield Index((_ALL, SLOT), True), draw.real(2, 4), draw.mask(4)
+        yield Index((v.SLOT,)), draw.real(3, 2), draw.ints(-3, 3, 4)
+        yield Index((v.SLOT,)), draw.complex(3), draw.ints(0, 3, 2, 2)
+        yield Index((_ALL, v.SLOT)), draw.real(2, 3, 2), draw.ints(0, 3, 0)
+        yield Index((v.SLOT, v.SLOT)), draw.real(3, 3), draw.ints(0, 3, 2, 1), draw.ints(0, 3, 4)
+        yield (
+            Index((v.SLOT, _ALL, v.SLOT)),
+            draw.real(3, 2, 3),
+            draw.ints(0, 3, 4),
+            draw.ints(0, 3, 4),
+        )
+        yield Index((v.SLOT,), True), draw.real(3, 2), draw.mask(3, 2)
+        yield Index((_ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
 
 
-@edges(0)
 @op
 class Unpick(Indexed):
     """The adjoint of `Index`: zeros of `shape` with the input added at an index of arrays."""
 
     name, params = "index_backward", ("shape", "index")
+    aten = None
+    shown_edges = (0,)
     complex_too = True
 
     def __init__(self, shape: tuple[int, ...], index: tuple[Any, ...]) -> None:
@@ -135,16 +141,16 @@ class Unpick(Indexed):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Unpick((3, 2), (SLOT,)), draw.real(4, 2), draw.ints(0, 3, 4)
-        yield Unpick((3, 2), (SLOT, SLOT)), draw.real(4), draw.ints(0, 3, 4), draw.ints(0, 2, 4)
+        yield Unpick((3, 2), (v.SLOT,)), draw.real(4, 2), draw.ints(0, 3, 4)
+        yield Unpick((3, 2), (v.SLOT, v.SLOT)), draw.real(4), draw.ints(0, 3, 4), draw.ints(0, 2, 4)
 
 
-@edges(0, 1)
 @op
 class IndexPut(Indexed):
     """`self` with `values` written (or added, if `accumulate`) at an index of arrays."""
 
     name, params = "index_put", ("index", "accumulate")
+    shown_edges = (0, 1)
     skips = 2
     lies = "input"
 
@@ -178,10 +184,15 @@ class IndexPut(Indexed):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield IndexPut((SLOT,)), draw.real(4, 2), draw.real(3, 2), draw.permutation(4)[:3]
-        yield IndexPut((SLOT,), True), draw.real(3, 2), draw.real(4, 2), draw.ints(0, 3, 4)
-        yield IndexPut((SLOT,)), draw.real(3), draw.real(1), draw.mask(3)
-        yield IndexPut((_ALL, SLOT), True), draw.complex(2, 3), draw.complex(2), draw.ints(0, 3, 2)
+        yield IndexPut((v.SLOT,)), draw.real(4, 2), draw.real(3, 2), draw.permutation(4)[:3]
+        yield IndexPut((v.SLOT,), True), draw.real(3, 2), draw.real(4, 2), draw.ints(0, 3, 4)
+        yield IndexPut((v.SLOT,)), draw.real(3), draw.real(1), draw.mask(3)
+        yield (
+            IndexPut((_ALL, v.SLOT), True),
+            draw.complex(2, 3),
+            draw.complex(2),
+            draw.ints(0, 3, 2),
+        )
 
 
 def explained(
@@ -200,7 +211,7 @@ def explained(
             rest = iter(arrays)
             d = 0
             for item in index:
-                array = next(rest) if item is SLOT else None
+                array = next(rest) if item is v.SLOT else None
                 wide = array.ndim if array is not None and array.dtype.kind == "b" else 1
                 if array is not None and d < int(found[2]):
                     before += wide
@@ -246,7 +257,7 @@ def indexed_shape(
     d = 0
     given = iter(arrays)
     for item in index:
-        if item is SLOT:
+        if item is v.SLOT:
             array = next(given)
             wide = array.ndim if array.dtype.kind == "b" else 1
             fronts += [len(rest)] * wide
@@ -272,8 +283,8 @@ def _int_shapes(arrays: tuple[Any, ...]) -> Iterator[tuple[int, ...]]:
 # --- running them ---------------------------------------------------------------------------------
 def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an `Indexed` op, keeping its index arrays only."""
-    if slots.batches != 0:
-        xs = slots.lifted(xs)
+    if stack.batches != 0:
+        xs = lifted(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
     node = node_for(what, xs, raws)
@@ -282,8 +293,8 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
         none = (None,) * skip
         remember_all(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
         t._node = node
-    if slots.levels != 0:
-        slots.push(what, xs, raws, [t], False)
+    if stack.tangents != 0:
+        push(what, xs, raws, [t], False)
     return t
 
 
@@ -455,7 +466,7 @@ def _patterned(x: Any, slots: dict[int, Any]) -> tuple[tuple[Any, ...], list[Any
     for dim, item in sorted(slots.items()):
         pattern += [_ALL] * (dim - d)
         item = checked_index(item, x, dim)
-        pattern.append(SLOT)
+        pattern.append(v.SLOT)
         tensors.append(item)
         d = dim + (item._array.ndim if item._array.dtype.kind == "b" else 1)
     return tuple(pattern), tensors

@@ -10,7 +10,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import TensorBase
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.indexing.getitem import (
     IndexPut,
     checked_index,
@@ -20,8 +20,6 @@ from rushlight.ops.indexing.getitem import (
 )
 from rushlight.ops.registry import function
 
-__all__ = ["index_put", "index_put_"]
-
 
 def _pattern_of(name: str, x: Any, indices: Any, values: Any) -> tuple[tuple[Any, ...], list[Any]]:
     if not isinstance(indices, (tuple, list)):
@@ -29,7 +27,7 @@ def _pattern_of(name: str, x: Any, indices: Any, values: Any) -> tuple[tuple[Any
             f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not "
             f"{dtypes.type_name(indices)}"
         )
-    expect_tensor(values, name, "values", 2)
+    check_tensor(values, name, "values", 2)
     pattern: list[Any] = []
     tensors: list[Any] = []
     d = 0
@@ -63,7 +61,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     tensor([[0., 2.],
             [0., 0.]])
     """
-    expect_tensor(input, "index_put")
+    check_tensor(input, "index_put")
     pattern, tensors = _pattern_of("index_put", input, indices, values)
     values = checked_values(input, pattern, tensors, values, accumulate)
     return run_indexed(IndexPut(pattern, accumulate), (input, values, *tensors))
@@ -79,6 +77,6 @@ def index_put_(input: Any, indices: Any, values: Any, accumulate: bool = False) 
     >>> torch.zeros(3).index_put_((torch.tensor([1]),), torch.tensor(5.))
     tensor([0., 5., 0.])
     """
-    expect_tensor(input, "index_put_")
+    check_tensor(input, "index_put_")
     pattern, tensors = _pattern_of("index_put_", input, indices, values)
     return index_put_into(input, pattern, tensors, values, accumulate)

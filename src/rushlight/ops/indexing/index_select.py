@@ -12,12 +12,12 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
-from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import evaluate
-from rushlight.ops.arguments import expect_tensor, one_dim
-from rushlight.ops.creation.fill import edges, number_for, raw_dtype, same_device
+from rushlight.ops.arguments import one_dim, raw_dtype
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.indexing.family import (
     INDEX_DTYPES,
     Along,
@@ -28,10 +28,8 @@ from rushlight.ops.indexing.family import (
 )
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import op, public
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["IndexAdd", "IndexCopy", "IndexFill", "IndexFillWith", "IndexSelect", "check_source"]
 
 _ALL: Final = slice(None)
 _OUT_OF_BOUNDS: Final = "index {i} is out of bounds for dimension {axis} with size {n}"
@@ -40,7 +38,7 @@ _OUT_OF_BOUNDS: Final = "index {i} is out of bounds for dimension {axis} with si
 # --- what the functions share ---------------------------------------------------------------------
 def along(dim: int) -> tuple[Any, ...]:
     """The pattern of an index array at a (negative) dimension; see Note [Slots] in `index`."""
-    return (..., SLOT, *[_ALL] * (-dim - 1))
+    return (..., v.SLOT, *[_ALL] * (-dim - 1))
 
 
 class Vector(Along):
@@ -50,7 +48,7 @@ class Vector(Along):
         """The slices of `x` at the places."""
         index = v.reshape(index, (-1,))
         if not x.ndim:
-            return v.reshape(v.pick(v.reshape(x, (1,)), (SLOT,), index), ())
+            return v.reshape(v.pick(v.reshape(x, (1,)), (v.SLOT,), index), ())
         return v.pick(x, along(self.dim), index)
 
     def put(self, x: Any, value: Any, index: Any, add: bool = False) -> Any:
@@ -58,7 +56,7 @@ class Vector(Along):
         fn = v.place_add if add else v.place
         index = v.reshape(index, (-1,))
         if not x.ndim:
-            return v.reshape(fn(v.reshape(x, (1,)), self.slices(value, x), (SLOT,), index), ())
+            return v.reshape(fn(v.reshape(x, (1,)), self.slices(value, x), (v.SLOT,), index), ())
         return fn(x, self.slices(value, x), along(self.dim), index)
 
     def write(self, x: Any, value: Any, index: Any, add: bool = False) -> None:
@@ -86,8 +84,8 @@ def _check_vector(
 
 def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
     """The checks of `index_add` and `index_reduce`."""
-    expect_tensor(index, name, "index", 3)
-    expect_tensor(source, name, "source", 4)
+    check_tensor(index, name, "index", 3)
+    check_tensor(source, name, "source", 4)
     places, from_, to = index._array, source._array, x._array
     if places.ndim > 1:
         raise IndexError(
@@ -119,12 +117,13 @@ def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
 
 
 # --- reading --------------------------------------------------------------------------------------
-@edges(0)
 @op
 class IndexSelect(Vector):
     """The slices of `self` at the places of `index`."""
 
     name = "index_select"
+    saved_names = "dim self_sym_sizes=self.sizes"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     lies = "rows"
 
@@ -137,7 +136,7 @@ class IndexSelect(Vector):
         if index.ndim != 1:
             index = v.reshape(index, (-1,))
         if not shape:
-            return v.reshape(v.unpick(v.reshape(g, (1,)), (1,), (SLOT,), index), ()), None
+            return v.reshape(v.unpick(v.reshape(g, (1,)), (1,), (v.SLOT,), index), ()), None
         return v.unpick(g, shape, along(self.dim), index), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -151,7 +150,7 @@ class IndexSelect(Vector):
         yield IndexSelect(-1), draw.real(3), draw.ints(0, 3, 0)
 
 
-@public()
+@function(out=True)
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """index_select(input, dim, index, *, out=None) -> Tensor
 
@@ -162,8 +161,8 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     tensor([[3, 1],
             [6, 4]])
     """
-    expect_tensor(input, "index_select")
-    expect_tensor(index, "index_select", "index", 3)
+    check_tensor(input, "index_select")
+    check_tensor(index, "index_select", "index", 3)
     dim = one_dim(dim, input._array.ndim)
     array = index._array
     if array.ndim > 1:
@@ -179,12 +178,13 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 
 
 # --- adding ---------------------------------------------------------------------------------------
-@edges(0, 2)
 @op
 class IndexAdd(Vector):
     """`self` with alpha · `source` added to its slices at the places of `index`."""
 
     name, params = "index_add", ("dim", "alpha")
+    saved_names = "dim alpha"
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "source"), ("index",)
 
     def __init__(self, dim: int, alpha: Any = 1) -> None:
@@ -231,19 +231,20 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
     tensor([4., 0., 2.])
     """
-    expect_tensor(input, "index_add")
+    check_tensor(input, "index_add")
     dim = one_dim(dim, input._array.ndim)
     check_source("index_add", input, dim, index, source)
     return IndexAdd(dim, alpha), (input, index, source)
 
 
 # --- replacing ------------------------------------------------------------------------------------
-@edges(0, 2)
 @op
 class IndexCopy(Vector):
     """`self` with its slices at the places of `index` replaced by those of `source`."""
 
     name = "index_copy"
+    saved_names = "dim"
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "source"), ("index",)
 
     def forward(self, x: Any, index: Any, source: Any) -> Any:
@@ -277,9 +278,9 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     >>> torch.zeros(3).index_copy(0, torch.tensor([2, 0]), torch.tensor([1., 2.]))
     tensor([2., 0., 1.])
     """
-    expect_tensor(input, "index_copy")
-    expect_tensor(index, "index_copy", "index", 3)
-    expect_tensor(source, "index_copy", "source", 4)
+    check_tensor(input, "index_copy")
+    check_tensor(index, "index_copy", "index", 3)
+    check_tensor(source, "index_copy", "source", 4)
     dim = one_dim(dim, input._array.ndim)
     places, from_, to = index._array, source._array, input._array
     axis = dim % max(to.ndim, 1)
@@ -322,12 +323,14 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
 
 
 # --- filling --------------------------------------------------------------------------------------
-@edges(0)
 @op
 class IndexFill(Vector):
     """`self` with one number in its slices at the places of `index`."""
 
     name, params = "index_fill", ("dim", "value")
+    aten = "index_fill.int_Scalar"
+    saved_names = "dim"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     overlap = False
     complex_too = True
@@ -355,12 +358,13 @@ class IndexFill(Vector):
         yield IndexFill(-1, 2.0), draw.real(), draw.ints(0, 1, 1)
 
 
-@edges(0, 2)
 @op
 class IndexFillWith(Vector):
     """`IndexFill` with the value of a 0-d tensor."""
 
     name, node = "index_fill_tensor", "IndexFillBackward1"
+    aten = "index_fill.int_Tensor"
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "value"), ("index",)
     overlap = False
     lies = "input"
@@ -402,8 +406,8 @@ def index_fill(input: Any, dim: int, index: Any, value: Operand) -> Any:
     tensor([[-1.,  0., -1.],
             [-1.,  0., -1.]])
     """
-    expect_tensor(input, "index_fill")
-    expect_tensor(index, "index_fill", "index", 3)
+    check_tensor(input, "index_fill")
+    check_tensor(index, "index_fill", "index", 3)
     dim = one_dim(dim, input._array.ndim)
     places = index._array
     if places.dtype != dtypes.int64.numpy:

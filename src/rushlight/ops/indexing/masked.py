@@ -15,29 +15,28 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values, is_scalar
 from rushlight.arrays.layouts import is_dense
-from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.core.views.views import apply_view, order_of, replay_views
+from rushlight.core.views.history import order_of, replay_views
+from rushlight.core.views.views import apply_view
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
-from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, varies
-from rushlight.ops.creation.fill import edges, number_for, raw_dtype, same_device
+from rushlight.ops.arguments import is_batched, one_dim, raw_dtype, varies
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.indexing.gather import gather
 from rushlight.ops.indexing.getitem import joint_shape
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, implements, methods, op, public
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.as_strided import AsStrided, Diagonal
 from rushlight.ops.view.expand import Expand
 from rushlight.ops.view.select import Select, Slice
 
-__all__ = ["MaskedFill", "MaskedFillWith", "MaskedScatter", "MaskedSelect", "Put", "Take"]
-
-_FIRST: Final = (SLOT,)
+_FIRST: Final = (v.SLOT,)
 
 
 class Masked(Op):
@@ -61,12 +60,14 @@ def _fill_where(x: Any, mask: Any, value: Any) -> None:
     v.store(x, value, _FIRST, mask)
 
 
-@edges(0)
 @op
 class MaskedFill(Masked):
     """One number where `mask` is true."""
 
     name, params = "masked_fill", ("value",)
+    aten = "masked_fill.Scalar"
+    saved_names = ""
+    shown_edges = (0,)
     lies = "rows"
 
     def __init__(self, value: Any) -> None:
@@ -94,12 +95,13 @@ class MaskedFill(Masked):
         yield MaskedFill(2.0), draw.real(), draw.mask()
 
 
-@edges(0, 2)
 @op
 class MaskedFillWith(Masked):
     """The value of a 0-d tensor where `mask` is true."""
 
     name, node = "masked_fill_tensor", "MaskedFillBackward1"
+    aten = "masked_fill.Tensor"
+    shown_edges = (0, 2)
     inputs = ("self", "mask", "value")
     lies = "rows"
 
@@ -146,7 +148,7 @@ def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
     >>> torch.tensor([1., 2., 3.]).masked_fill(torch.tensor([True, False, True]), 0)
     tensor([0., 2., 0.])
     """
-    expect_tensor(input, "masked_fill")
+    check_tensor(input, "masked_fill")
     _check_mask("masked_fill", mask, value)
     if is_scalar(value):
         value = value.item()
@@ -182,7 +184,6 @@ _C_TYPES: Final = {
 
 
 # --- masked_scatter, masked_select ----------------------------------------------------------------
-@edges(0, 2)
 @op
 class MaskedScatter(Masked):
     """The values of `source`, in order, where `mask` is true.
@@ -192,6 +193,7 @@ class MaskedScatter(Masked):
     """
 
     name = "masked_scatter"
+    shown_edges = (0, 2)
     inputs = ("self", "mask", "source")
     overlap = True
 
@@ -251,9 +253,9 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([5., 6.]))
     tensor([5., 0., 6.])
     """
-    expect_tensor(input, "masked_scatter")
-    expect_tensor(mask, "masked_scatter", "mask", 2)
-    expect_tensor(source, "masked_scatter", "source", 3)
+    check_tensor(input, "masked_scatter")
+    check_tensor(mask, "masked_scatter", "mask", 2)
+    check_tensor(source, "masked_scatter", "source", 3)
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
@@ -272,12 +274,12 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return MaskedScatter(), (input, mask, source)
 
 
-@edges(0)
 @op
 class MaskedSelect(Masked):
     """The values where `mask` is true, as a vector."""
 
     name, dynamic = "masked_select", True
+    shown_edges = (0,)
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         if flags[1]:
@@ -310,7 +312,7 @@ class MaskedSelect(Masked):
         yield MaskedSelect(), draw.real(), draw.mask()
 
 
-@public()
+@function(out=True)
 def masked_select(input: Any, mask: Any) -> Any:
     """masked_select(input, mask, *, out=None) -> Tensor
 
@@ -320,8 +322,8 @@ def masked_select(input: Any, mask: Any) -> Any:
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
-    expect_tensor(input, "masked_select")
-    expect_tensor(mask, "masked_select", "mask", 2)
+    check_tensor(input, "masked_select")
+    check_tensor(mask, "masked_select", "mask", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     joint_shape(mask._array.shape, input._array.shape)
@@ -329,12 +331,12 @@ def masked_select(input: Any, mask: Any) -> Any:
 
 
 # --- take, put ------------------------------------------------------------------------------------
-@edges(0)
 @op
 class Take(Op):
     """The elements at flat positions."""
 
     name = "take"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     lies = "rows"
 
@@ -368,7 +370,7 @@ def _check_flat(name: str, x: Any, index: Any) -> None:
     check_bounds(index._array, x._array.size, text, IndexError, negative=True)
 
 
-@public()
+@function(out=True)
 def take(input: Any, index: Any) -> Any:
     """take(input, index, *, out=None) -> Tensor
 
@@ -378,18 +380,18 @@ def take(input: Any, index: Any) -> Any:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3, -1]))
     tensor([1, 4, 4])
     """
-    expect_tensor(input, "take")
-    expect_tensor(index, "take", "index", 2)
+    check_tensor(input, "take")
+    check_tensor(index, "take", "index", 2)
     _check_flat("take", input, index)
     return Take(), (input, index)
 
 
-@edges(0, 2)
 @op
 class Put(Op):
     """`self` with `source` written (or added) at flat positions."""
 
     name, params = "put", ("accumulate",)
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "source"), ("index",)
     overlap: ClassVar[bool] = True
     lies = "input"
@@ -442,9 +444,9 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     tensor([[5., 0.],
             [0., 6.]])
     """
-    expect_tensor(input, "put")
-    expect_tensor(index, "put", "index", 2)
-    expect_tensor(source, "put", "source", 3)
+    check_tensor(input, "put")
+    check_tensor(index, "put", "index", 2)
+    check_tensor(source, "put", "source", 3)
     if index._array.dtype == dtypes.int64.numpy:
         if source._array.dtype != input._array.dtype:
             raise RuntimeError(
@@ -471,13 +473,13 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     >>> torch.take_along_dim(x, torch.tensor([[1, 2, 0]]), dim=1)
     tensor([[1, 2, 3]])
     """
-    expect_tensor(input, "take_along_dim")
-    expect_tensor(indices, "take_along_dim", "indices", 2)
+    check_tensor(input, "take_along_dim")
+    check_tensor(indices, "take_along_dim", "indices", 2)
     if dim is None:
         if indices._array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
         flat = methods["reshape"]
-        return gather(flat(input, -1), 0, flat(indices, -1), out=out)
+        return gather(flat(input, -1), 0, flat(indices, -1), out=out)  # type: ignore[call-arg]  # it has `out`
     if indices._array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
@@ -501,7 +503,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         shape = joint_shape(tuple(wide), (*theirs[:axis], 1, *theirs[axis + 1 :]))
         input = apply_view(Expand((*shape[:axis], mine[axis], *shape[axis + 1 :])), input)
         indices = apply_view(Expand((*shape[:axis], theirs[axis], *shape[axis + 1 :])), indices)
-    return gather(input, dim, indices, out=out)
+    return gather(input, dim, indices, out=out)  # type: ignore[call-arg]  # it has `out`
 
 
 # --- nonzero --------------------------------------------------------------------------------------
@@ -554,7 +556,7 @@ def argwhere(input: Any, *, out: Any = None) -> Any:
     tensor([[1],
             [2]])
     """
-    expect_tensor(input, "argwhere")
+    check_tensor(input, "argwhere")
     if out is not None:
         return run_out("argwhere", Nonzero(), (input,), out)
     if is_batched(input):
@@ -573,7 +575,7 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    expect_tensor(input, "nonzero")
+    check_tensor(input, "nonzero")
     if as_tuple:
         return _nonzero_word(input)
     if out is not None:
@@ -674,8 +676,8 @@ class AsStridedScatter(Region):
 
 
 def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any, *more: Any) -> Any:
-    expect_tensor(x, name)
-    expect_tensor(src, name, "src", 2)
+    check_tensor(x, name)
+    check_tensor(src, name, "src", 2)
     want = view.forward(x._array).shape
     if src._array.shape != want:
         raise RuntimeError(
@@ -690,6 +692,9 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """select_scatter(input, src, dim, index) -> Tensor
 
     A copy of `input` with `src` at one index of `dim`.
+
+    Args:
+        index: the index along `dim`.
 
     >>> import rushlight as torch
     >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)

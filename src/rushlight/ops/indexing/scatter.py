@@ -12,8 +12,9 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, from_end, one_dim
-from rushlight.ops.creation.fill import edges, number_for, raw_dtype
+from rushlight.ops.arguments import from_end, one_dim, raw_dtype
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import (
     Along,
@@ -30,8 +31,6 @@ from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import Draw
 
-__all__ = ["Scatter", "ScatterAdd", "ScatterValue"]
-
 
 def _same_rank(x: Any, index: Any, *source: Any) -> tuple[Any, ...]:
     """`x`, index and source for writing in place, 0-d as 1-d views."""
@@ -44,12 +43,14 @@ def _same_rank(x: Any, index: Any, *source: Any) -> tuple[Any, ...]:
     return (v.window(x, None) if not x.ndim else x, v.reshape(index, (-1,)), *rest)
 
 
-@edges(0, 2)
 @op
 class Scatter(Scattering):
     """self[index[i][j]][j] = src[i][j], for `dim` = 0 of two."""
 
     name = "scatter"
+    aten = "scatter.src"
+    saved_names = "dim"
+    shown_edges = (0, 2)
     vmap_rule = batch_leading
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
@@ -74,12 +75,14 @@ class Scatter(Scattering):
         yield Scatter(-1), draw.complex(3), draw.permutation(3)[:2], draw.complex(2)
 
 
-@edges(0)
 @op
 class ScatterValue(Along):
     """`Scatter` of one number."""
 
     name, node, params = "scatter_value", "ScatterBackward1", ("dim", "value")
+    aten = "scatter.value"
+    saved_names = "dim"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     vmap_rule = batch_leading
     complex_too = True
@@ -108,12 +111,13 @@ class ScatterValue(Along):
         yield ScatterValue(-1, 2.0), draw.real(), draw.ints(0, 1)
 
 
-@edges(0, 2)
 @op
 class ScatterAdd(Scattering):
     """self[index[i][j]][j] += src[i][j], for `dim` = 0 of two."""
 
     name = "scatter_add"
+    saved_names = "dim"
+    shown_edges = (0, 2)
     vmap_rule = batch_leading
 
     def forward(self, x: Any, index: Any, src: Any) -> Any:
@@ -146,12 +150,15 @@ def scatter(
 
     Write `src`, a tensor or a number, at `index` along `dim`: the reverse of `gather`.
 
+    Args:
+        reduce: 'add' or 'multiply' to what stands there, instead of writing over it.
+
     >>> import rushlight as torch
     >>> torch.zeros(2, 3).scatter(1, torch.tensor([[0], [2]]), 1.)
     tensor([[1., 0., 0.],
             [0., 0., 1.]])
     """
-    expect_tensor(input, "scatter")
+    check_tensor(input, "scatter")
     dim = one_dim(dim, input._array.ndim)
     if src is None:
         src = value
@@ -180,6 +187,7 @@ class ScatterFull(Op):
     """One number in a shape and the dtype of the input, for `scatter(…, number, reduce=…)`."""
 
     name, params, differentiable = "scatter_full", ("shape", "value"), False
+    aten = None
 
     def __init__(self, shape: tuple[int, ...], value: Any) -> None:
         super().__init__()
@@ -200,8 +208,8 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 0, 2]), torch.tensor([1., 2., 3.]))
     tensor([3., 0., 3.])
     """
-    expect_tensor(input, "scatter_add")
-    expect_tensor(src, "scatter_add", "src", 3)
+    check_tensor(input, "scatter_add")
+    check_tensor(src, "scatter_add", "src", 3)
     dim = one_dim(dim, input._array.ndim)
     check_along("scatter", input, dim, index, src, "self")
     return ScatterAdd(dim), (input, index, cut(src, index))

@@ -8,10 +8,10 @@ from rushlight import return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import triangle
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     check_info,
@@ -24,19 +24,15 @@ from rushlight.ops.linalg.common import (
     lower_solve,
     mh,
     mt,
-    named,
     on_subspace,
     outdated,
     positive,
     square,
-    tensor_at,
     upper_solve,
 )
 from rushlight.ops.linalg.solve import check_right_side
-from rushlight.ops.matmul.mm import write_out
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Cholesky", "CholeskyEx", "CholeskyInverse", "CholeskySolve", "cholesky"]
 
 
 # --- the factor -----------------------------------------------------------------------------------
@@ -55,7 +51,7 @@ class Choleskies(Op):
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         low, gl = (mh(y), mh(g[0])) if self.upper else (y, g[0])
         inside = mh(low) @ gl
-        middle = (triangle(inside, 0, True) + mh(triangle(inside, -1, True))) / 2
+        middle = (v.triangle(inside, 0, True) + mh(v.triangle(inside, -1, True))) / 2
         left = upper_solve(mh(low), middle)
         return (mh(upper_solve(mh(low), mh(left))),)
 
@@ -63,7 +59,7 @@ class Choleskies(Op):
         low = mh(y[0]) if self.upper else y[0]
         left = lower_solve(low, ts[0])
         middle = mh(lower_solve(low, mh(left)))
-        step = low @ half_diagonal(triangle(middle, 0, True))
+        step = low @ half_diagonal(v.triangle(middle, 0, True))
         return mh(step) if self.upper else step, y[1] * 0
 
 
@@ -129,7 +125,7 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    tensor_at(A, "linalg_cholesky", "input")
+    check_tensor(A, "linalg_cholesky", "input")
     return write_out(
         "linalg_cholesky", (A,), out, lambda: _sure_factor(A, upper, CholeskyEx, "linalg.cholesky")
     )
@@ -146,11 +142,11 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
     >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
     tensor(1, dtype=torch.int32)
     """
-    tensor_at(A, "linalg_cholesky_ex", "input")
+    check_tensor(A, "linalg_cholesky_ex", "input")
     results = _factor(A, upper, CholeskyEx, "linalg.cholesky")
     if check_errors:
         check_info("linalg.cholesky_ex", results[1], "cholesky")
-    return named("linalg_cholesky_ex", return_types.linalg_cholesky_ex, results, out)
+    return write_outs("linalg_cholesky_ex", return_types.linalg_cholesky_ex, results, out)
 
 
 @function()
@@ -165,7 +161,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     tensor([[2.]])
     """
     outdated("cholesky", "cholesky")
-    tensor_at(input, "cholesky", "input")
+    check_tensor(input, "cholesky", "input")
     return write_out(
         "cholesky", (input,), out, lambda: _sure_factor(input, upper, Cholesky, "cholesky")
     )
@@ -199,7 +195,7 @@ class Factored(Op):
 
 
 def _upper(x: Any) -> Any:
-    return triangle(x, 0, False)
+    return v.triangle(x, 0, False)
 
 
 @op
@@ -238,11 +234,17 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) 
 
     The X of A X = B from the triangular factor of a positive matrix A.
 
+    Args:
+        input: the right-hand side, or a batch of them.
+
     >>> import rushlight as torch
     >>> torch.cholesky_solve(torch.ones(1, 1), torch.tensor([[2.]]))
     tensor([[0.2500]])
     """
-    b, factor = tensor_at(input, "cholesky_solve", "input"), tensor_at(L, "cholesky_solve", "L", 2)
+    b, factor = (
+        check_tensor(input, "cholesky_solve", "input"),
+        check_tensor(L, "cholesky_solve", "L", 2),
+    )
     for name, array in (("b", b), ("u", factor)):
         if array.ndim < 2:
             raise RuntimeError(
@@ -261,9 +263,9 @@ class CholeskyInverse(Factored):
 
     def forward(self, factor: Any) -> Any:
         if self.upper:
-            half, _ = v.inv(triangle(factor, 0, False))
+            half, _ = v.inv(v.triangle(factor, 0, False))
             return mt(conj(half) @ mt(half))  # transposed: in columns
-        half, _ = v.inv(triangle(factor, 0, True))
+        half, _ = v.inv(v.triangle(factor, 0, True))
         return mt(mt(half) @ conj(half))
 
     def vjp(self, node: Node, g: Any, factor: Any, y: Any) -> Any:
@@ -286,11 +288,14 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
 
     The inverse of a positive matrix from its triangular factor.
 
+    Args:
+        input: the Cholesky factor.
+
     >>> import rushlight as torch
     >>> torch.cholesky_inverse(torch.tensor([[2.]]))
     tensor([[0.2500]])
     """
-    array = tensor_at(input, "cholesky_inverse", "input")
+    array = check_tensor(input, "cholesky_inverse", "input")
     check_square(array, "cholesky_inverse")
     lapack_only(array, "cholesky_inverse_out_cpu")
     what = CholeskyInverse(bool(upper))

@@ -10,31 +10,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
-from rushlight.arrays.vocabulary import (
-    contiguous,
-    diagonal,
-    equal,
-    iota,
-    laid_out,
-    logical_and,
-    solve_triangular,
-    swap,
-    triangle,
-    where,
-    window,
-)
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
-from rushlight.ops.reduction.family import filled, not_implemented
+from rushlight.ops.checks import not_implemented
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = [
-    "LinAlgError", "by_columns", "check_info", "check_sides", "check_square", "columns", "diag",
-    "diagonal_of", "eye", "floating", "half_diagonal", "hermitian", "is_tensor", "lapack_only",
-    "lower", "lower_solve", "matrices", "mh", "mt", "named", "on_subspace", "outdated", "positive",
-    "quotient", "rows", "square", "tensor_at", "upper_solve",
-]  # fmt: skip
 
 _INT: Final = dtypes.int64.numpy
 _ALL: Final = slice(None)
@@ -51,18 +32,18 @@ LinAlgError.__module__ = "torch._C"  # as tracebacks of PyTorch show it
 # --- in rules -------------------------------------------------------------------------------------
 def mt(x: Any) -> Any:
     """The transposed matrix."""
-    return swap(x, -1, -2)
+    return v.swap(x, -1, -2)
 
 
 def mh(x: Any) -> Any:
     """The transposed matrix of the conjugates."""
-    return swap(conj(x), -1, -2)
+    return v.swap(conj(x), -1, -2)
 
 
 def by_columns(x: Any, fresh: bool = False) -> Any:
     """A matrix with its columns one after another in memory, as LAPACK leaves what it computes;
     copied only if it is not, unless a `fresh` one is wanted."""
-    return mt(laid_out(mt(x), None) if fresh else contiguous(mt(x)))
+    return mt(v.laid_out(mt(x), None) if fresh else v.contiguous(mt(x)))
 
 
 def hermitian(x: Any) -> Any:
@@ -72,48 +53,48 @@ def hermitian(x: Any) -> Any:
 
 def rows(d: Any) -> Any:
     """A vector, to scale the rows of a matrix by."""
-    return window(d, (..., None))
+    return v.window(d, (..., None))
 
 
 def columns(d: Any) -> Any:
     """A vector, to scale the columns of a matrix by."""
-    return window(d, (..., None, _ALL))
+    return v.window(d, (..., None, _ALL))
 
 
 def eye(like: Any, n: int) -> Any:
     """Where a matrix of `n` rows and columns has its diagonal."""
-    count = iota(like, n, _INT)
-    return equal(window(count, (_ALL, None)), count)
+    count = v.iota(like, n, _INT)
+    return v.equal(v.window(count, (_ALL, None)), count)
 
 
 def diag(d: Any) -> Any:
     """The matrix with a vector on its diagonal."""
-    return where(eye(d, d.shape[-1]), rows(d), 0)
+    return v.where(eye(d, d.shape[-1]), rows(d), 0)
 
 
 def diagonal_of(x: Any) -> Any:
     """The diagonal of a matrix, as a vector."""
-    return diagonal(x, 0, -2, -1)
+    return v.diagonal(x, 0, -2, -1)
 
 
 def half_diagonal(x: Any) -> Any:
     """A square matrix with its diagonal halved."""
-    return where(eye(x, x.shape[-1]), x / 2, x)
+    return v.where(eye(x, x.shape[-1]), x / 2, x)
 
 
 def quotient(x: Any, e: Any) -> Any:
     """x / e, and 0 for 0 / 0: equal eigenvalues harm only a gradient that tells them apart."""
-    return x / where(logical_and(equal(x, 0), equal(e, 0)), 1, e)
+    return x / v.where(v.logical_and(v.equal(x, 0), v.equal(e, 0)), 1, e)
 
 
 def lower_solve(a: Any, b: Any) -> Any:
     """inv(a) @ b of a lower triangle `a`."""
-    return solve_triangular(a, b, False, False)
+    return v.solve_triangular(a, b, False, False)
 
 
 def upper_solve(a: Any, b: Any) -> Any:
     """inv(a) @ b of an upper triangle `a`."""
-    return solve_triangular(a, b, True, False)
+    return v.solve_triangular(a, b, True, False)
 
 
 # --- for samples ----------------------------------------------------------------------------------
@@ -157,20 +138,10 @@ def positive(draw: Any, *shape: int, complex: bool = False) -> Any:
 
 def lower(x: Any) -> Any:
     """The lower triangle: a projection."""
-    return triangle(x, 0, True)
+    return v.triangle(x, 0, True)
 
 
 # --- in public functions --------------------------------------------------------------------------
-def tensor_at(x: Any, function: str, name: str = "A", position: int = 1) -> Any:
-    """The raw array of a tensor, or PyTorch's TypeError."""
-    if not isinstance(x, TensorBase):
-        raise TypeError(
-            f"{function}(): argument '{name}' (position {position}) must be Tensor, "
-            f"not {dtypes.type_name(x)}"
-        )
-    return x._array
-
-
 def is_tensor(x: Any) -> bool:
     """Whether a tolerance is a tensor (one number a matrix), not a number."""
     return isinstance(x, TensorBase)
@@ -258,14 +229,3 @@ def outdated(old: str, new: str) -> None:
         "PyTorch release.",
         stacklevel=3,
     )
-
-
-def named(function: str, kind: Any, results: Any, out: Any = None) -> Any:
-    """Results as a tuple with names, written into the tensors of `out` if they are given."""
-    if out is None:
-        return kind(results)
-    if not isinstance(out, (tuple, list)) or len(out) != len(results):
-        raise TypeError(
-            f"{function}(): argument 'out' must be tuple of Tensors, not {dtypes.type_name(out)}"
-        )
-    return kind([filled(function, o, r) for o, r in zip(out, results, strict=True)])

@@ -7,26 +7,15 @@ from typing import Any
 
 from rushlight import return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import imag, real, reduce_sum
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.linalg.common import (
-    check_square,
-    floating,
-    mh,
-    mt,
-    named,
-    rows,
-    square,
-    tensor_at,
-)
-from rushlight.ops.matmul.mm import write_out
+from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows, square
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.pointwise.comparison import where
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Cofactors", "Det", "Slogdet"]
 
 
 @op
@@ -34,18 +23,19 @@ class Cofactors(Op):
     """The derivative of the determinant by each element."""
 
     name, saves = "linalg_cofactors", ("self", "result")
+    aten = None
 
     def forward(self, x: Any) -> Any:
         return v.cofactors(x)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         turned = mh(v.inv(x)[0])
-        whole = reduce_sum(conj(y) * g, (-2, -1), True)
+        whole = v.reduce_sum(conj(y) * g, (-2, -1), True)
         return (turned * whole - conj(y) @ mt(g) @ turned,)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         turned = mt(v.inv(xs[0])[0])
-        return y * reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
+        return y * v.reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -75,7 +65,7 @@ class Det(Op):
         return (rows(rows(g)) * conj(v.cofactors(x)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
+        return v.reduce_sum(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -106,7 +96,7 @@ def linalg_det(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    tensor_at(A, "linalg_det")
+    check_tensor(A, "linalg_det", "A")
     return write_out("linalg_det", (A,), out, lambda: _checked_det(A))
 
 
@@ -120,7 +110,7 @@ def det(input: Any) -> Any:
     >>> torch.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    tensor_at(input, "det", "input")
+    check_tensor(input, "det", "input")
     return _checked_det(input)
 
 
@@ -139,13 +129,13 @@ class Slogdet(Op):
     def vjp(self, node: Node, g: Any, x: Any, sign: Any) -> Any:
         step = g[1]
         if is_complex(sign):  # a phase moves; a sign of 1 or -1 does not
-            step = step - 1j * imag(conj(g[0]) * sign)
+            step = step - 1j * v.imag(conj(g[0]) * sign)
         return (rows(rows(step)) * mh(v.inv(x)[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        step = reduce_sum(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
+        step = v.reduce_sum(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
         if is_complex(step):
-            return 1j * imag(step) * y[0], real(step)
+            return 1j * v.imag(step) * y[0], v.real(step)
         return step * 0, step
 
     @staticmethod
@@ -179,9 +169,9 @@ def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
     sign=tensor(-1.),
     logabsdet=tensor(0.))
     """
-    tensor_at(A, "linalg_slogdet")
+    check_tensor(A, "linalg_slogdet", "A")
     results = _checked_slogdet(A, "linalg.slogdet")
-    return named("linalg_slogdet", return_types.linalg_slogdet, results, out)
+    return write_outs("linalg_slogdet", return_types.linalg_slogdet, results, out)
 
 
 @function()
@@ -194,8 +184,10 @@ def slogdet(input: Any, *, out: Any = None) -> Any:
     >>> torch.slogdet(torch.tensor([[-1., 0.], [0., 1.]])).sign
     tensor(-1.)
     """
-    tensor_at(input, "slogdet", "input")
-    return named("slogdet", return_types.slogdet, _checked_slogdet(input, "linalg.slogdet"), out)
+    check_tensor(input, "slogdet", "input")
+    return write_outs(
+        "slogdet", return_types.slogdet, _checked_slogdet(input, "linalg.slogdet"), out
+    )
 
 
 @function()
@@ -208,7 +200,7 @@ def logdet(input: Any) -> Any:
     >>> torch.logdet(torch.eye(2))
     tensor(0.)
     """
-    array = tensor_at(input, "logdet", "input")
+    array = check_tensor(input, "logdet", "input")
     sign, size = _checked_slogdet(input, "logdet")
     if array.dtype.kind == "c":
         return sign.log() + size

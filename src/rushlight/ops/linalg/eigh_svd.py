@@ -14,10 +14,11 @@ from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, outer
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import absolute, concat, imag, real, reduce_sum, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, recording
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     LinAlgError,
@@ -32,24 +33,19 @@ from rushlight.ops.linalg.common import (
     matrices,
     mh,
     mt,
-    named,
     on_subspace,
     positive,
     quotient,
     rows,
     square,
-    tensor_at,
 )
-from rushlight.ops.matmul.mm import write_out
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Eig", "Eigh", "Svd", "eigh", "eigvalsh", "failed", "linalg_svd", "svdvals"]
 
 
 def gaps(values: Any) -> Any:
     """values[j] - values[i] at (i, j), and 1 on the diagonal."""
-    return where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
+    return v.where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
 
 
 def square_gaps(values: Any) -> Any:
@@ -60,14 +56,14 @@ def square_gaps(values: Any) -> Any:
 
 def off_diagonal(x: Any) -> Any:
     """A square matrix with zeros on its diagonal."""
-    return where(eye(x, x.shape[-1]), 0, x)
+    return v.where(eye(x, x.shape[-1]), 0, x)
 
 
 def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
     """Refuse a loss that changes when vectors are turned; see Note [Phases]."""
     raw = outer(phase)
     # a NaN says nothing about the loss: vectors of a matrix that is not finite are NaN
-    if has_values(raw) and bool(v.reduce_any(absolute(raw) > 1e-2, None, False)):
+    if has_values(raw) and bool(v.reduce_any(v.absolute(raw) > 1e-2, None, False)):
         raise RuntimeError(
             f"{rule}: The {whose} in the complex case are specified up to multiplication by "
             f"e^{{i phi}}. The specified loss function depends on this {which}."
@@ -99,7 +95,7 @@ def phaseless(cls: Any) -> Any:
 
     def parts(ys: Any) -> tuple[Any, Any, Any]:
         columns_ = ys[0] if len(ys) == 3 else ys[1]
-        first = window(columns_, (..., slice(0, 1), slice(None)))
+        first = v.window(columns_, (..., slice(0, 1), slice(None)))
         return columns_, first, (ys[2] if len(ys) == 3 else None)
 
     def arranged(like: Any, of_columns: Any, of_rows: Any) -> Any:
@@ -118,12 +114,12 @@ def phaseless(cls: Any) -> Any:
             ys = super().forward(x)
             u, first, vh = parts(ys)
             gu, _, gv = parts(g)
-            of_first = reduce_sum(conj(gu) * u, (-2,), True)
+            of_first = v.reduce_sum(conj(gu) * u, (-2,), True)
             if vh is not None:
-                of_first = of_first + mt(reduce_sum(gv * conj(vh), (-1,), True))
+                of_first = of_first + mt(v.reduce_sum(gv * conj(vh), (-1,), True))
                 gv = gv * mt(conj(first))
-            top = window(v.iota(u, u.shape[-2], dtypes.int64.numpy) == 0, (slice(None), None))
-            of_u = gu * first + where(top, of_first, 0)
+            top = v.window(v.iota(u, u.shape[-2], dtypes.int64.numpy) == 0, (slice(None), None))
+            of_u = gu * first + v.where(top, of_first, 0)
             return super().vjp(node, arranged(g[len(g) - 2], of_u, gv), *ys)
 
         def jvp(self, ts: Any, xs: Any, y: Any) -> Any:
@@ -145,6 +141,7 @@ class Eigh(Op):
     """Eigenvalues and eigenvectors of a Hermitian matrix; one of its triangles is read."""
 
     name = "linalg_eigh"
+    saved_names = ""
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
     vmap_rule = batch_leading
@@ -162,7 +159,7 @@ class Eigh(Op):
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
         if is_complex(inside):
-            phase = imag(diagonal_of(inside))
+            phase = v.imag(diagonal_of(inside))
             check_phase("linalg_eigh_backward", "eigenvectors", phase, "quantity, so it is "
                         "ill-defined")  # fmt: skip
         inside = quotient(off_diagonal(inside - mh(inside)) / 2, gaps(values))
@@ -173,7 +170,7 @@ class Eigh(Op):
         inside = mh(vectors) @ ts[0] @ vectors
         moved = diagonal_of(inside)
         step = vectors @ quotient(off_diagonal(inside), gaps(values))
-        return real(moved) if is_complex(moved) else moved, step
+        return v.real(moved) if is_complex(moved) else moved, step
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -192,7 +189,7 @@ def _eigh(x: Any, lower: bool) -> Any:
 
 
 def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
-    array = tensor_at(A, function, "input")
+    array = check_tensor(A, function, "input")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     check_square(array, "linalg.eigh")
@@ -212,7 +209,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     tensor([2., 3.])
     """
     results = _checked_eigh(A, UPLO, "linalg_eigh")
-    return named("linalg_eigh", return_types.linalg_eigh, results, out)
+    return write_outs("linalg_eigh", return_types.linalg_eigh, results, out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -246,9 +243,9 @@ class Eig(Op):
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
-        phase = imag(diagonal_of(inside))
+        phase = v.imag(diagonal_of(inside))
         check_phase("linalg_eig_backward", "eigenvectors", phase, "quantity, so it is ill-defined")
-        stretch = real(diagonal_of(inside))  # eigenvectors have length 1
+        stretch = v.real(diagonal_of(inside))  # eigenvectors have length 1
         inside = inside - (mh(vectors) @ vectors) * columns(stretch)
         inside = quotient(off_diagonal(inside), conj(gaps(values))) + diag(g[0])
         return (v.solve(mh(vectors), inside @ mh(vectors))[0],)
@@ -258,7 +255,7 @@ class Eig(Op):
         t = v.cast(ts[0], raw_dtype(vectors))
         inside = v.solve(vectors, t @ vectors)[0]
         step = vectors @ quotient(off_diagonal(inside), gaps(values))
-        stretch = real(reduce_sum(conj(vectors) * step, (-2,), True))
+        stretch = v.real(v.reduce_sum(conj(vectors) * step, (-2,), True))
         return diagonal_of(inside), step - vectors * stretch
 
     @staticmethod
@@ -276,7 +273,7 @@ def _eig(x: Any) -> Any:
 
 
 def _checked_eig(A: Any, name: str) -> Any:
-    array = tensor_at(A, "linalg_" + name, "input")
+    array = check_tensor(A, "linalg_" + name, "input")
     check_square(array, "linalg." + name)
     dtype = dtypes.of(array.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -300,7 +297,7 @@ def linalg_eig(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
     tensor([2.+0.j, 3.+0.j])
     """
-    return named("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
+    return write_outs("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -341,7 +338,7 @@ class Svd(Op):
         """U and V without the columns that S does not reach."""
         k = s.shape[-1]
         if self.full_matrices:
-            u, vh = window(u, (..., slice(0, k))), window(vh, (..., slice(0, k), slice(None)))
+            u, vh = v.window(u, (..., slice(0, k))), v.window(vh, (..., slice(0, k), slice(None)))
         return u, mh(vh)
 
     def vjp(self, node: Node, g: Any, u: Any, s: Any, vh: Any) -> Any:
@@ -354,7 +351,7 @@ class Svd(Op):
         inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * columns(s)
         inside = inside + rows(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
         if is_complex(u):
-            phase, other = imag(diagonal_of(of_u)), imag(diagonal_of(of_v))
+            phase, other = v.imag(diagonal_of(of_u)), v.imag(diagonal_of(of_v))
             check_phase("svd_backward", "singular vectors", phase + other, "phase term, making it "
                         "ill-defined")  # fmt: skip
             inside = inside + 1j * diag(quotient(phase - other, 2 * s))
@@ -376,17 +373,17 @@ class Svd(Op):
         of_u = quotient(off_diagonal(a + mh(a)), apart)
         of_v = quotient(off_diagonal(b + mh(b)), apart)
         if is_complex(moved):
-            phase = 1j * diag(quotient(imag(moved), 2 * s))
-            of_u, of_v, moved = of_u + phase, of_v - phase, real(moved)
+            phase = 1j * diag(quotient(v.imag(moved), 2 * s))
+            of_u, of_v, moved = of_u + phase, of_v - phase, v.real(moved)
         tu, tv = u @ of_u, w @ of_v
         if m > k:
             tu = tu + quotient(t @ w - u @ inside, columns(s))
         if n > k:
             tv = tv + quotient(mh(t) @ u - w @ mh(inside), columns(s))
         if self.full_matrices:
-            tu = concat([tu, window(y[0], (..., slice(k, None))) * 0], -1)
-            rest = window(mh(y[2]), (..., slice(k, None))) * 0
-            tv = concat([tv, rest], -1)
+            tu = v.concat([tu, v.window(y[0], (..., slice(k, None))) * 0], -1)
+            rest = v.window(mh(y[2]), (..., slice(k, None))) * 0
+            tv = v.concat([tv, rest], -1)
         return tu, moved, mh(tv)
 
     @staticmethod
@@ -430,9 +427,9 @@ def linalg_svd(
     >>> torch.linalg.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
-    tensor_at(A, "linalg_svd")
+    check_tensor(A, "linalg_svd", "A")
     results = _checked_svd(A, full_matrices, driver)
-    return named("linalg_svd", return_types.linalg_svd, results, out)
+    return write_outs("linalg_svd", return_types.linalg_svd, results, out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -445,7 +442,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [3., 0.]]))
     tensor([3., 2.])
     """
-    tensor_at(A, "linalg_svdvals")
+    check_tensor(A, "linalg_svdvals", "A")
     return write_out("linalg_svdvals", (A,), out, lambda: _checked_svd(A, False, driver)[1])
 
 
@@ -459,7 +456,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     >>> torch.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
-    array = tensor_at(input, "svd", "input")
+    array = check_tensor(input, "svd", "input")
     if array.ndim < 2:
         raise RuntimeError(
             "linalg.svd: input should have at least 2 dimensions, but has "
@@ -473,4 +470,4 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         (m, n), batch = array.shape[-2:], array.shape[:-2]
         zeros = input.detach().new_zeros
         results = zeros((*batch, m, m)), s, zeros((*batch, n, n)).mT
-    return named("svd", return_types.svd, results, out)
+    return write_outs("svd", return_types.svd, results, out)

@@ -6,16 +6,14 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh, tensor_at
-from rushlight.ops.matmul.mm import write_out
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh
+from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
-
-__all__ = ["HouseholderProduct", "Ormqr"]
 
 _ALL: Final = slice(None)
 
@@ -27,10 +25,10 @@ class Reflectors(Op):
         """The reflectors: each vᵢ as a column, and τᵢ."""
         m, n = a.shape[-2:]
         one = v.cast(eye(a, max(m, n)), raw_dtype(a))
-        ones = window(one, (slice(0, m), slice(0, n)))
-        below = triangle(a, -1, True) + ones
+        ones = v.window(one, (slice(0, m), slice(0, n)))
+        below = v.triangle(a, -1, True) + ones
         return [
-            (window(below, (..., slice(i, i + 1))), window(tau, (..., slice(i, i + 1), None)))
+            (v.window(below, (..., slice(i, i + 1))), v.window(tau, (..., slice(i, i + 1), None)))
             for i in range(tau.shape[-1])
         ]
 
@@ -63,15 +61,15 @@ class Reflectors(Op):
         n = a.shape[-1]
         if k == 0:
             return a * 0, tau, g
-        left = triangle(concat(gvs, -1), -1, True)
+        left = v.triangle(v.concat(gvs, -1), -1, True)
         if k < n:
-            left = concat([left, window(a, (..., slice(k, n))) * 0], -1)
-        return left, window(concat(gts, -2), (..., 0)), g
+            left = v.concat([left, v.window(a, (..., slice(k, n))) * 0], -1)
+        return left, v.window(v.concat(gts, -2), (..., 0)), g
 
     def pushed(self, ts: tuple[Any, ...], xs: tuple[Any, ...], adjoint: bool) -> Any:
         """The tangent of Q x (Qᴴ x if `adjoint`) from those of A, τ and x."""
         (ta, ttau, tx), (a, tau, x) = ts, xs
-        below = None if ta is None else triangle(ta, -1, True)
+        below = None if ta is None else v.triangle(ta, -1, True)
         found = list(enumerate(self.columns(a, tau)))
         t = x * 0 if tx is None else tx
         for i, (w, factor) in found if adjoint else reversed(found):
@@ -79,11 +77,11 @@ class Reflectors(Op):
             s = conj(factor) if adjoint else factor
             moved = w @ (mh(w) @ t)
             if below is not None:
-                tw = window(below, part)
+                tw = v.window(below, part)
                 moved = moved + tw @ (mh(w) @ x) + w @ (mh(tw) @ x)
             t = t - s * moved
             if ttau is not None:
-                ts = window(ttau, (*part, None))
+                ts = v.window(ttau, (*part, None))
                 t = t - (conj(ts) if adjoint else ts) * (w @ (mh(w) @ x))
             x = x - s * (w @ (mh(w) @ x))
         return t
@@ -109,7 +107,7 @@ class HouseholderProduct(Reflectors):
     def start(self, a: Any) -> Any:
         m, n = a.shape[-2:]
         one = v.cast(eye(a, m), raw_dtype(a))
-        return v.broadcast(window(one, (_ALL, slice(0, n))), a.shape)
+        return v.broadcast(v.window(one, (_ALL, slice(0, n))), a.shape)
 
     def forward(self, a: Any, tau: Any) -> Any:
         return by_columns(self.reflected(self.columns(a, tau), self.start(a))[-1], True)
@@ -139,8 +137,8 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     tensor([[ 0.],
             [-1.]])
     """
-    a = tensor_at(A, "linalg_householder_product", "input")
-    factors = tensor_at(tau, "linalg_householder_product", "tau", 2)
+    a = check_tensor(A, "linalg_householder_product", "input")
+    factors = check_tensor(tau, "linalg_householder_product", "tau", 2)
     title = "torch.linalg.householder_product"
     if a.ndim >= 2 and a.shape[-2] < a.shape[-1]:
         raise RuntimeError(
@@ -168,7 +166,7 @@ def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
     tensor([[0.6000],
             [0.8000]])
     """
-    tensor_at(input, "orgqr", "input")
+    check_tensor(input, "orgqr", "input")
     return householder_product(input, input2, out=out)
 
 
@@ -224,13 +222,18 @@ def ormqr(
     The product of reflectors times a matrix (a matrix times it, unless `left`); the conjugate
     transpose of that product if `transpose`.
 
+    Args:
+        other: the matrix that Q is multiplied with.
+        left: whether Q stands on the left.
+        transpose: whether Q is transposed first.
+
     >>> import rushlight as torch
     >>> torch.ormqr(torch.ones(2, 1), torch.tensor([1.]), torch.eye(2))
     tensor([[ 0., -1.],
             [-1.,  0.]])
     """
-    a = tensor_at(input, "ormqr", "input")
-    factors, x = tensor_at(tau, "ormqr", "tau", 2), tensor_at(other, "ormqr", "other", 3)
+    a = check_tensor(input, "ormqr", "input")
+    factors, x = check_tensor(tau, "ormqr", "tau", 2), check_tensor(other, "ormqr", "other", 3)
     if a.ndim < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     side = -2 if left else -1

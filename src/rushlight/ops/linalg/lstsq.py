@@ -8,36 +8,16 @@ from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import (
-    full,
-    greater,
-    maximum,
-    real,
-    reduce_max,
-    reduce_sum,
-    where,
-    window,
-)
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.linalg.common import (
-    check_square,
-    columns,
-    is_tensor,
-    mh,
-    rows,
-    square,
-    tensor_at,
-)
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor, invalid
+from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows, square
 from rushlight.ops.linalg.eigh_svd import failed
-from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import invalid
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Lstsq", "Pinv", "pinv", "tolerances"]
 
 
 # --- pseudo-inverse -------------------------------------------------------------------------------
@@ -48,7 +28,7 @@ def tolerances(array: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
         eps = dtypes.finfo(dtypes.of(array.dtype)).eps * max(array.shape[-2:])
         if is_tensor(atol):
             # where atol is zero it counts as not given
-            rtol = (atol == 0).to(dtypes.of(real(array).dtype)) * eps
+            rtol = (atol == 0).to(dtypes.of(v.real(array).dtype)) * eps
         else:
             rtol = 0.0 if atol else eps
     return 0.0 if atol is None else atol, rtol
@@ -69,7 +49,7 @@ class Pinv(Op):
     def forward(self, x: Any, atol: Any, rtol: Any) -> Any:
         m, n = x.shape[-2:]
         if m == 0 or n == 0:
-            return full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
+            return v.full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
         if self.hermitian:
             values, u = v.eigh(x, True)
             sizes, vh = v.absolute(values), mh(u)
@@ -79,9 +59,9 @@ class Pinv(Op):
         # tolerances may be arrays, one number a matrix
         atol = rows(atol) if hasattr(atol, "shape") else atol
         rtol = rows(rtol) if hasattr(rtol, "shape") else rtol
-        least = maximum(atol, rtol * reduce_max(sizes, (-1,), True))
-        kept = greater(sizes, least)
-        inverse = where(kept, 1 / where(kept, values, 1), 0)
+        least = v.maximum(atol, rtol * v.reduce_max(sizes, (-1,), True))
+        kept = v.greater(sizes, least)
+        inverse = v.where(kept, 1 / v.where(kept, values, 1), 0)
         return mh(vh) @ (rows(inverse) * mh(u))
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -156,7 +136,7 @@ def pinv(
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
-    array = tensor_at(A, "linalg_pinv", "input")
+    array = check_tensor(A, "linalg_pinv", "input")
     if array.ndim < 2 or array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
         raise RuntimeError(
             f"linalg.pinv({dtypes.of(array.dtype).scalar_type}{{{list(array.shape)}}}): expected "
@@ -184,7 +164,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     >>> torch.pinverse(torch.tensor([[2.], [0.]]))
     tensor([[0.5000, 0.0000]])
     """
-    tensor_at(input, "pinverse", "input")
+    check_tensor(input, "pinverse", "input")
     return pinv(input, rcond)
 
 
@@ -211,7 +191,7 @@ class Lstsq(Op):
         return rows(b) if self.vector else b
 
     def slim(self, x: Any) -> Any:
-        return window(x, (..., 0)) if self.vector else x
+        return v.window(x, (..., 0)) if self.vector else x
 
     def tells(self, a: Any) -> bool:
         """Whether residuals are told: they are of an overdetermined system of full rank."""
@@ -220,11 +200,11 @@ class Lstsq(Op):
     def forward(self, a: Any, b: Any) -> Any:
         b = self.wide(b)
         x, rank, values = v.least_squares(a, b, self.rcond, self.driver == "gelsd")
-        nothing = full(values, (0,), 0, raw_dtype(values))
+        nothing = v.full(values, (0,), 0, raw_dtype(values))
         residuals = nothing
         if self.tells(a):
             gap = v.absolute(a @ x - b)
-            residuals = reduce_sum(gap * gap, (-2,), False)
+            residuals = v.reduce_sum(gap * gap, (-2,), False)
         told = values if self.driver in ("gelsd", "gelss") else nothing
         return self.slim(x), residuals, rank, told
 
@@ -257,7 +237,7 @@ class Lstsq(Op):
         t = pinv_forth(ta, a, p) @ b + p @ tb
         if self.tells(a):
             step = conj(a @ x - b) * (ta @ x - tb)
-            residuals = 2 * reduce_sum(real(step) if is_complex(step) else step, (-2,), False)
+            residuals = 2 * v.reduce_sum(v.real(step) if is_complex(step) else step, (-2,), False)
         return self.slim(t), residuals, rank * 0, values * 0
 
     @staticmethod
@@ -287,7 +267,7 @@ def linalg_lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | No
     >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).solution.round()
     tensor([[2.]])
     """
-    a, b = tensor_at(A, "linalg_lstsq", "input"), tensor_at(B, "linalg_lstsq", "B", 2)
+    a, b = check_tensor(A, "linalg_lstsq", "input"), check_tensor(B, "linalg_lstsq", "B", 2)
     title = "torch.linalg.lstsq"
     if a.ndim < 2:
         raise RuntimeError(f"{title}: input must have at least 2 dimensions.")

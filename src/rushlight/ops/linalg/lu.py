@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import cast, concat, equal, triangle, window
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.linalg.common import (
     by_columns,
     check_info,
@@ -19,17 +20,12 @@ from rushlight.ops.linalg.common import (
     lapack_only,
     mh,
     mt,
-    named,
     outdated,
     rows,
     square,
-    tensor_at,
 )
-from rushlight.ops.matmul.mm import write_out
-from rushlight.ops.reduction.family import raw_dtype
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
-
-__all__ = ["Lu", "LuFactor", "LuSolve", "LuUnpack"]
 
 _INT: Final = dtypes.int64.numpy
 
@@ -38,15 +34,15 @@ def unpacked(both: Any) -> tuple[Any, Any]:
     """L, with ones on its diagonal, and U."""
     m, n = both.shape[-2:]
     k = min(m, n)
-    one = window(cast(eye(both, max(m, n)), raw_dtype(both)), (slice(0, m), slice(0, k)))
-    low = triangle(window(both, (..., slice(0, k))), -1, True) + one
-    return low, triangle(window(both, (..., slice(0, k), slice(None))), 0, False)
+    one = v.window(v.cast(eye(both, max(m, n)), raw_dtype(both)), (slice(0, m), slice(0, k)))
+    low = v.triangle(v.window(both, (..., slice(0, k))), -1, True) + one
+    return low, v.triangle(v.window(both, (..., slice(0, k), slice(None))), 0, False)
 
 
 def permuting(order: Any, like: Any) -> Any:
     """The matrix P with A = P L U, from the order of rows: row i of L U is row order[i] of A."""
     at = v.iota(order, order.shape[-1], _INT)
-    return cast(equal(rows(at), columns(order)), raw_dtype(like))
+    return v.cast(v.equal(rows(at), columns(order)), raw_dtype(like))
 
 
 def pulled(gl: Any, gu: Any, low: Any, high: Any) -> Any:
@@ -61,21 +57,21 @@ def pulled(gl: Any, gu: Any, low: Any, high: Any) -> Any:
     every = slice(None)
     extra: Any = None
     if m > n:
-        bottom = window(low, (..., rest, every))
-        extra = mh(v.solve_triangular(high, mh(window(gl, (..., rest, every))), True, False))
+        bottom = v.window(low, (..., rest, every))
+        extra = mh(v.solve_triangular(high, mh(v.window(gl, (..., rest, every))), True, False))
         gu = gu - mh(bottom) @ extra
-        low, gl = window(low, (..., first, every)), window(gl, (..., first, every))
+        low, gl = v.window(low, (..., first, every)), v.window(gl, (..., first, every))
     elif m < n:
-        right = window(high, (..., rest))
-        extra = v.solve_triangular(mh(low), window(gu, (..., rest)), True, True)
+        right = v.window(high, (..., rest))
+        extra = v.solve_triangular(mh(low), v.window(gu, (..., rest)), True, True)
         gl = gl - extra @ mh(right)
-        high, gu = window(high, (..., first)), window(gu, (..., first))
-    inside = triangle(mh(low) @ gl, -1, True) + triangle(gu @ mh(high), 0, False)
+        high, gu = v.window(high, (..., first)), v.window(gu, (..., first))
+    inside = v.triangle(mh(low) @ gl, -1, True) + v.triangle(gu @ mh(high), 0, False)
     left = v.solve_triangular(mh(low), inside, True, True)
     found = mh(v.solve_triangular(high, mh(left), True, False))
     if extra is None:
         return found
-    return concat([found, extra], -2 if m > n else -1)
+    return v.concat([found, extra], -2 if m > n else -1)
 
 
 def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
@@ -83,28 +79,28 @@ def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
     m, n = t.shape[-2:]
     k = min(m, n)
     first, rest, every = slice(0, k), slice(k, None), slice(None)
-    top, up = window(low, (..., first, every)), window(high, (..., first))
-    left = v.solve_triangular(top, window(t, (..., first, first)), False, True)
+    top, up = v.window(low, (..., first, every)), v.window(high, (..., first))
+    left = v.solve_triangular(top, v.window(t, (..., first, first)), False, True)
     inside = mt(v.solve_triangular(mt(up), mt(left), False, False))
-    tl, tu = top @ triangle(inside, -1, True), triangle(inside, 0, False) @ up
+    tl, tu = top @ v.triangle(inside, -1, True), v.triangle(inside, 0, False) @ up
     if m > n:
-        moved = window(t, (..., rest, every)) - window(low, (..., rest, every)) @ tu
-        tl = concat([tl, mt(v.solve_triangular(mt(up), mt(moved), False, False))], -2)
+        moved = v.window(t, (..., rest, every)) - v.window(low, (..., rest, every)) @ tu
+        tl = v.concat([tl, mt(v.solve_triangular(mt(up), mt(moved), False, False))], -2)
     elif m < n:
-        moved = window(t, (..., rest)) - tl @ window(high, (..., rest))
-        tu = concat([tu, v.solve_triangular(top, moved, False, True)], -1)
+        moved = v.window(t, (..., rest)) - tl @ v.window(high, (..., rest))
+        tu = v.concat([tu, v.solve_triangular(top, moved, False, True)], -1)
     return tl, tu
 
 
 def packed(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
     """The strict lower triangle of one and the upper triangle of the other, as one matrix."""
     m, n = shape[-2:]
-    low, high = triangle(low, -1, True), triangle(high, 0, False)
+    low, high = v.triangle(low, -1, True), v.triangle(high, 0, False)
     if m > n:
-        nothing = window(low, (..., slice(n, m), slice(None))) * 0
-        high = concat([high, nothing], -2)
+        nothing = v.window(low, (..., slice(n, m), slice(None))) * 0
+        high = v.concat([high, nothing], -2)
     elif m < n:
-        low = concat([low, window(high, (..., slice(m, n))) * 0], -1)
+        low = v.concat([low, v.window(high, (..., slice(m, n))) * 0], -1)
     return low + high
 
 
@@ -121,8 +117,8 @@ class LuFactor(Op):
     def vjp(self, node: Node, g: Any, both: Any, order: Any) -> Any:
         low, high = unpacked(both)
         k = low.shape[-1]
-        gl = triangle(window(g[0], (..., slice(0, k))), -1, True)
-        gu = triangle(window(g[0], (..., slice(0, k), slice(None))), 0, False)
+        gl = v.triangle(v.window(g[0], (..., slice(0, k))), -1, True)
+        gu = v.triangle(v.window(g[0], (..., slice(0, k), slice(None))), 0, False)
         return (permuting(order, both) @ pulled(gl, gu, low, high),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -217,7 +213,7 @@ class LuSolve(Op):
         t = None if ts[2] is None else self.side(ts[2])
         if ts[0] is not None:
             p, (low, high) = permuting(order, both), unpacked(both)
-            moved = triangle(ts[0], -1, True) @ high + low @ triangle(ts[0], 0, False)
+            moved = v.triangle(ts[0], -1, True) @ high + low @ v.triangle(ts[0], 0, False)
             moved = mh(moved) @ (mt(p) @ x) if self.turned else p @ (moved @ x)
             t = -moved if t is None else t - moved
         return self.side(self.solved(both, order, t, self.turned))
@@ -249,8 +245,8 @@ class LuUnpack(Op):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         k = min(ts[0].shape[-2:])
-        low = triangle(window(ts[0], (..., slice(0, k))), -1, True)
-        return y[0] * 0, low, triangle(window(ts[0], (..., slice(0, k), slice(None))), 0, False)
+        low = v.triangle(v.window(ts[0], (..., slice(0, k))), -1, True)
+        return y[0] * 0, low, v.triangle(v.window(ts[0], (..., slice(0, k), slice(None))), 0, False)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -260,7 +256,7 @@ class LuUnpack(Op):
 
 # --- public ---------------------------------------------------------------------------------------
 def _checked(A: Any, function: str, pivot: bool) -> None:
-    array = tensor_at(A, "linalg_" + function)
+    array = check_tensor(A, "linalg_" + function)
     if array.ndim < 2:
         title = "linalg.lu" if function == "lu" else "torch.lu_factor"
         raise RuntimeError(
@@ -293,7 +289,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """
     both, pivots, _, info = _factored(A, pivot)
     check_info("torch.linalg.lu_factor", info, "lu_factor", RuntimeError)
-    return named("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
+    return write_outs("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -310,7 +306,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     if check_errors:
         check_info("torch.linalg.lu_factor_ex", info, "lu_factor", RuntimeError)
     kind = return_types.linalg_lu_factor_ex
-    return named("linalg_lu_factor_ex", kind, (both, pivots, info), out)
+    return write_outs("linalg_lu_factor_ex", kind, (both, pivots, info), out)
 
 
 @function(method=False, free=False, namespace="linalg", name="lu")
@@ -326,7 +322,7 @@ def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """
     _checked(A, "lu", pivot)
     p, low, high = apply(Lu(), A)
-    return named("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
+    return write_outs("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
 
 
 @function()
@@ -344,8 +340,8 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     outdated("lu", "lu_factor")
     both, pivots, _, info = _factored(A, pivot)
     if get_infos:
-        return named("lu", return_types._lu_with_info, (both, pivots, info), out)
-    return named("lu", tuple, (both, pivots), out)
+        return write_outs("lu", return_types._lu_with_info, (both, pivots, info), out)
+    return write_outs("lu", tuple, (both, pivots), out)
 
 
 def _order_of(pivots: Any, n: int) -> Any:
@@ -367,7 +363,10 @@ def linalg_lu_solve(
     tensor([[0.5000],
             [0.2500]])
     """
-    array, right = tensor_at(LU, "linalg_lu_solve", "LU"), tensor_at(B, "linalg_lu_solve", "B", 3)
+    array, right = (
+        check_tensor(LU, "linalg_lu_solve", "LU"),
+        check_tensor(B, "linalg_lu_solve", "B", 3),
+    )
     if array.dtype != right.dtype:
         have, other = (dtypes.of(x.dtype).scalar_type for x in (array, right))
         raise RuntimeError(
@@ -393,7 +392,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     tensor([[0.2500]])
     """
     outdated("lu_solve", "lu_solve")
-    tensor_at(b, "lu_solve", "input")
+    check_tensor(b, "lu_solve", "input")
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
@@ -411,8 +410,8 @@ def lu_unpack(
     tensor([[1.0000, 0.0000],
             [0.5000, 1.0000]])
     """
-    array = tensor_at(LU_data, "lu_unpack", "LU_data")
-    pivots = tensor_at(LU_pivots, "lu_unpack", "LU_pivots")
+    array = check_tensor(LU_data, "lu_unpack", "LU_data")
+    pivots = check_tensor(LU_pivots, "lu_unpack", "LU_pivots")
     if array.ndim < 2:
         raise RuntimeError(
             "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
@@ -437,4 +436,4 @@ def lu_unpack(
         low if unpack_data else nothing,
         high if unpack_data else nothing,
     )
-    return named("lu_unpack", return_types.lu_unpack, kept, out)
+    return write_outs("lu_unpack", return_types.lu_unpack, kept, out)

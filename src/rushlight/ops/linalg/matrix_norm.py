@@ -7,17 +7,16 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.ops.arguments import one_dim
-from rushlight.ops.linalg.common import check_square, floating, is_tensor, matrices, tensor_at
+from rushlight.ops.checks import check_tensor, mismatch
+from rushlight.ops.linalg.common import check_square, floating, is_tensor, matrices
 from rushlight.ops.linalg.eigh_svd import eigvalsh, svdvals
 from rushlight.ops.linalg.lstsq import LEFT_OUT, old_form, tolerances
 from rushlight.ops.linalg.solve import inv, inv_ex
-from rushlight.ops.matmul.mm import write_out
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.reduction.family import mismatch, numpy_names, tensor_of
+from rushlight.ops.out import write_out
+from rushlight.ops.reduction.family import numpy_names
 from rushlight.ops.reduction.vector_norm import vector_norm
 from rushlight.ops.registry import function
-
-__all__ = ["matrix_norm", "norm"]
 
 
 def _two(dim: Any, rank: int) -> tuple[int, int]:
@@ -89,7 +88,7 @@ def matrix_norm(
     >>> torch.linalg.matrix_norm(torch.tensor([[0., 2.], [3., 0.]]), "nuc")
     tensor(5.)
     """
-    tensor_at(A, "linalg_matrix_norm", "input")
+    check_tensor(A, "linalg_matrix_norm", "input")
     return write_out(
         "linalg_matrix_norm", (A,), out, lambda: _matrix_norm(A, ord, dim, keepdim, dtype)
     )
@@ -109,7 +108,7 @@ def linalg_norm(
     >>> torch.linalg.norm(torch.tensor([[0., 2.], [3., 0.]]), 2)
     tensor(3.)
     """
-    array = tensor_at(A, "linalg_norm", "input")
+    array = check_tensor(A, "linalg_norm", "input")
     if dim is not None and not isinstance(dim, (tuple, list)):
         dim = (dim,)
     if dim is not None and len(dim) not in (1, 2):
@@ -152,7 +151,7 @@ def norm(
     >>> torch.norm(torch.tensor([[3., -4.], [1., 1.]]), p=1, dim=1)
     tensor([7., 2.])
     """
-    array = tensor_of(input, "norm")
+    array = check_tensor(input, "norm")
 
     def compute() -> Any:
         if not isinstance(p, str):
@@ -176,7 +175,7 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
     >>> torch.nuclear_norm(torch.tensor([[0., 2.], [3., 0.]]))
     tensor(5.)
     """
-    tensor_at(input, "nuclear_norm", "input")
+    check_tensor(input, "nuclear_norm", "input")
     return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
 
 
@@ -192,7 +191,7 @@ def cond(A: Any, p: Number | str | None = None, *, out: Any = None) -> Any:
     >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
     tensor(2.)
     """
-    array = tensor_at(A, "linalg_cond", "input")
+    array = check_tensor(A, "linalg_cond", "input")
     if array.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     return write_out("linalg_cond", (A,), out, lambda: _cond(A, p))
@@ -233,7 +232,7 @@ def matrix_rank(
     >>> torch.linalg.matrix_rank(torch.tensor([[1., 1.], [1., 1.]]))
     tensor(1)
     """
-    array = tensor_at(A, "linalg_matrix_rank", "input")
+    array = check_tensor(A, "linalg_matrix_rank", "input")
     matrices(array, "torch.linalg.matrix_rank", "input")
     if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
         raise RuntimeError("This function doesn't handle types other than float and double")
@@ -263,6 +262,9 @@ def linalg_matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
 
     A square matrix multiplied by itself, n times; its inverse if n is negative.
 
+    Args:
+        n: the power.
+
     >>> import rushlight as torch
     >>> torch.linalg.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
     tensor([[1., 5.],
@@ -277,6 +279,9 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
     Another name of `linalg.matrix_power`.
 
+    Args:
+        n: the power.
+
     >>> import rushlight as torch
     >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
     tensor([[1., 5.],
@@ -286,7 +291,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 
 def _matrix_power(A: Any, n: Any, out: Any, function: str) -> Any:
-    array = tensor_at(A, function, "input")
+    array = check_tensor(A, function, "input")
     check_square(array, "linalg.matrix_power")
     return write_out(function, (A,), out, lambda: _power(A, n))
 

@@ -1,5 +1,5 @@
 """QR: orthonormal columns times an upper triangle. Products of its reflectors are in
-`linalg_reflectors`.
+`linalg/householder.py`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from typing import Any
 
 from rushlight import return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     floating,
@@ -20,15 +20,12 @@ from rushlight.ops.linalg.common import (
     matrices,
     mh,
     mt,
-    named,
     outdated,
     square,
-    tensor_at,
     upper_solve,
 )
+from rushlight.ops.out import write_outs
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["Geqrf", "Qr", "qr"]
 
 
 @op
@@ -72,9 +69,9 @@ class Qr(Op):
         m, n = shapes[0][-2:]
         if m >= n:
             return (_qr_back(gq, gr, q, r),)
-        gv, gu = window(gr, (..., slice(m, n))), window(gr, (..., slice(0, m)))
-        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
-        return (concat([_qr_back(gq + q @ right @ mh(gv), gu, q, u), q @ gv], -1),)
+        gv, gu = v.window(gr, (..., slice(m, n))), v.window(gr, (..., slice(0, m)))
+        right, u = v.window(r, (..., slice(m, n))), v.window(r, (..., slice(0, m)))
+        return (v.concat([_qr_back(gq + q @ right @ mh(gv), gu, q, u), q @ gv], -1),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         self.refuse(xs[0].shape)
@@ -82,10 +79,10 @@ class Qr(Op):
         m, n = t.shape[-2:]
         if m >= n:
             return _qr_forth(t, q, r)
-        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
-        tq, tu = _qr_forth(window(t, (..., slice(0, m))), q, u)
-        tv = mh(q) @ (window(t, (..., slice(m, n))) - tq @ right)
-        return tq, concat([tu, tv], -1)
+        right, u = v.window(r, (..., slice(m, n))), v.window(r, (..., slice(0, m)))
+        tq, tu = _qr_forth(v.window(t, (..., slice(0, m))), q, u)
+        tv = mh(q) @ (v.window(t, (..., slice(m, n))) - tq @ right)
+        return tq, v.concat([tu, tv], -1)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -101,7 +98,7 @@ class Qr(Op):
 
 def _qr_back(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     """The gradient of a matrix that is no wider than tall."""
-    middle = half_diagonal(triangle(gr @ mh(r) - mh(q) @ gq, 0, False))
+    middle = half_diagonal(v.triangle(gr @ mh(r) - mh(q) @ gq, 0, False))
     whole = gq + q @ (middle + mh(middle))
     return mh(upper_solve(r, mh(whole)))
 
@@ -110,7 +107,7 @@ def _qr_forth(t: Any, q: Any, r: Any) -> Any:
     """The tangents of Q and R for such a matrix."""
     step = mt(lower_solve(mt(r), mt(t)))
     inside = mh(q) @ step
-    upper = half_diagonal(triangle(inside + mh(inside), 0, False))
+    upper = half_diagonal(v.triangle(inside + mh(inside), 0, False))
     return step - q @ upper, upper @ r
 
 
@@ -139,13 +136,16 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     Orthonormal columns Q and an upper triangle R with A = Q R. `mode`: "reduced", "complete" (Q is
     square) or "r" (Q is empty).
 
+    Args:
+        mode: 'reduced'; 'complete' for a square Q; 'r' for R alone.
+
     >>> import rushlight as torch
     >>> Q, R = torch.linalg.qr(torch.tensor([[3.], [4.]]))
     >>> R.abs()
     tensor([[5.]])
     """
-    tensor_at(A, "linalg_qr")
-    return named("linalg_qr", return_types.linalg_qr, _checked_qr(A, mode), out)
+    check_tensor(A, "linalg_qr", "A")
+    return write_outs("linalg_qr", return_types.linalg_qr, _checked_qr(A, mode), out)
 
 
 @function()
@@ -160,9 +160,9 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     tensor([[5.]])
     """
     outdated("qr", "qr")
-    tensor_at(input, "qr", "input")
+    check_tensor(input, "qr", "input")
     results = _checked_qr(input, "reduced" if some else "complete")
-    return named("qr", return_types.qr, results, out)
+    return write_outs("qr", return_types.qr, results, out)
 
 
 class Geqrf(Op):
@@ -193,8 +193,8 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     >>> a[0].abs()
     tensor([5.])
     """
-    array = tensor_at(input, "geqrf", "input")
+    array = check_tensor(input, "geqrf", "input")
     if array.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     lapack_only(array, "geqrf_cpu")
-    return named("geqrf", return_types.geqrf, apply(Geqrf(), input), out)
+    return write_outs("geqrf", return_types.geqrf, apply(Geqrf(), input), out)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import (
     by_columns,
@@ -22,20 +22,13 @@ from rushlight.ops.linalg.common import (
     lapack_only,
     mh,
     mt,
-    named,
     outdated,
     rows,
     square,
-    tensor_at,
 )
-from rushlight.ops.matmul.mm import write_out
+from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = [
-    "Inv", "Solve", "SolveTriangular", "TriangularSolve", "check_right_side", "inv", "inv_ex",
-    "solve",
-]  # fmt: skip
 
 
 # --- inverses -------------------------------------------------------------------------------------
@@ -81,7 +74,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    tensor_at(A, "linalg_inv")
+    check_tensor(A, "linalg_inv", "A")
     return write_out("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
 
 
@@ -101,11 +94,11 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    tensor_at(A, "linalg_inv_ex")
+    check_tensor(A, "linalg_inv_ex", "A")
     results = _inverted(A, "linalg.inv")
     if check_errors:
         check_info("linalg.inv_ex", results[1], "inv")
-    return named("linalg_inv_ex", return_types.linalg_inv_ex, results, out)
+    return write_outs("linalg_inv_ex", return_types.linalg_inv_ex, results, out)
 
 
 @function()
@@ -118,7 +111,7 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     >>> torch.inverse(torch.tensor([[4.]]))
     tensor([[0.2500]])
     """
-    tensor_at(input, "inverse", "input")
+    check_tensor(input, "inverse", "input")
     return inv(input, out=out)
 
 
@@ -133,6 +126,7 @@ class Solve(Op):
     """The X of A X = B (X A = B unless `left`); with `vector`, B has one dimension less."""
 
     name, node = "linalg_solve_ex", "LinalgSolveExBackward0"
+    saved_names = "left"
     inputs, outputs, saves = ("A", "B"), ("result", "info"), ("A", "result")
     reads: ClassVar = {0: ("A", "result"), 1: ("A",)}
     params = ("left", "vector")
@@ -153,7 +147,7 @@ class Solve(Op):
             return self.solved(a, b)
         x, info = self.solved(a, rows(b))
         # PyTorch lays a batch of vectors out as if it were a matrix
-        x = window(x, (..., 0))
+        x = v.window(x, (..., 0))
         return by_columns(x) if self.left and x.ndim > 1 else x, info
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
@@ -163,7 +157,7 @@ class Solve(Op):
         if node._needs_grad(0):
             turned = mh(rows(x) if self.vector else x)
             ga = -(step @ turned if self.left else turned @ step)
-        return ga, window(step, (..., 0)) if self.vector else step
+        return ga, v.window(step, (..., 0)) if self.vector else step
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x = rows(y[0]) if self.vector else y[0]
@@ -172,7 +166,7 @@ class Solve(Op):
             moved = ts[0] @ x if self.left else x @ ts[0]
             t = -moved if t is None else t - moved
         step, _ = self.solved(xs[0], t)
-        return window(step, (..., 0)) if self.vector else step, y[1] * 0
+        return v.window(step, (..., 0)) if self.vector else step, y[1] * 0
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -187,7 +181,7 @@ class Solve(Op):
 
 
 def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
-    a, b = tensor_at(A, function), tensor_at(B, function, "B", 2)
+    a, b = check_tensor(A, function, "A"), check_tensor(B, function, "B", 2)
     if a.dtype != b.dtype:
         raise RuntimeError(
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "
@@ -197,7 +191,7 @@ def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
     check_square(a, "linalg.solve")
     floating(a, "linalg.solve", "lu_cpu")
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape)
-    check_sides(a, window(b, (..., None)) if vector else b, left, "linalg.solve")
+    check_sides(a, v.window(b, (..., None)) if vector else b, left, "linalg.solve")
     return apply(Solve(bool(left), vector), A, B)
 
 
@@ -235,7 +229,7 @@ def solve_ex(
     results = _solved(A, B, left, "linalg_solve_ex")
     if check_errors:
         check_info("torch.linalg.solve_ex", results[1], "solve")
-    return named("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
+    return write_outs("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
 
 
 @implements("solve")
@@ -261,7 +255,7 @@ class SolveTriangular(Op):
 
     def read(self, a: Any) -> Any:
         """The part of A that is read."""
-        return triangle(a, (1 if self.upper else -1) if self.unit else 0, not self.upper)
+        return v.triangle(a, (1 if self.upper else -1) if self.unit else 0, not self.upper)
 
     def forward(self, a: Any, b: Any) -> Any:
         if self.left:
@@ -308,8 +302,8 @@ def solve_triangular(
     >>> torch.linalg.solve_triangular(torch.tensor([[2.]]), torch.tensor([[1.]]), upper=True)
     tensor([[0.5000]])
     """
-    a = tensor_at(A, "linalg_solve_triangular", "input")
-    b = tensor_at(B, "linalg_solve_triangular", "B", 2)
+    a = check_tensor(A, "linalg_solve_triangular", "input")
+    b = check_tensor(B, "linalg_solve_triangular", "B", 2)
     check_square(a, "linalg.solve_triangular")
     check_sides(a, b, left, "linalg.solve_triangular")
     lapack_only(a, "triangular_solve_cpu")
@@ -399,13 +393,19 @@ def triangular_solve(
     The X of A X = b for a triangle A, and a copy of A. Deprecated, in PyTorch too: write
     `linalg.solve_triangular`.
 
+    Args:
+        input: the right-hand side, or a batch of them.
+
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
     ...     torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.]])).solution
     tensor([[0.5000]])
     """
     outdated("triangular_solve", "solve_triangular")
-    b, a = tensor_at(input, "triangular_solve", "input"), tensor_at(A, "triangular_solve", "A", 2)
+    b, a = (
+        check_tensor(input, "triangular_solve", "input"),
+        check_tensor(A, "triangular_solve", "A", 2),
+    )
     for name, array in (("b", b), ("A", a)):
         if array.ndim < 2:
             raise RuntimeError(
@@ -418,4 +418,4 @@ def triangular_solve(
         batch = broadcast_shape((b.shape[:-2], a.shape[:-2]))
         A = A.expand((*batch, *a.shape[-2:]))
     results = apply(what, input, A)
-    return named("triangular_solve", return_types.triangular_solve, results, out)
+    return write_outs("triangular_solve", return_types.triangular_solve, results, out)

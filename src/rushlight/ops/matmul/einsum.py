@@ -14,8 +14,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.matmul.mm import bmm_of
 from rushlight.ops.registry import function
 
-__all__ = ["einsum"]
-
 _DOTS: Final = "..."
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -249,6 +247,9 @@ def einsum(*args: Any) -> Any:
     The sum of products over named dimensions: 'ij,jk->ik' is a product of matrices. A name that the
     output lacks is summed; a name twice in one operand takes the diagonal; `...` stands for all
     other dimensions.
+
+    Args:
+        args: the equation, such as "ij,jk->ik", and the operands.
 
     >>> import rushlight as torch
     >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))

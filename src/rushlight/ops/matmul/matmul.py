@@ -9,19 +9,18 @@ import warnings
 from typing import Any
 
 from rushlight.arrays.vocabulary import swap
+from rushlight.core.elementwise import operand
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
-from rushlight.ops.apply import operand
-from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of, write_out
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import plain
+from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, implements
 from rushlight.ops.view.expand import broadcast_shape
 from rushlight.ops.view.reshape import UnsafeView
-
-__all__ = ["matmul", "product"]
 
 
 @function(bare=True)
@@ -35,8 +34,8 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     tensor([3., 7.])
     """
     try:
-        expect_tensor(input, "matmul")
-        expect_tensor(other, "matmul", "other", 2)
+        check_tensor(input, "matmul")
+        check_tensor(other, "matmul", "other", 2)
         if out is None:
             return product(input, other)
         return write_out("matmul", (input, other), out, lambda: product(input, other))
@@ -171,8 +170,8 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.inner(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    expect_tensor(input, "inner")
-    expect_tensor(other, "inner", "other", 2)
+    check_tensor(input, "inner")
+    check_tensor(other, "inner", "other", 2)
     a, b = input._array, other._array
     if a.ndim == 0 or b.ndim == 0:
         return write_out("inner", (input, other), out, lambda: input * other)

@@ -1,74 +1,34 @@
 """Products that sum over a shared axis: `mm`, `bmm`, `mv`, `dot`, and what is made of them.
 
-`matmul` and its like, composed of these and of views, stand in `matmul`; the forms that add to
-something (`addmm`, `linear`) in `contract_add`.
+`matmul` and its like, composed of these and of views, stand in `matmul.py`; the forms that add
+to something (`addmm`, `baddbmm`) in `addmm.py`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import matrices, narrow_matmul, reduce_sum, reshape, swap, turned
+from rushlight.core.dispatch import binary, columns_of
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import apply, binary, columns_of, recording, slots
-from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.core.graph import Node
+from rushlight.core.record import apply
 from rushlight.errors import ONE_DTYPE, product_mismatch
-from rushlight.ops.apply import put, refuse_batches
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero
+from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 
-__all__ = [
-    "BMM",
-    "DOT",
-    "MM",
-    "MMS",
-    "MV",
-    "Bmm",
-    "Dot",
-    "Mm",
-    "Mv",
-    "Vdot",
-    "bmm_of",
-    "c_name",
-    "dot_of",
-    "left_of",
-    "mat_vec",
-    "mm",
-    "mm_of",
-    "mv_of",
-    "outer_of",
-    "refuse",
-    "refuse_grad",
-    "right_of",
-    "shared",
-    "times",
-    "write_out",
-]  # fmt: skip
-
-_C_NAMES: Final = {
-    "Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Short": "short int",
-    "Char": "signed char", "Byte": "unsigned char", "Bool": "bool", "Half": "c10::Half",
-    "BFloat16": "c10::BFloat16", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
 _FLOAT32: Final = dtypes.float32.numpy
 _FLOAT64: Final = dtypes.float64.numpy
 _REFUSED: Final = (dtypes.bool_, dtypes.uint16, dtypes.uint32, dtypes.uint64)
-
-
-def c_name(raw: Any) -> str:
-    """A dtype as PyTorch's errors about products spell it: the C++ type."""
-    name = dtypes.of(raw).scalar_type
-    return _C_NAMES.get(name, name)
 
 
 def refuse(raw: Any, kernel: str) -> None:
@@ -76,16 +36,6 @@ def refuse(raw: Any, kernel: str) -> None:
     if raw.kind in "bu" and dtypes.of(raw) in _REFUSED:
         kind = dtypes.of(raw).scalar_type
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
-
-
-def refuse_grad(function: str, **tensors: Any) -> None:
-    """PyTorch's error for an input that asks for a gradient and would get none."""
-    for name, t in tensors.items():
-        if t is not None and (t._requires_grad or t._node is not None) and recording():
-            raise RuntimeError(
-                f"The function '{function}' is not differentiable with respect to argument "
-                f"'{name}'. This input cannot have requires_grad True."
-            )
 
 
 # --- the products, over any number of batch dimensions in front -----------------------------------
@@ -142,6 +92,7 @@ class Mm(Bilinear):
     """
 
     name = "mm"
+    saved_names = "self_sym_sizes=self.sizes mat2_sym_sizes=mat2.sizes"
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
@@ -183,6 +134,7 @@ class Bmm(Mm):
     """Matrix times matrix, for each of a batch."""
 
     name = "bmm"
+    saved_names = ""
     vmap_rule = batch_leading
     lies = "rows"
 
@@ -349,31 +301,6 @@ def dot_of(what: Any, a: Any, b: Any) -> Any:
     return apply(what, a, b)
 
 
-def write_out(name: str, xs: tuple[Any, ...], out: Any, compute: Callable[[], Any]) -> Any:
-    """`compute()`, put into `out` if that is given: resized to fit, of the very same dtype."""
-    if out is None:
-        return compute()
-    expect_tensor(out, name, "out", len(xs) + 1)
-    requires_grad = any(
-        isinstance(x, TensorBase) and (x._requires_grad or x._node is not None) for x in (*xs, out)
-    )
-    if requires_grad and recording():
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
-    refuse_out(name, (*xs, out))
-    if slots.batches != 0:
-        refuse_batches(name, (*xs, out))
-    y = compute()._array
-    if y.dtype != out._array.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {c_name(y.dtype)}, "
-            f"but got {c_name(out._array.dtype)} instead"
-        )
-    return put(out, y)
-
-
 def shared(cls: Any, *values: Any) -> Any:
     """The op of a class with these parameters: made once, for ops hold no state."""
     if 0.0 in values and has_negative_zero(values):
@@ -397,8 +324,8 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     tensor([[11.]])
     """
     try:
-        expect_tensor(input, "mm")
-        expect_tensor(mat2, "mm", "mat2", 2)
+        check_tensor(input, "mm")
+        check_tensor(mat2, "mm", "mat2", 2)
         for name, x in (("self", input), ("mat2", mat2)):
             if x._array.ndim != 2:
                 raise RuntimeError(f"{name} must be a matrix")
@@ -422,8 +349,8 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
             [[3.]]])
     """
     try:
-        expect_tensor(input, "bmm")
-        expect_tensor(mat2, "bmm", "mat2", 2)
+        check_tensor(input, "bmm")
+        check_tensor(mat2, "bmm", "mat2", 2)
         for name, x in (("batch1", input), ("batch2", mat2)):
             if x._array.ndim != 3:
                 raise RuntimeError(f"{name} must be a 3D tensor")
@@ -445,8 +372,8 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     tensor([3., 7.])
     """
     try:
-        expect_tensor(input, "mv")
-        expect_tensor(vec, "mv", "vec", 2)
+        check_tensor(input, "mv")
+        check_tensor(vec, "mv", "vec", 2)
         if input._array.ndim != 2 or vec._array.ndim != 1:
             raise RuntimeError(
                 f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
@@ -469,8 +396,8 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     tensor(7.)
     """
     try:
-        expect_tensor(input, "dot")
-        expect_tensor(tensor, "dot", "tensor", 2)
+        check_tensor(input, "dot")
+        check_tensor(tensor, "dot", "tensor", 2)
         return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
     except BLAMED as error:
         if (better := blame("dot", dot, (input, tensor), {}, error)) is not None:
@@ -488,8 +415,8 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.vdot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
-    expect_tensor(input, "vdot")
-    expect_tensor(other, "vdot", "other", 2)
+    check_tensor(input, "vdot")
+    check_tensor(other, "vdot", "other", 2)
     return write_out("vdot", (input, other), out, lambda: dot_of(VDOT, input, other))
 
 
@@ -504,8 +431,8 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    expect_tensor(input, "outer")
-    expect_tensor(vec2, "outer", "vec2", 2)
+    check_tensor(input, "outer")
+    check_tensor(vec2, "outer", "vec2", 2)
     for name, x in (("self", input), ("vec2", vec2)):
         if x._array.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x._array.ndim}-D")

@@ -1,6 +1,6 @@
 """What the files of activation functions share: their bases, and how they are applied.
 
-For the other `activation_*` files.
+For `relu.py`, `hardtanh.py` and `gelu.py`.
 
 Where a derivative is a choice between cases, the rule chooses with `where` and does not multiply by
 0 or 1: an infinite gradient is then let through or stopped, as in PyTorch, and never becomes NaN.
@@ -11,13 +11,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import unary
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import expect_tensor
-
-__all__ = ["Activation", "Piecewise", "act", "fitted"]
+from rushlight.ops.checks import check_tensor
 
 
 class Activation(Elementwise):
@@ -49,7 +47,7 @@ class Piecewise(Activation):
 
 def act(title: str, what: Any, input: Any, inplace: bool = False) -> Any:
     """Apply an activation, into the input itself if `inplace`."""
-    expect_tensor(input, title)
+    check_tensor(input, title)
     return run_inplace(what, (input,)) if inplace else unary(what, input)
 
 

@@ -14,11 +14,9 @@ from rushlight.arrays.host import device_of, from_host, make_array, move, to_hos
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import wrap
 from rushlight.core.transforms.stack import innermost
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.random.batching import around, drawn_anew
 from rushlight.ops.registry import function
-
-__all__ = ["alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -87,7 +85,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     tensor([1., 2.])
     """
     _check_p(p, ValueError)
-    expect_tensor(input, "dropout")
+    check_tensor(input, "dropout")
     return _dropped(input, p, inplace) if training else input
 
 
@@ -103,7 +101,7 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: b
     tensor([1., 2.])
     """
     _check_p(p, ValueError)
-    expect_tensor(input, "alpha_dropout")
+    check_tensor(input, "alpha_dropout")
     return _dropped(input, p, inplace, alpha=True) if training else input
 
 
@@ -120,7 +118,7 @@ def feature_alpha_dropout(
     tensor([[0., 0.]])
     """
     _check_p(p, ValueError)
-    expect_tensor(input, "feature_alpha_dropout")
+    check_tensor(input, "feature_alpha_dropout")
     return _dropped(input, p, inplace, True, True) if training else input
 
 
@@ -196,7 +194,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 # --- by the names at the top of the package -------------------------------------------------------
 def _free(name: str, input: Any, p: float, train: bool, inplace: bool, *kind: bool) -> Any:
     _check_p(p, RuntimeError)
-    expect_tensor(input, name)
+    check_tensor(input, name)
     return _dropped(input, p, inplace, *kind) if train else input
 
 

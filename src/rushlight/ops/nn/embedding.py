@@ -9,30 +9,16 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import (
-    SLOT,
-    bits,
-    cast,
-    iota,
-    maximum,
-    pick,
-    place,
-    reduce_max,
-    reshape,
-    unpick,
-    where,
-)  # fmt: skip
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import lift_operands
 from rushlight.errors import sentence
-from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import each_member
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Embedding", "outside"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -44,6 +30,7 @@ class Embedding(Op):
     no derivative, so samples have none."""
 
     name = "embedding"
+    shown_edges = (0,)
     inputs = ("weight", "indices")
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq")
@@ -56,23 +43,23 @@ class Embedding(Op):
         self.scale_grad_by_freq = scale_grad_by_freq
 
     def forward(self, w: Any, i: Any) -> Any:
-        return pick(w, (SLOT,), i)
+        return v.pick(w, (v.SLOT,), i)
 
     def vjp(self, node: Node, g: Any, i: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
         shape = shapes[0]
-        column = reshape(i, (*i.shape, 1))
+        column = v.reshape(i, (*i.shape, 1))
         if self.padding_idx >= 0:
-            g = where(column == self.padding_idx, 0, g)
+            g = v.where(column == self.padding_idx, 0, g)
         if self.scale_grad_by_freq:
-            flat = reshape(i, (-1,))
-            counts = unpick(flat * 0 + 1, shape[:1], (SLOT,), flat)
-            g = g / pick(counts, (SLOT,), column)
-        return unpick(g, shape, (SLOT,), i), None
+            flat = v.reshape(i, (-1,))
+            counts = v.unpick(flat * 0 + 1, shape[:1], (v.SLOT,), flat)
+            g = g / v.pick(counts, (v.SLOT,), column)
+        return v.unpick(g, shape, (v.SLOT,), i), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return pick(ts[0], (SLOT,), xs[1])
+        return v.pick(ts[0], (v.SLOT,), xs[1])
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -119,7 +106,7 @@ def outside(i: Any, n: int) -> bool:
     if i.size == 0:
         return False
     unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
-    return bool(reduce_max(bits(i, unsigned), None, False) >= n)
+    return bool(v.reduce_max(v.bits(i, unsigned), None, False) >= n)
 
 
 @function(**_F)
@@ -133,14 +120,17 @@ def embedding(
     The rows of `weight` that `input` names. With `max_norm` rows that are longer are first
     shortened, in place.
 
+    Args:
+        weight: the table, a row for each index.
+
     >>> import rushlight as torch
     >>> table = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])
     >>> torch.nn.functional.embedding(torch.tensor([2, 0]), table)
     tensor([[4., 5.],
             [0., 1.]])
     """
-    expect_tensor(input, "embedding")
-    expect_tensor(weight, "embedding", "weight", 2)
+    check_tensor(input, "embedding")
+    check_tensor(weight, "embedding", "weight", 2)
     if sparse:
         raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
     if weight._array.ndim != 2:
@@ -165,13 +155,13 @@ def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
         return
     if outside(indices._array, weight._array.shape[0]):
         raise _no_row(indices._array, weight._array.shape[0])
-    i = v.unique(reshape(indices._array, (-1,)))[0]
-    rows = pick(weight._array, (SLOT,), i)
+    i = v.unique(v.reshape(indices._array, (-1,)))[0]
+    rows = v.pick(weight._array, (v.SLOT,), i)
     table: Any = wrap(rows)
     size = table.norm(p, 1, keepdim=True)._array
-    scaled = rows * (max_norm / (maximum(size, max_norm) + where(size > max_norm, 1e-7, 0.0)))
-    kept = where(size > max_norm, scaled, rows)
-    v.overwrite(weight._array, place(weight._array, cast(kept, rows.dtype), (SLOT,), i))
+    scaled = rows * (max_norm / (v.maximum(size, max_norm) + v.where(size > max_norm, 1e-7, 0.0)))
+    kept = v.where(size > max_norm, scaled, rows)
+    v.overwrite(weight._array, v.place(weight._array, v.cast(kept, rows.dtype), (v.SLOT,), i))
     weight._storage.written()
 
 
@@ -183,6 +173,9 @@ def _free_embedding(
     """embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False) -> Tensor
 
     `nn.functional.embedding`, with the table first.
+
+    Args:
+        weight: the table, a row for each index.
 
     >>> import rushlight as torch
     >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1]))
@@ -197,12 +190,15 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
     Each class index as a vector that is 1 there and 0 elsewhere.
 
+    Args:
+        tensor: the classes, as whole numbers.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    expect_tensor(tensor, "one_hot", "tensor")
+    check_tensor(tensor, "one_hot", "tensor")
     i = tensor._array
     if i.dtype != dtypes.int64.numpy:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -218,10 +214,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         return wrap(v.full(i, (*i.shape, num_classes), 0, i.dtype))
     if outside(i, 1 << 63):
         raise RuntimeError("Class values must be non-negative.")
-    top = int(reduce_max(known, None, False))
+    top = int(v.reduce_max(known, None, False))
     if num_classes == -1:
         num_classes = top + 1
     elif num_classes <= top:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    column = reshape(i, (*i.shape, 1))
-    return wrap(v.contiguous(cast(column == iota(i, num_classes, i.dtype), i.dtype)))
+    column = v.reshape(i, (*i.shape, 1))
+    return wrap(v.contiguous(v.cast(column == v.iota(i, num_classes, i.dtype), i.dtype)))

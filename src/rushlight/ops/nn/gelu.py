@@ -13,8 +13,6 @@ from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
 from rushlight.ops.registry import function, op
 
-__all__ = ["Celu", "Elu", "Gelu", "LogSigmoid", "Mish", "Silu", "Softplus"]
-
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
 
@@ -287,6 +285,10 @@ def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
 
     log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
 
+    Args:
+        beta: how sharp the bend is.
+        threshold: where `input * beta` exceeds it the result is `input` itself.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
@@ -299,6 +301,8 @@ class LogSigmoid(Activation):
     """log(sigmoid(x))."""
 
     name = "log_sigmoid"
+    aten = "log_sigmoid_forward.default"
+    profile_name = "log_sigmoid"
     kernel = "log_sigmoid_cpu"
     saves = ("self",)
     lies = "rows"

@@ -7,18 +7,18 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reduce_sum, reshape, swap
+from rushlight.core.dispatch import columns_of
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
-from rushlight.core.record import apply, columns_of
+from rushlight.core.record import apply
 from rushlight.errors import hide_insides
-from rushlight.ops.arguments import expect_tensor, raw_dtype
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import product
 from rushlight.ops.matmul.mm import times
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Trilinear", "bilinear", "linear"]
 
 
 @function(method=False, free=False, namespace="nn.functional", bare=True)
@@ -27,13 +27,16 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
     input @ weight.T + bias.
 
+    Args:
+        weight: the matrix, of shape [out, in].
+
     >>> import rushlight as torch
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
     tensor([[3., 4.]])
     """
     try:
-        expect_tensor(input, "linear")
-        expect_tensor(weight, "linear", "weight", 2)
+        check_tensor(input, "linear")
+        check_tensor(weight, "linear", "weight", 2)
         m, n = input._array.ndim, weight._array.ndim
         if m == 0 or n == 0:
             raise RuntimeError(
@@ -42,7 +45,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         turned = weight.t()
         if bias is None:
             return product(input, turned)
-        expect_tensor(bias, "linear", "bias", 3)
+        check_tensor(bias, "linear", "bias", 3)
         if n == 2:
             if m == 2:
                 x, w, b = input._array, weight._array, bias._array
@@ -81,6 +84,7 @@ class Trilinear(Op):
     """out[n, o] = Σ_ij x1[n, i] weight[o, i, j] x2[n, j]."""
 
     name = "trilinear"
+    aten = "_trilinear.default"
     inputs = ("i1", "i2", "i3")
     saves = ("i1", "i2", "i3")
     reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}
@@ -130,6 +134,9 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """bilinear(input1, input2, weight, bias=None) -> Tensor
 
     For each output o: input1 · weight[o] · input2 + bias[o].
+
+    Args:
+        weight: the matrices, of shape [out, in1, in2].
 
     >>> import rushlight as torch
     >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(1, 2, 3))

@@ -12,25 +12,12 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
-from rushlight.ops.apply import result_dtype
+from rushlight.ops.checks import not_implemented
 from rushlight.ops.each_member import lined_up
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = [
-    "MEAN",
-    "NONE",
-    "REDUCTIONS",
-    "SUM",
-    "DifferenceLoss",
-    "Loss",
-    "TwoSided",
-    "pair",
-    "pairs",
-    "reduced",
-    "reduction_enum",
-]  # fmt: skip
 
 NONE, MEAN, SUM = 0, 1, 2
 REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
@@ -170,7 +157,7 @@ def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
         input, target = input.to(common), target.to(common)
     kind = dtypes.of(input._array.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented(kernel, kind)
     return input, target
 
 

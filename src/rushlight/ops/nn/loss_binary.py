@@ -9,19 +9,16 @@ from rushlight import dtypes
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import log, log1p, maximum, special
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.apply import result_dtype
-from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.matmul.mm import refuse_grad, shared
+from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum
-from rushlight.ops.pointwise.family import not_implemented
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 from rushlight.size import Size
-
-__all__ = ["BinaryCrossEntropy", "BinaryCrossEntropyWithLogits"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -42,6 +39,8 @@ class BinaryCrossEntropy(TwoSided):
     """-(target * log(x) + (1 - target) * log(1 - x)), no logarithm below -100."""
 
     name = "binary_cross_entropy"
+    saved_names = "reduction"
+    shown_edges = (0, 1)
     inputs = ("self", "target", "weight")
     saves = ("self", "target", "weight")
     lies = "input"
@@ -80,8 +79,8 @@ def binary_cross_entropy(
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.]))
     tensor(0.6931)
     """
-    expect_tensor(input, "binary_cross_entropy")
-    expect_tensor(target, "binary_cross_entropy", "target", 2)
+    check_tensor(input, "binary_cross_entropy")
+    check_tensor(target, "binary_cross_entropy", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     x, t = input._array, target._array
     if x.shape != t.shape:
@@ -97,9 +96,7 @@ def binary_cross_entropy(
         )
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(
-            f"\"binary_cross_entropy\" not implemented for '{kind.scalar_type}'"
-        )
+        raise not_implemented("binary_cross_entropy", kind)
     known = bottom(x)
     if has_values(known) and not bool(((known >= 0) & (known <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -112,6 +109,8 @@ class BinaryCrossEntropyWithLogits(TwoSided):
     """Binary cross entropy of sigmoid(x), from x; `pos_weight` multiplies the share of target 1."""
 
     name = "binary_cross_entropy_with_logits"
+    saved_names = "reduction"
+    shown_edges = (0, 1)
     inputs = ("self", "target", "weight", "pos_weight")
     saves = ("self", "target", "weight", "pos_weight")
     leads = (1,)
@@ -156,8 +155,8 @@ def binary_cross_entropy_with_logits(
     >>> F.binary_cross_entropy_with_logits(torch.tensor([0., 1000.]), torch.tensor([1., 1.]))
     tensor(0.3466)
     """
-    expect_tensor(input, "binary_cross_entropy_with_logits")
-    expect_tensor(target, "binary_cross_entropy_with_logits", "target", 2)
+    check_tensor(input, "binary_cross_entropy_with_logits")
+    check_tensor(target, "binary_cross_entropy_with_logits", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     x, t = input._array, target._array
     if x.shape != t.shape:

@@ -8,34 +8,22 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import (
-    SLOT,
-    full,
-    gather,
-    iota,
-    pick,
-    place,
-    reduce_sum,
-    reshape,
-    scatter,
-    where,
-)
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.errors import sentence
-from rushlight.ops.arguments import expect_tensor, is_batched
-from rushlight.ops.matmul.mm import refuse_grad, shared
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduced, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
 from rushlight.ops.operands import integral
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["NllLoss", "NllLoss2d", "cross_entropy", "kl_div", "nll_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 _INT64: Final = dtypes.int64.numpy
@@ -51,6 +39,9 @@ class NllLoss(Op):
     """
 
     name = "nll_loss"
+    aten = "nll_loss_forward.default"
+    profile_name = "nll_loss"
+    shown_edges = (0,)
     inputs = ("self", "target", "weight")
     saves = ("target", "weight")
     params = ("reduction", "rank", "axis", "ignore_index", "masked")
@@ -71,14 +62,14 @@ class NllLoss(Op):
 
     def targets(self, t: Any) -> Any:
         """The classes, with any class at all where the target is ignored."""
-        return where(t == self.ignore_index, 0, t) if self.masked else t
+        return v.where(t == self.ignore_index, 0, t) if self.masked else t
 
     def weights(self, t: Any, w: Any, like: Any) -> Any:
         """What each target counts; None if all count 1."""
         if w is not None:
-            w = pick(w, (SLOT,), self.targets(t))
+            w = v.pick(w, (v.SLOT,), self.targets(t))
         if self.masked:
-            w = where(t == self.ignore_index, 0, like * 0 + 1 if w is None else w)
+            w = v.where(t == self.ignore_index, 0, like * 0 + 1 if w is None else w)
         return w
 
     def axes(self) -> tuple[int, ...]:
@@ -86,7 +77,7 @@ class NllLoss(Op):
 
     def divisor(self, t: Any, w: Any) -> Any:
         if w is not None:
-            return reduce_sum(w, self.axes(), False)
+            return v.reduce_sum(w, self.axes(), False)
         n = 1
         for d in self.axes():
             n *= t.shape[d]
@@ -95,43 +86,43 @@ class NllLoss(Op):
     def column(self, t: Any) -> Any:
         """The targets, with the class axis as size 1."""
         cut = t.ndim + 1 + self.axis
-        return reshape(t, (*t.shape[:cut], 1, *t.shape[cut:]))
+        return v.reshape(t, (*t.shape[:cut], 1, *t.shape[cut:]))
 
     def chosen(self, x: Any, t: Any) -> Any:
         i = self.targets(t)
         if x.ndim == 2 and self.rank == 1:  # the common case, by the quicker way
-            return pick(x, (SLOT, SLOT), iota(t, x.shape[0], _INT64), i)
-        return reshape(gather(x, self.axis, self.column(i)), t.shape)
+            return v.pick(x, (v.SLOT, v.SLOT), v.iota(t, x.shape[0], _INT64), i)
+        return v.reshape(v.gather(x, self.axis, self.column(i)), t.shape)
 
     def forward(self, x: Any, t: Any, w: Any) -> Any:
         y = -self.chosen(x, t)
         w = self.weights(t, w, y)
         if self.masked:
-            y = where(t == self.ignore_index, 0, y)
+            y = v.where(t == self.ignore_index, 0, y)
         if w is not None:
             y = y * w
         if self.reduction == NONE:
             return y
-        out = reduce_sum(y, self.axes(), False)
+        out = v.reduce_sum(y, self.axes(), False)
         return out / self.divisor(t, w) if self.reduction == MEAN else out
 
     def vjp(self, node: Node, g: Any, t: Any, w: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         shape = shapes[0]
-        like = full(g, t.shape, 1, kinds[0])
+        like = v.full(g, t.shape, 1, kinds[0])
         w = self.weights(t, w, like)
         if self.reduction == MEAN:
             g = g / self.divisor(t, w)
         if self.reduction != NONE:
-            g = reshape(g, (*g.shape, *(1,) * self.rank))
+            g = v.reshape(g, (*g.shape, *(1,) * self.rank))
         h = -g * (like if w is None else w)
-        zeros = full(g, shape, 0, kinds[0])
+        zeros = v.full(g, shape, 0, kinds[0])
         i = self.targets(t)
         if len(shape) == 2 and self.rank == 1:
-            rows = iota(t, shape[0], _INT64)
-            return place(zeros, h, (SLOT, SLOT), rows, i), None, None
-        return scatter(zeros, self.axis, self.column(i), self.column(h)), None, None
+            rows = v.iota(t, shape[0], _INT64)
+            return v.place(zeros, h, (v.SLOT, v.SLOT), rows, i), None, None
+        return v.scatter(zeros, self.axis, self.column(i), self.column(h)), None, None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0], xs[1], xs[2])
@@ -150,6 +141,8 @@ class NllLoss2d(NllLoss):
     """`NllLoss` of a class at each position."""
 
     name = "nll_loss2d"
+    aten = "nll_loss2d_forward.default"
+    profile_name = "nll_loss2d"
     node = "NllLoss2DBackward0"
 
     @staticmethod
@@ -208,7 +201,7 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
     if not dtypes.of(x.dtype).is_floating_point:
         kind = dtypes.of(x.dtype)
         frame = "nll_loss_out_frame" if x.ndim < 3 else "nll_loss2d_forward_out_frame"
-        raise NotImplementedError(f"\"{frame}\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented(frame, kind)
     refuse_grad("nll_loss_forward" if x.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if kind is dtypes.uint8:
         target = target.to(dtypes.int64)
@@ -256,13 +249,16 @@ def nll_loss(
 
     The negative of each sample's log-probability of its target class, averaged.
 
+    Args:
+        target: the class of each example.
+
     >>> import rushlight as torch
     >>> logs = torch.tensor([[-1., -2.], [-3., -4.]])
     >>> torch.nn.functional.nll_loss(logs, torch.tensor([0, 1]))
     tensor(2.5000)
     """
-    expect_tensor(input, "nll_loss")
-    expect_tensor(target, "nll_loss", "target", 2)
+    check_tensor(input, "nll_loss")
+    check_tensor(target, "nll_loss", "target", 2)
     return _nll(
         input, target, weight, reduction_enum(reduction, size_average, reduce), ignore_index
     )
@@ -280,12 +276,15 @@ def cross_entropy(
 
     The cross entropy of softmax(input) and the target: class indices, or probabilities.
 
+    Args:
+        target: the class of each example, or the probabilities of all classes.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
     """
-    expect_tensor(input, "cross_entropy")
-    expect_tensor(target, "cross_entropy", "target", 2)
+    check_tensor(input, "cross_entropy")
+    check_tensor(target, "cross_entropy", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     kind = dtypes.of(target._array.dtype)
     if target._array.shape == input._array.shape:
@@ -372,8 +371,8 @@ def kl_div(
     >>> torch.nn.functional.kl_div(p.log(), p, reduction="batchmean")
     tensor(0.)
     """
-    expect_tensor(input, "kl_div")
-    expect_tensor(target, "kl_div", "target", 2)
+    check_tensor(input, "kl_div")
+    check_tensor(target, "kl_div", "target", 2)
     if is_complex(input) or is_complex(target):
         raise RuntimeError("kl_div: Complex inputs not supported.")
     if integral(input) or integral(target):

@@ -9,15 +9,13 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.matmul.mm import refuse_grad, shared
+from rushlight.ops.checks import check_tensor, refuse_grad
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduced, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-__all__ = ["SoftMarginLoss", "triplet_margin_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -27,6 +25,7 @@ class SoftMarginLoss(TwoSided):
     """log(1 + exp(-target * x))."""
 
     name = "soft_margin_loss"
+    shown_edges = (0,)
     lies = "input"
 
     def each(self, x: Any, t: Any) -> Any:
@@ -53,8 +52,8 @@ def soft_margin_loss(
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.]), torch.tensor([1.]))
     tensor(0.6931)
     """
-    expect_tensor(input, "soft_margin_loss")
-    expect_tensor(target, "soft_margin_loss", "target", 2)
+    check_tensor(input, "soft_margin_loss")
+    check_tensor(target, "soft_margin_loss", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     refuse_grad("soft_margin_loss", target=target)
     a, b = pair(input, target, "soft_margin_loss")
@@ -71,12 +70,15 @@ def hinge_embedding_loss(
 
     The input where the target is 1, max(0, margin - input) where it is -1, averaged.
 
+    Args:
+        target: 1 or -1.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([.5, .5]), torch.tensor([1, -1]))
     tensor(0.5000)
     """
-    expect_tensor(input, "hinge_embedding_loss")
-    expect_tensor(target, "hinge_embedding_loss", "target", 2)
+    check_tensor(input, "hinge_embedding_loss")
+    check_tensor(target, "hinge_embedding_loss", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     choose = functions["where"]
     short = (margin - input).clamp_min(0)
@@ -94,13 +96,16 @@ def margin_ranking_loss(
 
     max(0, -target * (input1 - input2) + margin), averaged.
 
+    Args:
+        target: 1 where the first should be the larger, -1 where the second.
+
     >>> import rushlight as torch
     >>> one = torch.ones(1)
     >>> torch.nn.functional.margin_ranking_loss(one, 2 * one, one)
     tensor(1.)
     """
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
-        expect_tensor(t, "margin_ranking_loss", name, position)
+        check_tensor(t, "margin_ranking_loss", name, position)
     how = reduction_enum(reduction, size_average, reduce)
     shapes = [Size(t._array.shape) for t in (input1, input2, target)]
     if not len(shapes[0]) == len(shapes[1]) == len(shapes[2]):
@@ -121,13 +126,16 @@ def cosine_embedding_loss(
 
     1 - cos where the target is 1, max(0, cos - margin) where it is -1, averaged.
 
+    Args:
+        target: 1 where the two should be alike, -1 where not.
+
     >>> import rushlight as torch
     >>> x = torch.tensor([[1., 0.]])
     >>> torch.nn.functional.cosine_embedding_loss(x, x, torch.tensor([-1]))
     tensor(1.)
     """
     for name, t, position in (("input1", input1, 1), ("input2", input2, 2), ("target", target, 3)):
-        expect_tensor(t, "cosine_embedding_loss", name, position)
+        check_tensor(t, "cosine_embedding_loss", name, position)
     how = reduction_enum(reduction, size_average, reduce)
     rank = target._array.ndim
     if rank > 1:
@@ -164,7 +172,7 @@ def triplet_margin_loss(
     """
     given = {"anchor": anchor, "positive": positive, "negative": negative}
     for position, (name, t) in enumerate(given.items(), 1):
-        expect_tensor(t, "triplet_margin_loss", name, position)
+        check_tensor(t, "triplet_margin_loss", name, position)
     how = reduction_enum(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

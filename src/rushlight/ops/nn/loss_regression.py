@@ -11,10 +11,9 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import absolute, sign, where
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import (
     MEAN,
@@ -26,12 +25,9 @@ from rushlight.ops.nn.loss import (
     reduced,
     reduction_enum,
 )
-from rushlight.ops.pointwise.family import not_implemented
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-__all__ = ["HuberLoss", "MseLoss", "SmoothL1Loss", "mse_loss"]
 
 _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 
@@ -39,8 +35,8 @@ _F: Any = {"method": False, "free": False, "namespace": "nn.functional"}
 # --- differences ----------------------------------------------------------------------------------
 def check_pair(function: str, input: Any, target: Any) -> None:
     """Refuse what is no tensor; warn of a target that would be broadcast."""
-    expect_tensor(input, function)
-    expect_tensor(target, function, "target", 2)
+    check_tensor(input, function)
+    check_tensor(target, function, "target", 2)
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({Size(target._array.shape)}) that is different to the input "
@@ -63,6 +59,7 @@ def weighed(y: Any, weight: Any, shape: Any, how: int) -> Any:
 @op
 class MseLoss(DifferenceLoss):
     name = "mse_loss"
+    saved_names = "reduction"
 
     def each(self, d: Any) -> Any:
         return d * d
@@ -126,6 +123,7 @@ class SmoothL1Loss(DifferenceLoss):
     """d² / (2 beta) within beta of 0, |d| - beta / 2 outside."""
 
     name = "smooth_l1_loss"
+    saved_names = "reduction beta"
     params = ("reduction", "rank", "beta")
 
     def __init__(self, reduction: int, rank: int, beta: float) -> None:
@@ -133,11 +131,11 @@ class SmoothL1Loss(DifferenceLoss):
         self.beta = beta
 
     def each(self, d: Any) -> Any:
-        size = absolute(d)
-        return where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
+        size = v.absolute(d)
+        return v.where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) < self.beta, d / self.beta, sign(d))
+        return v.where(v.absolute(d) < self.beta, d / self.beta, v.sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -153,6 +151,9 @@ def smooth_l1_loss(
     -> Tensor
 
     |input - target|, but quadratic within `beta` of 0, averaged.
+
+    Args:
+        beta: the difference at which the loss turns from a square to a line.
 
     >>> import rushlight as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
@@ -173,6 +174,7 @@ class HuberLoss(DifferenceLoss):
     """d² / 2 within delta of 0, delta * (|d| - delta / 2) outside."""
 
     name = "huber_loss"
+    saved_names = "reduction delta"
     params = ("reduction", "rank", "delta")
     lies = "input"
 
@@ -181,11 +183,11 @@ class HuberLoss(DifferenceLoss):
         self.delta = delta
 
     def each(self, d: Any) -> Any:
-        size = absolute(d)
-        return where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
+        size = v.absolute(d)
+        return v.where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) < self.delta, d, self.delta * sign(d))
+        return v.where(v.absolute(d) < self.delta, d, self.delta * v.sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -236,8 +238,8 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
     tensor(1.)
     """
-    expect_tensor(input, "poisson_nll_loss")
-    expect_tensor(target, "poisson_nll_loss", "target", 2)
+    check_tensor(input, "poisson_nll_loss")
+    check_tensor(target, "poisson_nll_loss", "target", 2)
     how = reduction_enum(reduction, size_average, reduce)
     y = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -261,8 +263,8 @@ def gaussian_nll_loss(
     >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
     tensor(0.5000)
     """
-    expect_tensor(input, "gaussian_nll_loss")
-    expect_tensor(target, "gaussian_nll_loss", "target", 2)
+    check_tensor(input, "gaussian_nll_loss")
+    check_tensor(target, "gaussian_nll_loss", "target", 2)
     x = input._array
     if isinstance(var, (int, float)):
         if var < 0:

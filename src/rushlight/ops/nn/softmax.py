@@ -13,31 +13,19 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
-from rushlight.arrays.vocabulary import (
-    cast,
-    concat,
-    exp,
-    log,
-    low_precision,
-    maximum,
-    reduce_max,
-    reduce_sum,
-    special,
-    window,
-)  # fmt: skip
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.apply import result_dtype
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import one_dim
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.matmul.mm import shared, write_out
+from rushlight.ops.matmul.mm import shared
 from rushlight.ops.numbers import Operand
+from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
-
-__all__ = ["Glu", "LogSoftmax", "Softmax", "along", "log_softmax", "softmax"]
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -56,8 +44,8 @@ class Along(Op):
         rule: Any = self
         if x.size == 0:
             return x * 1
-        if low_precision(x.dtype):
-            return cast(rule.compute(cast(x, _FLOAT32)), x.dtype)
+        if v.low_precision(x.dtype):
+            return v.cast(rule.compute(v.cast(x, _FLOAT32)), x.dtype)
         return rule.compute(x)
 
 
@@ -66,13 +54,16 @@ class Softmax(Along):
     """exp(x), divided by its sum along a dimension."""
 
     name = "softmax"
+    aten = "_softmax.default"
+    profile_name = "softmax"
+    saved_names = "dim"
     saves = ("result",)
     vmap_rule = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        e = exp(x - reduce_max(x, self.dims, True))
-        return e / reduce_sum(e, self.dims, True)
+        e = v.exp(x - v.reduce_max(x, self.dims, True))
+        return e / v.reduce_sum(e, self.dims, True)
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         return (self.through(g, y),)
@@ -81,7 +72,7 @@ class Softmax(Along):
         """The Jacobian, which is its own transpose."""
         w = wide(y)
         h = wide(g) * w
-        return narrow(h - w * reduce_sum(h, self.dims, True), y)
+        return narrow(h - w * v.reduce_sum(h, self.dims, True), y)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.through(ts[0], y)
@@ -99,21 +90,24 @@ class LogSoftmax(Along):
     """x less the logarithm of the sum of exp(x) along a dimension."""
 
     name = "log_softmax"
+    aten = "_log_softmax.default"
+    profile_name = "log_softmax"
+    saved_names = "dim"
     saves = ("result",)
     vmap_rule = batch_leading
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        z = x - reduce_max(x, self.dims, True)
-        return z - log(reduce_sum(exp(z), self.dims, True))
+        z = x - v.reduce_max(x, self.dims, True)
+        return z - v.log(v.reduce_sum(v.exp(z), self.dims, True))
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         w = wide(g)
-        return (narrow(w - exp(wide(y)) * reduce_sum(w, self.dims, True), g),)
+        return (narrow(w - v.exp(wide(y)) * v.reduce_sum(w, self.dims, True), g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = wide(ts[0])
-        return narrow(t - reduce_sum(exp(wide(y)) * t, self.dims, True), y)
+        return narrow(t - v.reduce_sum(v.exp(wide(y)) * t, self.dims, True), y)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -125,7 +119,7 @@ class LogSoftmax(Along):
 
 def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     """Apply softmax or log_softmax, after a cast if `dtype` is given."""
-    expect_tensor(input, title)
+    check_tensor(input, title)
     rank = input._array.ndim
     at = one_dim(dim, rank)
     if dtype is not None:
@@ -133,9 +127,7 @@ def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     kind = dtypes.of(input._array.dtype)
     if not kind.is_floating_point:
         last = "_lastdim" if at == -1 else ""
-        raise NotImplementedError(
-            f"\"{title}{last}_kernel_impl\" not implemented for '{kind.scalar_type}'"
-        )
+        raise not_implemented(f"{title}{last}_kernel_impl", kind)
     return apply(shared(cls, at if rank else None), input)
 
 
@@ -231,6 +223,9 @@ def gumbel_softmax(
     A differentiable draw from the categories with these logits: softmax of the logits plus Gumbel
     noise. With `hard` the result is one-hot, and the gradient is that of the soft draw.
 
+    Args:
+        tau: the temperature: the lower, the nearer to one-hot vectors.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.gumbel_softmax(torch.tensor([1., 2.]), hard=True).sum()
     tensor(1.)
@@ -264,21 +259,21 @@ class Glu(Op):
     def halves(self, x: Any) -> tuple[Any, Any]:
         n = x.shape[self.dim] // 2
         rest = (slice(None),) * (-1 - self.dim)
-        return window(x, (..., slice(0, n), *rest)), window(x, (..., slice(n, 2 * n), *rest))
+        return v.window(x, (..., slice(0, n), *rest)), v.window(x, (..., slice(n, 2 * n), *rest))
 
     def forward(self, x: Any) -> Any:
         a, b = self.halves(x)
-        return a * special(b, "expit")
+        return a * v.special(b, "expit")
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         a, b = self.halves(x)
-        s = special(b, "expit")
-        return (concat([g * s, g * a * s * (1 - s)], self.dim),)
+        s = v.special(b, "expit")
+        return (v.concat([g * s, g * a * s * (1 - s)], self.dim),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         a, b = self.halves(xs[0])
         ta, tb = self.halves(ts[0])
-        s = special(b, "expit")
+        s = v.special(b, "expit")
         return ta * s + tb * a * s * (1 - s)
 
     @staticmethod
@@ -298,7 +293,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     >>> torch.nn.functional.glu(torch.tensor([1., 2., 0., 0.]))
     tensor([0.5000, 1.0000])
     """
-    expect_tensor(input, "glu")
+    check_tensor(input, "glu")
     x = input._array
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
@@ -309,7 +304,7 @@ def glu(input: Any, dim: int = -1) -> Any:
         )
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
-        raise NotImplementedError(f"\"glu_cpu\" not implemented for '{kind.scalar_type}'")
+        raise not_implemented("glu_cpu", kind)
     return apply(shared(Glu, at), input)
 
 
@@ -360,7 +355,7 @@ def _length(x: Any, dim: int, eps: float) -> Any:
     """The norm, at least `eps`. The gradient is the norm's own even where `eps` was put."""
     n = x.norm(2, dim, keepdim=True).clone()
     raw = numbers(n._array)
-    v.overwrite(raw, maximum(raw, eps))
+    v.overwrite(raw, v.maximum(raw, eps))
     return n
 
 

@@ -11,26 +11,17 @@ from typing import Any, ClassVar
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.core.record import binary, unary
 from rushlight.ops import old_forms
-from rushlight.ops.apply import operand, result_dtype
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_operands, check_tensors, invalid
 from rushlight.ops.numbers import Number
-from rushlight.ops.operands import (
-    attach_operator,
-    check_integers,
-    check_operands,
-    check_tensors,
-    integral,
-    invalid,
-    number_from,
-    zeros,
-)
-from rushlight.ops.registry import function, functions, implements, op, public
-
-__all__ = ["DivFloor"]
+from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
+from rushlight.ops.registry import function, functions, implements, op
 
 for _cls in (Add, Div, Mul, Neg, Sub):
     op(_cls)
@@ -62,7 +53,7 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
     return alpha
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """add(input, other, *, alpha=1, out=None) -> Tensor
 
@@ -86,7 +77,7 @@ def _add(a: Any, b: Any) -> Any:
     return binary(ADD, a, b)
 
 
-@public(inplace=True, aliases=("subtract",))
+@function(out=True, inplace=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
 
@@ -117,6 +108,7 @@ class Rsub(Elementwise):
     """other - alpha * input."""
 
     name, inputs, params = "rsub", ("self", "other"), ("alpha",)
+    aten = "rsub.Scalar"
     complex_too = True
     scalar = "({1} - {0})"
 
@@ -137,13 +129,15 @@ class Rsub(Elementwise):
 class RsubNumber(Rsub):
     """other - alpha * input, for a number."""
 
+    shown_edges = (0,)
+
     node = "RsubBackward1"
 
 
 operators.rsub = RsubNumber()
 
 
-@public(method=False, out=False)
+@function(method=False)
 def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     """rsub(input, other, *, alpha=1) -> Tensor
 
@@ -162,11 +156,11 @@ def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
     input, other = operand(input), operand(other)
     refuse_bools((input, other))
     alpha = check_alpha("rsub", alpha, input, other)
-    return (Rsub if isinstance(other, TensorBase) else RsubNumber)(alpha), (input, other)
+    return run((Rsub if isinstance(other, TensorBase) else RsubNumber)(alpha), (input, other))
 
 
 # --- multiplication and division ------------------------------------------------------------------
-@public(inplace=True, aliases=("multiply",))
+@function(out=True, inplace=True, aliases=("multiply",))
 def mul(input: Any, other: Any) -> Any:
     """mul(input, other, *, out=None) -> Tensor
 
@@ -205,6 +199,7 @@ class DivTrunc(DivRounded):
     """input / other, rounded towards zero."""
 
     name = "div_trunc"
+    aten = "div.Tensor_mode"
     rounding_mode = "trunc"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -220,6 +215,7 @@ class DivFloor(DivRounded):
     """input / other, rounded down."""
 
     name = "div_floor"
+    aten = "div.Tensor_mode"
     rounding_mode = "floor"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -229,7 +225,7 @@ class DivFloor(DivRounded):
 DIV_TRUNC, DIV_FLOOR = DivTrunc(), DivFloor()
 
 
-@public(inplace=True, aliases=("divide",))
+@function(out=True, inplace=True, aliases=("divide",))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """div(input, other, *, rounding_mode=None, out=None) -> Tensor
 
@@ -257,7 +253,7 @@ def _divide(a: Any, b: Any) -> Any:
     return binary(DIV, a, b)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def true_divide(input: Any, other: Any) -> Any:
     """true_divide(input, other, *, out=None) -> Tensor
 
@@ -272,7 +268,7 @@ def true_divide(input: Any, other: Any) -> Any:
 
 
 # --- negation -------------------------------------------------------------------------------------
-@public(inplace=True, aliases=("negative",))
+@function(out=True, inplace=True, aliases=("negative",))
 def neg(input: Any) -> Any:
     """neg(input, *, out=None) -> Tensor
 

@@ -6,34 +6,24 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_beside, operand
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary
-from rushlight.ops.apply import number_beside, operand
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import (
-    agreed,
-    attach_operator,
-    check_integers,
-    check_operands,
-    check_tensors,
-    invalid,
-    is_number,
-    roomy,
-    zeros,
-)
+from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
+from rushlight.ops.operands import agreed, attach_operator, check_integers, roomy, zeros
 from rushlight.ops.pointwise.arithmetic import DivFloor
 from rushlight.ops.pointwise.family import (
     LN2,
     Numbered,
     Pointwise,
     Unfinished,
-    check_second,
     expose_pair,
     register_impl,
     with_numbers,
 )
-from rushlight.ops.registry import functions, implements, op, public
+from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -43,6 +33,7 @@ class Fmod(Elementwise):
     """What is left of input after division by other, with input's sign."""
 
     name, node, inputs, saves = "fmod", "FmodBackward1", ("self", "other"), ("self", "other")
+    aten = "fmod.Tensor"
     reads: ClassVar[dict[int, tuple[str, ...]]] = {1: ("self", "other")}
     domain = "positive"
 
@@ -66,6 +57,7 @@ class Remainder(Fmod):
     """What is left of input after division by other, with other's sign."""
 
     name, node = "remainder", "RemainderBackward1"
+    aten = "remainder.Tensor"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.remainder(a, b)
@@ -80,6 +72,8 @@ class FmodNumber(Numbered):
     """What is left of input after division by a number, with input's sign."""
 
     name, node, params = "fmod_number", "FmodBackward0", ("other",)
+    aten = "fmod.Scalar"
+    saved_names = ""
 
     def __init__(self, other: Any) -> None:
         super().__init__()
@@ -103,6 +97,7 @@ class RemainderNumber(FmodNumber):
     """What is left of input after division by a number, with the number's sign."""
 
     name, node = "remainder_number", "RemainderBackward0"
+    aten = "remainder.Scalar"
 
     def forward(self, x: Any) -> Any:
         return v.remainder(self.lifted(x), self.other)
@@ -117,6 +112,7 @@ class RemainderOfNumber(Unfinished):
     """What is left of a number after division by a tensor."""
 
     name, inputs = "remainder", ("self", "other")
+    aten = "remainder.Tensor"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.remainder(a, b)
@@ -154,7 +150,7 @@ def _floor_divide(a: Any, b: Any) -> Any:
     return binary(DIV_FLOOR, operand(a), operand(b))
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def fmod(input: Any, other: Any) -> Any:
     """fmod(input, other, *, out=None) -> Tensor
 
@@ -171,7 +167,7 @@ def fmod(input: Any, other: Any) -> Any:
     return with_numbers(FmodNumber, number_beside(input, operand(other))), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def remainder(input: Any, other: Any) -> Any:
     """remainder(input, other, *, out=None) -> Tensor
 
@@ -196,7 +192,7 @@ def remainder(input: Any, other: Any) -> Any:
     return REMAINDER_OF_NUMBER, (input, other)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def floor_divide(input: Any, other: Any) -> Any:
     """floor_divide(input, other, *, out=None) -> Tensor
 
@@ -397,6 +393,7 @@ class Ldexp(Elementwise):
     """input · 2**other."""
 
     name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
+    aten = "ldexp.Tensor"
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("result",)}
     promotion, complex_too = "float", True
     leads = (0,)  # 2 ** other lies in rows
@@ -467,11 +464,14 @@ register_impl("heaviside", HEAVISIDE)
 register_impl("ldexp", LDEXP)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def heaviside(input: Any, values: Any) -> Any:
     """heaviside(input, values, *, out=None) -> Tensor
 
     0 below zero, 1 above it, and `values` at zero.
+
+    Args:
+        values: the result where `input` is 0.
 
     >>> import rushlight as torch
     >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
@@ -485,11 +485,14 @@ def heaviside(input: Any, values: Any) -> Any:
     return HEAVISIDE, (input, values)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def ldexp(input: Any, other: Any) -> Any:
     """ldexp(input, other, *, out=None) -> Tensor
 
     `input` times 2 to the power of `other`.
+
+    Args:
+        other: the exponents of 2.
 
     >>> import rushlight as torch
     >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
@@ -504,6 +507,7 @@ class CopySign(Pointwise):
     """The size of input with the sign of other."""
 
     name, node, inputs = "copysign", "CopysignBackward0", ("self", "other")
+    aten = "copysign.Tensor"
     saves, promotion, refuses = ("self", "result"), "float", "c"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -523,6 +527,8 @@ class CopySign(Pointwise):
 class CopySignNumber(CopySign):
     """The size of input with the sign of a number."""
 
+    shown_edges = (0,)
+
     node = "CopysignBackward1"
 
 
@@ -530,7 +536,7 @@ COPYSIGN, COPYSIGN_NUMBER = CopySign(), CopySignNumber()
 register_impl("copysign", COPYSIGN)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def copysign(input: Any, other: Any) -> Any:
     """copysign(input, other, *, out=None) -> Tensor
 

@@ -15,11 +15,9 @@ from rushlight.arrays.layouts import suggests_channels
 from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_alias
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import expect_tensor
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import dtype_of, order_for
 from rushlight.ops.registry import function, implements, op
-
-__all__ = ["ToCopy", "convert", "to"]
 
 
 @op
@@ -30,6 +28,7 @@ class ToCopy(Op):
     """
 
     name = "_to_copy"
+    saved_names = ""
     node = "ToCopyBackward0"
     params = ("dtype", "place", "order", "source")
 
@@ -119,6 +118,9 @@ def to(input: Any, *args: Any, **named: Any) -> Any:
     The tensor in another dtype or on another device, or like another tensor: itself where nothing
     changes.
 
+    Args:
+        args: a dtype; or a device, and a dtype; or a tensor that has both.
+
     >>> import rushlight as torch
     >>> torch.ones(2).to(torch.int64)
     tensor([1, 1])
@@ -187,7 +189,7 @@ def type_as(input: Any, other: Any) -> Any:
     >>> torch.ones(2, dtype=torch.int64).type_as(torch.ones(1))
     tensor([1., 1.])
     """
-    expect_tensor(other, "type_as", "other", 1)
+    check_tensor(other, "type_as", "other", 1)
     return convert(input, dtypes.of(other._array.dtype), device_of(other._array))
 
 
@@ -199,6 +201,9 @@ def type(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """type(dtype=None, non_blocking=False) -> str or Tensor
 
     The name of the tensor's type, or the tensor as another: a dtype, a name or a class.
+
+    Args:
+        dtype: the dtype or its name; None asks for the name.
 
     >>> import rushlight as torch
     >>> x = torch.ones(2)

@@ -8,31 +8,26 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.apply import number_in, operand, put, result_dtype
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.creation.fill import number_for
-from rushlight.ops.numbers import Number, Operand, plain
-from rushlight.ops.operands import (
-    agreed,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    zeros,
-)
-from rushlight.ops.pointwise.family import (
-    Numbered,
+from rushlight.ops.checks import (
     check_same_dtype,
     check_second,
+    check_tensors,
+    invalid,
+    is_number,
     not_implemented,
-    with_numbers,
 )
-from rushlight.ops.registry import function, op, public
+from rushlight.ops.creation.fill import number_for
+from rushlight.ops.numbers import Number, Operand, plain
+from rushlight.ops.operands import agreed, integral, number_from, zeros
+from rushlight.ops.out import put
+from rushlight.ops.pointwise.family import Numbered, with_numbers
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -56,6 +51,7 @@ class ClampNumbers(Clamping):
     """At least the number `min`, at most the number `max`; either may be None."""
 
     name, node, saves = "clamp_numbers", "ClampBackward1", ("self",)
+    aten = "clamp.default"
     params: ClassVar[tuple[str, ...]] = ("min", "max")
 
     def __init__(self, min: Any, max: Any) -> None:
@@ -101,11 +97,15 @@ class ClampNumbers(Clamping):
 class ClampMinNumber(ClampNumbers):
     """At least a number."""
 
+    profile_name = "clamp_min"
+
     node, params = "ClampMinBackward0", ("min",)
 
 
 class ClampMaxNumber(ClampNumbers):
     """At most a number."""
+
+    profile_name = "clamp_max"
 
     node, params = "ClampMaxBackward0", ("max",)
 
@@ -115,6 +115,7 @@ class Clamp(Clamping):
     """At least `min`, at most `max`, element by element."""
 
     name, inputs, saves = "clamp", ("self", "min", "max"), ("self", "min", "max")
+    aten = "clamp.Tensor"
 
     def forward(self, x: Any, low: Any, high: Any) -> Any:
         return v.minimum(v.maximum(x, low), high)
@@ -140,6 +141,7 @@ class ClampMin(Clamping):
     """At least `min`, element by element."""
 
     name, node, inputs, saves = "clamp_min", "ClampMinBackward1", ("self", "min"), ("self", "min")
+    aten = "clamp_min.Tensor"
 
     def forward(self, x: Any, low: Any) -> Any:
         return v.maximum(x, low)
@@ -158,6 +160,7 @@ class ClampMax(Clamping):
     """At most `max`, element by element."""
 
     name, node, inputs, saves = "clamp_max", "ClampMaxBackward1", ("self", "max"), ("self", "max")
+    aten = "clamp_max.Tensor"
 
     def forward(self, x: Any, high: Any) -> Any:
         return v.minimum(x, high)
@@ -193,7 +196,7 @@ def _modest(bound: Any) -> bool:
     return bound is None or isinstance(bound, complex) or 0 <= bound <= 127
 
 
-@public(inplace=True, aliases=("clip",))
+@function(out=True, inplace=True, aliases=("clip",))
 def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """clamp(input, min=None, max=None, *, out=None) -> Tensor
 
@@ -233,7 +236,7 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     return with_numbers(ClampNumbers, low, high), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def clamp_min(input: Any, min: Operand) -> Any:
     """clamp_min(input, min, *, out=None) -> Tensor
 
@@ -251,7 +254,7 @@ def clamp_min(input: Any, min: Operand) -> Any:
     return with_numbers(ClampMinNumber, operand(min), None), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def clamp_max(input: Any, max: Operand) -> Any:
     """clamp_max(input, max, *, out=None) -> Tensor
 
@@ -275,6 +278,7 @@ class Lerp(Elementwise):
     """input + weight · (end - input)."""
 
     name, node, complex_too = "lerp", "LerpBackward1", True
+    aten = "lerp.Tensor"
     inputs, saves = ("self", "end", "weight"), ("self", "end", "weight")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {
         0: ("weight",),
@@ -303,6 +307,7 @@ class LerpNumber(Numbered):
     """input + weight · (end - input), for a number."""
 
     name, node, inputs, params = "lerp_number", "LerpBackward0", ("self", "end"), ("weight",)
+    aten = "lerp.Scalar"
 
     def __init__(self, weight: Any) -> None:
         super().__init__()
@@ -325,7 +330,7 @@ class LerpNumber(Numbered):
 LERP = Lerp()
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def lerp(input: Any, end: Any, weight: Operand) -> Any:
     """lerp(input, end, weight, *, out=None) -> Tensor
 
@@ -432,7 +437,7 @@ def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
     return int(value.real) if common.numpy.kind in "iub" else value
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
     """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
@@ -453,7 +458,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Num
     return (ADDCMUL if value == 1 else AddCMul(value)), xs
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
     """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
 
@@ -480,6 +485,7 @@ class NanToNum(Elementwise):
     """Finite numbers in the place of NaN and the infinities."""
 
     name, saves, params = "nan_to_num", ("self",), ("nan", "posinf", "neginf")
+    saved_names = ""
 
     def __init__(self, nan: float, posinf: float, neginf: float) -> None:
         super().__init__()
@@ -519,7 +525,7 @@ class NanToNum(Elementwise):
         yield NanToNum(0.0, 1.0, -1.0), draw.complex(2, 2)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
@@ -549,6 +555,7 @@ class Frexp(Op):
     """Mantissa and exponent: x = mantissa · 2**exponent."""
 
     name = "frexp"
+    aten = "frexp.Tensor"
     outputs, saves = ("mantissa", "exponent"), ("exponent",)
 
     def forward(self, x: Any) -> Any:

@@ -14,29 +14,24 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.arrays.layouts import arranged
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, is_complex
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, normal, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import apply
+from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import number_in, operand, put, result_dtype, run_inplace, run_out
+from rushlight.ops.apply import run_inplace, run_out
 from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import lined_up
 from rushlight.ops.mistakes import BLAMED, blame
-from rushlight.ops.operands import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    number_from,
-    zeros,
-)
-from rushlight.ops.pointwise.family import check_second, expose_pair, not_implemented, register_impl
+from rushlight.ops.operands import attach_operator, integral, number_from, zeros
+from rushlight.ops.out import put
+from rushlight.ops.pointwise.family import expose_pair, register_impl
 from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Where", "isclose", "where"]
 
 
 # --- comparisons ----------------------------------------------------------------------------------
@@ -56,6 +51,7 @@ class Eq(Compare):
     """Whether elements are equal."""
 
     name, scalar, ordered = "eq", "({0} == {1})", False
+    aten = "eq.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -67,6 +63,7 @@ class Ne(Compare):
     """Whether elements differ."""
 
     name, scalar, ordered = "ne", "({0} != {1})", False
+    aten = "ne.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -78,6 +75,7 @@ class Lt(Compare):
     """Whether elements of input are less."""
 
     name, scalar = "lt", "({0} < {1})"
+    aten = "lt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less(a, b)
@@ -88,6 +86,7 @@ class Le(Compare):
     """Whether elements of input are less or equal."""
 
     name, scalar = "le", "({0} <= {1})"
+    aten = "le.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less_equal(a, b)
@@ -98,6 +97,7 @@ class Gt(Compare):
     """Whether elements of input are greater."""
 
     name, scalar = "gt", "({0} > {1})"
+    aten = "gt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater(a, b)
@@ -108,6 +108,7 @@ class Ge(Compare):
     """Whether elements of input are greater or equal."""
 
     name, scalar = "ge", "({0} >= {1})"
+    aten = "ge.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater_equal(a, b)
@@ -222,7 +223,7 @@ def allclose(
     True
     """
     check_tensors("allclose", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
@@ -242,7 +243,7 @@ def equal(input: Any, other: Any) -> bool:
     True
     """
     check_tensors("equal", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
             "Compare with `(a == b).all()`: its answer is a tensor, one a member."
@@ -320,6 +321,9 @@ class Where(Op):
     """
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
+    aten = "where.self"
+    saved_names = ""
+    shown_edges = (0, 1)
     params = ("dtype",)
     vmap_rule = lined_up
     lies = "operands"
@@ -399,6 +403,9 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
     With the condition alone: where it holds, as `nonzero(condition, as_tuple=True)`.
 
+    Args:
+        args: `condition`, and then, unless the indices are wanted, `input` and `other`.
+
     >>> import rushlight as torch
     >>> x = torch.tensor([1., -2., 3.])
     >>> torch.where(x > 0, x, 0.)
@@ -461,6 +468,9 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     """where(condition, other) -> Tensor
 
     The tensor's elements where `condition` holds, `other`'s elsewhere.
+
+    Args:
+        condition: where it is true the tensor's own element is taken, elsewhere `other`'s.
     """
     return where(condition, self, other)
 

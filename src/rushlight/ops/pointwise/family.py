@@ -10,33 +10,15 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary, unary
-from rushlight.ops.apply import operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensors, not_implemented
 from rushlight.ops.numbers import has_negative_zero
-from rushlight.ops.operands import check_tensors, invalid, is_number, zeros
-from rushlight.ops.registry import implements, public
-
-__all__ = [
-    "LN2",
-    "LN10",
-    "PI",
-    "Flat",
-    "Numbered",
-    "Pointwise",
-    "Smooth",
-    "Unfinished",
-    "check_same_dtype",
-    "check_second",
-    "direction",
-    "expose",
-    "expose_pair",
-    "not_implemented",
-    "register_impl",
-    "with_numbers",
-]  # fmt: skip
+from rushlight.ops.operands import zeros
+from rushlight.ops.registry import function, implements
 
 PI: Final = math.pi
 LN2: Final = math.log(2.0)
@@ -44,11 +26,6 @@ LN10: Final = math.log(10.0)
 
 
 # --- families -------------------------------------------------------------------------------------
-def not_implemented(kernel: str, common: dtypes.dtype) -> NotImplementedError:
-    """PyTorch's error for a dtype that an op does not take."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_type}'")
-
-
 class Pointwise(Elementwise):
     """An element-wise op that does not take every dtype: `refuses` names kinds of dtype (b, i, f,
     c), and `kernel` what PyTorch's error calls the op."""
@@ -143,7 +120,7 @@ def expose(
     def fn(input: Any) -> Any:
         if not isinstance(input, TensorBase):
             check_tensors(title, input=input)
-        return made, (input,)
+        return (made, (input,)) if out or inplace else unary(made, input)
 
     home = f"torch.{namespace}.{title}" if namespace and not free else f"torch.{title}"
     tail = ", *, out=None" if out else ""
@@ -153,7 +130,7 @@ def expose(
         f"{title}(input{tail}) -> Tensor\n\n{cls.__doc__}\n\n"
         f">>> import rushlight as torch\n>>> {home}({example})\n{shown}\n"
     )
-    public(
+    function(
         name=title, aliases=aliases, inplace=inplace, out=out, method=method, free=free,
         namespace=namespace,
     )(fn)  # fmt: skip
@@ -172,39 +149,9 @@ def register_impl(primitive: str, made: Any) -> None:
     implements(primitive)(one if len(made.inputs) == 1 else two)
 
 
-def check_same_dtype(xs: dict[str, Any]) -> None:
-    """Raise PyTorch's error unless all tensors have the dtype of the first."""
-    names = list(xs)
-    want = dtypes.of(raw_dtype(xs[names[0]]))
-    for name in names[1:]:
-        have = dtypes.of(raw_dtype(xs[name]))
-        if have is not want:
-            raise RuntimeError(
-                f"expected dtype {_C_NAMES.get(want.name, want.name)} for `{name}` but got dtype "
-                f"{_C_NAMES.get(have.name, have.name)}"
-            )
-
-
-_C_NAMES: Final = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-    "uint8": "unsigned char", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
 def check_both(name: str, input: Any, other: Any) -> None:
     """Both operands, tensors: PyTorch's error unless they are."""
     check_tensors(name, input=input, other=other)
-
-
-def check_second(name: str, input: Any, other: Any) -> None:
-    """Both operands, the first a tensor: PyTorch's error unless they are."""
-    if not isinstance(input, TensorBase) or not (isinstance(other, TensorBase) or is_number(other)):
-        raise invalid(
-            name, (input, other), "(Tensor input, Tensor other, *, Tensor out = None)",
-            "(Tensor input, Number other, *, Tensor out = None)",
-        )  # fmt: skip
 
 
 def expose_pair(
@@ -232,7 +179,7 @@ def expose_pair(
         f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
         f">>> import rushlight as torch\n>>> torch.{title}({args})\n{shown}\n"
     )
-    public(name=title, aliases=aliases, inplace=inplace)(fn)
+    function(name=title, aliases=aliases, out=True, inplace=inplace)(fn)
     return made
 
 

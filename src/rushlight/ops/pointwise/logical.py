@@ -10,16 +10,15 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import unary
-from rushlight.ops.operands import attach_operator, check_tensors, integral, invalid, is_number
+from rushlight.ops.checks import check_tensors, invalid, is_number
+from rushlight.ops.operands import attach_operator, integral
 from rushlight.ops.pointwise.family import Pointwise, expose, expose_pair, register_impl
 from rushlight.ops.pointwise.predicates import Test
-from rushlight.ops.registry import functions, methods, op, public
+from rushlight.ops.registry import function, functions, methods, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["BITWISE_NOT"]
 
 
 # --- logic ----------------------------------------------------------------------------------------
@@ -107,6 +106,7 @@ class BitwiseAnd(Bits):
     """The bits that both have."""
 
     name = "bitwise_and"
+    aten = "bitwise_and.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.bitwise_and(a, b)
@@ -117,6 +117,7 @@ class BitwiseOr(Bits):
     """The bits that either has."""
 
     name = "bitwise_or"
+    aten = "bitwise_or.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.bitwise_or(a, b)
@@ -127,6 +128,7 @@ class BitwiseXor(Bits):
     """The bits that just one has."""
 
     name = "bitwise_xor"
+    aten = "bitwise_xor.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.bitwise_xor(a, b)
@@ -191,7 +193,7 @@ BITWISE_NOT = BitwiseNot()
 register_impl("invert", BITWISE_NOT)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def bitwise_not(input: Any) -> Any:
     """bitwise_not(input, *, out=None) -> Tensor
 

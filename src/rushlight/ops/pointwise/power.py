@@ -9,31 +9,18 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import number_beside, number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.ops.apply import number_beside, number_in, operand, result_dtype, run_inplace
+from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import (
-    attach_operator,
-    check_tensors,
-    integral,
-    invalid,
-    is_number,
-    roomy,
-    zeros,
-)
-from rushlight.ops.pointwise.family import (
-    Numbered,
-    Pointwise,
-    expose,
-    not_implemented,
-    register_impl,
-    with_numbers,
-)
-from rushlight.ops.registry import function, functions, implements, op, public
+from rushlight.ops.operands import attach_operator, integral, roomy, zeros
+from rushlight.ops.pointwise.family import Numbered, Pointwise, expose, register_impl, with_numbers
+from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -98,6 +85,7 @@ class PowNumber(Numbered):
     """input ** exponent, for a number."""
 
     name, node, params, saves = "pow_number", "PowBackward0", ("exponent",), ("self",)
+    aten = "pow.Tensor_Scalar"
 
     def __init__(self, exponent: Any) -> None:
         super().__init__()
@@ -150,6 +138,7 @@ class Pow(Pointwise):
     """input ** exponent."""
 
     name, node = "pow", "PowBackward1"
+    aten = "pow.Tensor_Tensor"
     inputs, saves = ("self", "exponent"), ("self", "exponent", "result")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {
         0: ("self", "exponent"),
@@ -198,6 +187,8 @@ class PowOfNumber(Numbered):
     """base ** exponent, for a number as base."""
 
     name, node, params = "pow_of_number", "PowBackward2", ("base",)
+    aten = "pow.Scalar"
+    saved_names = "self=base"
     inputs, saves = ("exponent",), ("exponent", "result")
     lies = "rows"
 
@@ -246,6 +237,7 @@ class PowToComplex(Pow):
     """input ** exponent, for a real tensor and a complex number."""
 
     name, node = "pow_to_complex", "PowBackward0"
+    aten = "pow.Tensor_Scalar"
 
     def by_base(self, a: Any, b: Any) -> Any:
         return with_numbers(PowNumber, b).partials(a)[0]
@@ -265,6 +257,7 @@ class PowOfComplex(Pow):
     """base ** exponent, for a complex number and a real tensor."""
 
     name, node = "pow_of_complex", "PowBackward2"
+    aten = "pow.Scalar"
 
     def by_exponent(self, a: Any, b: Any, y: Any) -> Any:
         return with_numbers(PowOfNumber, a).partials(b, y)[0]
@@ -315,7 +308,7 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
-@public(inplace=True, name="pow")
+@function(out=True, inplace=True, name="pow")
 def power_of(input: Any, exponent: Any) -> Any:
     """pow(input, exponent, *, out=None) -> Tensor
 
@@ -328,7 +321,7 @@ def power_of(input: Any, exponent: Any) -> Any:
     return _pow("pow", input, exponent)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def square(input: Any) -> Any:
     """square(input, *, out=None) -> Tensor
 
@@ -356,7 +349,7 @@ def _double_kind(input: Any, exponent: Any) -> dtypes.dtype:
     return dtypes.complex128 if common.is_complex else dtypes.float64
 
 
-@public()
+@function(out=True)
 def float_power(input: Any, exponent: Operand) -> Any:
     """float_power(input, exponent, *, out=None) -> Tensor
 

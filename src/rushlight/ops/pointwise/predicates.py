@@ -10,15 +10,14 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import TensorBase
-from rushlight.ops.apply import operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, integral, invalid, is_number
+from rushlight.ops.checks import check_tensors, invalid, is_number
+from rushlight.ops.operands import integral
 from rushlight.ops.pointwise.family import expose, register_impl
 from rushlight.ops.registry import function, op
-
-__all__ = ["Test"]
 
 
 # --- of each element ------------------------------------------------------------------------------

@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary, unary
-from rushlight.ops.apply import operand
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, invalid, is_number, roomy
+from rushlight.ops.checks import check_tensors, invalid, is_number
+from rushlight.ops.operands import roomy
 from rushlight.ops.pointwise.family import Pointwise, direction, expose
 from rushlight.ops.pointwise.unary import SIGMOID, SINC
-from rushlight.ops.registry import functions, implements, namespaces, op, public
+from rushlight.ops.registry import function, functions, implements, namespaces, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["by_name"]
 
 ROOT_PI: Final = math.sqrt(math.pi)
 ROOT_2PI: Final = math.sqrt(2 * math.pi)
@@ -349,6 +348,7 @@ class Xlogy(Special):
     """input · log(other), and 0 where input is 0."""
 
     name, scipy, kernel = "xlogy", "xlogy", "xlogy_cpu"
+    aten = "xlogy.Tensor"
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
@@ -358,11 +358,15 @@ class Xlogy(Special):
 class XlogyOfNumber(Xlogy):
     """A number · log(other)."""
 
+    shown_edges = (1,)
+
     node = "XlogyBackward1"
 
 
 class XlogyByNumber(Xlogy):
     """input · log of a number."""
+
+    shown_edges = (0,)
 
     node = "XlogyBackward2"
 
@@ -466,7 +470,7 @@ def _choose(name: str, made: Any, input: Any, other: Any) -> Any:
     return made, (operand(input), operand(other))
 
 
-@public(inplace=True, namespace="special")
+@function(out=True, inplace=True, namespace="special")
 def xlogy(input: Any, other: Any) -> Any:
     """xlogy(input, other, *, out=None) -> Tensor
 
@@ -479,7 +483,7 @@ def xlogy(input: Any, other: Any) -> Any:
     return _choose("xlogy", XLOGY, input, other)
 
 
-@public(free=False, method=False, namespace="special")
+@function(out=True, free=False, method=False, namespace="special")
 def xlog1py(input: Any, other: Any) -> Any:
     """xlog1py(input, other, *, out=None) -> Tensor
 
@@ -492,7 +496,7 @@ def xlog1py(input: Any, other: Any) -> Any:
     return _choose("special_xlog1py", XLOG1PY, input, other)
 
 
-@public(free=False, method=False, namespace="special")
+@function(out=True, free=False, method=False, namespace="special")
 def zeta(input: Any, other: Any) -> Any:
     """zeta(input, other, *, out=None) -> Tensor
 
@@ -505,7 +509,7 @@ def zeta(input: Any, other: Any) -> Any:
     return _choose("special_zeta", ZETA, input, other)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def igamma(input: Any, other: Any) -> Any:
     """igamma(input, other, *, out=None) -> Tensor
 
@@ -519,7 +523,7 @@ def igamma(input: Any, other: Any) -> Any:
     return IGAMMA, (input, other)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def igammac(input: Any, other: Any) -> Any:
     """igammac(input, other, *, out=None) -> Tensor
 
@@ -543,11 +547,14 @@ def _polygamma(n: Any, input: Any) -> Any:
     return Polygamma(n), (input,)
 
 
-@public(method=False, namespace="special")
+@function(out=True, method=False, namespace="special")
 def polygamma(n: int, input: Any) -> Any:
     """polygamma(n, input, *, out=None) -> Tensor
 
     The derivative number `n` of `digamma`.
+
+    Args:
+        n: which derivative of `digamma`.
 
     >>> import rushlight as torch
     >>> torch.polygamma(1, torch.tensor([1., 0.5]))
@@ -556,20 +563,26 @@ def polygamma(n: int, input: Any) -> Any:
     return _polygamma(n, input)
 
 
-@public(free=False, inplace=True, name="polygamma")
+@function(out=True, free=False, inplace=True, name="polygamma")
 def polygamma_method(input: Any, n: int) -> Any:
     """polygamma(n) -> Tensor
 
     See `rushlight.polygamma`.
+
+    Args:
+        n: which derivative of `digamma`.
     """
     return _polygamma(n, input)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def mvlgamma(input: Any, p: int) -> Any:
     """mvlgamma(input, p, *, out=None) -> Tensor
 
     The logarithm of the gamma function of `p` dimensions.
+
+    Args:
+        p: the dimension of the multivariate function.
 
     >>> import rushlight as torch
     >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)

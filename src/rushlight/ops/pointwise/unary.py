@@ -1,8 +1,9 @@
 """Functions of one tensor: sign, rounding, exponentials, logarithms, trigonometry.
 
 Each op is a class; the function made from it stands right below, by `expose` where it takes one
-tensor and nothing else. Powers are in `power`, functions of two tensors in `paired`, bounds in
-`bounds`, complex numbers in `complexes`, special functions in `special`, comparisons in `compare`.
+tensor and nothing else. Powers are in `power.py`, functions of two tensors in `binary.py`,
+bounds in `clamp.py`, complex numbers in `complex.py`, special functions in `special.py`,
+comparisons in `comparison.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.operands import check_tensors, integral, zeros
+from rushlight.ops.checks import check_tensors
+from rushlight.ops.operands import integral, zeros
 from rushlight.ops.pointwise.family import (
     LN2,
     LN10,
@@ -29,7 +31,7 @@ from rushlight.ops.pointwise.family import (
     expose,
     register_impl,
 )
-from rushlight.ops.registry import function, functions, implements, methods, op, public
+from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -231,6 +233,7 @@ class RoundDecimals(Flat):
     """Round to a number of decimals."""
 
     name, node, params, refuses = "round_decimals", "RoundBackward1", ("decimals",), "bic"
+    aten = "round.decimals"
     kernel = "round_vml_cpu"
 
     def __init__(self, decimals: int) -> None:
@@ -259,7 +262,7 @@ register_impl("trunc", TRUNC)
 register_impl("rint", ROUND)
 
 
-@public(inplace=True, name="round", namespace="special")
+@function(out=True, inplace=True, name="round", namespace="special")
 def round_to(input: Any, *, decimals: int | None = None) -> Any:
     """round(input, *, decimals=0, out=None) -> Tensor
 
@@ -478,11 +481,14 @@ class Logit(Pointwise):
 LOGIT = Logit()
 
 
-@public(inplace=True, namespace="special")
+@function(out=True, inplace=True, namespace="special")
 def logit(input: Any, eps: float | None = None) -> Any:
     """logit(input, eps=None, *, out=None) -> Tensor
 
     log(x / (1 - x)); with `eps`, x is first clamped to [eps, 1 - eps].
+
+    Args:
+        eps: `input` is clamped to [eps, 1 - eps] first; not at all if None.
 
     >>> import rushlight as torch
     >>> torch.logit(torch.tensor([0.5, 0.9]))
@@ -693,7 +699,7 @@ ATAN2 = Atan2()
 register_impl("arctan2", ATAN2)
 
 
-@public(inplace=True, aliases=("arctan2",))
+@function(out=True, inplace=True, aliases=("arctan2",))
 def atan2(input: Any, other: Any) -> Any:
     """atan2(input, other, *, out=None) -> Tensor
 

@@ -11,10 +11,11 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, equal, not_equal, reduce_all, reduce_any, reduce_sum
 from rushlight.core.families import Linear, Reduce
 from rushlight.core.record import apply
-from rushlight.ops.reduction.family import Fold, dims_of, filled, negatives, numpy_names, tensor_of
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = ["All", "Any_", "CountNonzero", "Truth"]
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.out import fill_out
+from rushlight.ops.reduction.family import Fold, dims_of, negatives, numpy_names
+from rushlight.ops.registry import function, implements, op
 
 
 @op
@@ -46,6 +47,7 @@ class Any_(Reduce):
     """Whether any element over `dims` is not zero."""
 
     name, differentiable = "any", False
+    aten = "any.default|dim|dims"
     complex_too = True
 
     def forward(self, x: Any) -> Any:
@@ -62,6 +64,7 @@ class All(Reduce):
     """Whether all elements over `dims` are not zero."""
 
     name, differentiable = "all", False
+    aten = "all.default|dim|dims"
     complex_too = True
 
     def forward(self, x: Any) -> Any:
@@ -78,6 +81,7 @@ class Truth(Linear):
     """Each element as a bool, or as 0 and 1 of uint8: `x.any(dim=())` reduces nothing."""
 
     name, params, differentiable = "truth", ("dtype",), False
+    aten = None
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -92,14 +96,14 @@ class Truth(Linear):
 
 
 def _test(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if isinstance(dim, (tuple, list)) and not dim:
         y = apply(Truth(dtypes.bool_.numpy), input)
     else:
         y = apply(cls(dims_of(name, dim, array.ndim), keepdim), input)
     if array.dtype == dtypes.uint8.numpy:  # PyTorch's bool of old keeps its dtype
         y = apply(Truth(array.dtype), y)
-    return y if out is None else filled(name, out, y)
+    return y if out is None else fill_out(name, out, y)
 
 
 @function(name="any")
@@ -130,7 +134,7 @@ def all_(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None)
     return _test("all", All, input, dim, keepdim, out)
 
 
-@public(out=False)
+@function()
 @numpy_names
 def count_nonzero(input: Any, dim: Any = None) -> Any:
     """count_nonzero(input, dim=None) -> Tensor
@@ -141,8 +145,8 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     >>> torch.count_nonzero(torch.tensor([[0, 1], [2, 3]]), dim=0)
     tensor([1, 2])
     """
-    array = tensor_of(input, "count_nonzero")
-    return CountNonzero(dims_of("count_nonzero", dim, array.ndim)), (input,)
+    array = check_tensor(input, "count_nonzero")
+    return run(CountNonzero(dims_of("count_nonzero", dim, array.ndim)), (input,))
 
 
 @implements("reduce_any")

@@ -41,21 +41,11 @@ from rushlight.arrays.vocabulary import cumsum as running_sum
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.reduction.family import (
-    narrow,
-    not_implemented,
-    numpy_names,
-    pair,
-    same,
-    shifted,
-    single,
-    tensor_of,
-    wide,
-)
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = ["CumMax", "CumMin", "CumProd", "CumSum", "LogCumSumExp", "recurrence"]
+from rushlight.ops.out import write_outs
+from rushlight.ops.reduction.family import narrow, numpy_names, same, shifted, single, wide
+from rushlight.ops.registry import function, implements, op
 
 
 def recurrence(a: Any, b: Any) -> Any:
@@ -113,6 +103,7 @@ class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
@@ -141,6 +132,7 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
@@ -176,6 +168,7 @@ class LogCumSumExp(Scan):
     """The logarithm of the running sum of exponentials along `dim`."""
 
     name, saves = "logcumsumexp", ("self", "result")
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
@@ -255,6 +248,7 @@ class CumMax(Champion):
     """The running largest along `dim`, and where."""
 
     name, most = "cummax", True
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     @staticmethod
@@ -269,6 +263,7 @@ class CumMin(Champion):
     """The running smallest along `dim`, and where."""
 
     name, most = "cummin", False
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     @staticmethod
@@ -280,13 +275,13 @@ class CumMin(Champion):
 
 # --- public ---------------------------------------------------------------------------------------
 def _scan(name: str, cls: Any, input: Any, dim: Any, dtype: Any) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
     at = single(name, dim, array.ndim)
     return cls(at, None if want is array.dtype else want), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 @numpy_names
 def cumsum(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     """cumsum(input, dim, *, dtype=None, out=None) -> Tensor
@@ -300,7 +295,7 @@ def cumsum(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     return _scan("cumsum", CumSum, input, dim, dtype)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 @numpy_names
 def cumprod(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     """cumprod(input, dim, *, dtype=None, out=None) -> Tensor
@@ -314,7 +309,7 @@ def cumprod(input: Any, dim: Any, *, dtype: Any = None) -> Any:
     return _scan("cumprod", CumProd, input, dim, dtype)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def logcumsumexp(input: Any, dim: Any) -> Any:
     """logcumsumexp(input, dim, *, out=None) -> Tensor
@@ -325,17 +320,17 @@ def logcumsumexp(input: Any, dim: Any) -> Any:
     >>> torch.logcumsumexp(torch.tensor([0., 0., 0.]), 0)
     tensor([0.0000, 0.6931, 1.0986])
     """
-    array = tensor_of(input, "logcumsumexp")
+    array = check_tensor(input, "logcumsumexp")
     if array.dtype.kind in "iub":
         raise not_implemented("logcumsumexp_out_cpu", array.dtype)
     return LogCumSumExp(single("logcumsumexp", dim, array.ndim)), (input,)
 
 
 def _champion(name: str, cls: Any, kind: Any, input: Any, dim: Any, out: Any) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if array.dtype.kind == "c":
         raise not_implemented(f"{name}_cpu", array.dtype)
-    return pair(name, kind, cls(single(name, dim, array.ndim)), input, out)
+    return write_outs(name, kind, apply(cls(single(name, dim, array.ndim)), input), out)
 
 
 @function()

@@ -1,6 +1,6 @@
 """What the files of reductions share: axes, low precision, arguments, results with names.
 
-For `reduce`, `norm`, `extreme`, `scan`, `order` and `count`.
+For the other files of this folder.
 """
 
 from __future__ import annotations
@@ -23,17 +23,8 @@ from rushlight.arrays.vocabulary import (
     window,
 )
 from rushlight.core.families import Reduce
-from rushlight.core.graph import TensorBase
-from rushlight.core.record import apply, recording, slots
-from rushlight.core.transforms.forward_ad import refuse_out
-from rushlight.ops.apply import put, refuse_batches
 from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
-
-__all__ = [
-    "Fold", "count", "dims_of", "filled", "fold", "mismatch", "narrow", "negatives", "nonempty",
-    "not_implemented", "numpy_names", "pair", "raw_dtype", "same", "shifted", "single", "tensor_of",
-    "unfold", "wide",
-]  # fmt: skip
+from rushlight.ops.checks import mismatch
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FLOAT32: Final = dtypes.float32.numpy
@@ -120,33 +111,6 @@ def numpy_names(fn: F) -> F:
     return call  # type: ignore[return-value]  # the same function under more names
 
 
-def tensor_of(input: Any, function: str) -> Any:
-    """The raw array of a tensor, or PyTorch's TypeError."""
-    if not isinstance(input, TensorBase):
-        raise TypeError(
-            f"{function}(): argument 'input' (position 1) must be Tensor, "
-            f"not {dtypes.type_name(input)}"
-        )
-    return input._array
-
-
-def expect_dtype(dtype: Any, function: str) -> None:
-    """Refuse a dtype that is none, with PyTorch's TypeError."""
-    if dtype is not None and not isinstance(dtype, dtypes.dtype):
-        raise TypeError(
-            f"{function}(): argument 'dtype' must be torch.dtype, not {dtypes.type_name(dtype)}"
-        )
-
-
-def mismatch(function: str, *given: Any, **named: Any) -> TypeError:
-    """PyTorch's error for arguments that fit none of a function's forms."""
-    got = [dtypes.type_name(x) for x in given]
-    got += [f"{name}={dtypes.type_name(x)}" for name, x in named.items()]
-    return TypeError(
-        f"{function}() received an invalid combination of arguments - got ({', '.join(got)})"
-    )
-
-
 def dims_of(function: str, dim: Any, rank: int) -> tuple[int, ...] | None:
     """Several dimensions, as an op wants them."""
     try:
@@ -171,53 +135,3 @@ def negatives(axes: tuple[int, ...] | int | None, rank: int) -> tuple[int, ...] 
     if isinstance(axes, int):
         axes = (axes,)
     return tuple(a - rank if a >= 0 else a for a in axes)
-
-
-def nonempty(function: str, shape: tuple[int, ...], dim: int) -> None:
-    """Refuse to choose an element from an axis that has none."""
-    if shape and shape[dim] == 0:
-        raise IndexError(
-            f"{function}(): Expected reduction dim {dim + len(shape)} to have non-zero size."
-        )
-
-
-def not_implemented(kernel: str, dtype: Any) -> NotImplementedError:
-    """PyTorch's error for a dtype that an op does not take."""
-    return NotImplementedError(f'"{kernel}" not implemented for {dtypes.of(dtype).scalar_type!r}')
-
-
-def filled(function: str, out: Any, result: Any) -> Any:
-    """`out` with a result written into it; resized if its shape differs."""
-    if not isinstance(out, TensorBase):
-        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {dtypes.type_name(out)}")
-    requires_grad = any(t._requires_grad or t._node is not None for t in (out, result))
-    if requires_grad and recording():
-        raise RuntimeError(
-            f"{function}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
-    refuse_out(function, (out, result))
-    if slots.batches != 0:
-        refuse_batches(function, (out, result))
-    have, want = dtypes.of(result._array.dtype), dtypes.of(out._array.dtype)
-    if have is dtypes.int64 and want is not have:
-        name = _C_NAMES.get(want, want.name)
-        raise RuntimeError(f"Expected out tensor to have dtype long int, but got {name} instead")
-    if have is not want and not dtypes.can_cast(have, want):
-        raise RuntimeError(
-            f"result type {have.scalar_type} can't be cast to the desired output type "
-            f"{want.scalar_type}"
-        )
-    return put(out, result._array)
-
-
-def pair(function: str, kind: Any, op: Any, input: Any, out: Any) -> Any:
-    """An op with two results on one tensor, as a tuple with names."""
-    results = apply(op, input)
-    if out is None:
-        return kind(results)
-    if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise TypeError(
-            f"{function}(): argument 'out' must be tuple of Tensors, not {dtypes.type_name(out)}"
-        )
-    return kind([filled(function, o, r) for o, r in zip(out, results)])

@@ -31,36 +31,11 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.reduction.family import (
-    Fold,
-    dims_of,
-    filled,
-    mismatch,
-    negatives,
-    nonempty,
-    not_implemented,
-    numpy_names,
-    pair,
-    raw_dtype,
-    same,
-    single,
-    tensor_of,
-)
-from rushlight.ops.registry import function, functions, implements, op, public
-
-__all__ = [
-    "Amax",
-    "Amin",
-    "AminMax",
-    "ArgMax",
-    "ArgMin",
-    "Chosen",
-    "Even",
-    "Max",
-    "MaxAll",
-    "Min",
-    "MinAll",
-]
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, not_implemented
+from rushlight.ops.out import fill_out, write_outs
+from rushlight.ops.reduction.family import Fold, dims_of, negatives, numpy_names, same, single
+from rushlight.ops.registry import function, functions, implements, op
 
 
 class Even(Fold):
@@ -90,6 +65,7 @@ class MaxAll(Even):
     """The largest of all elements: `x.max()`."""
 
     name, node = "max", "MaxBackward1"
+    saved_names = ""
 
     def forward(self, x: Any) -> Any:
         return reduce_max(x, self.dims, self.keepdim)
@@ -105,6 +81,7 @@ class MinAll(Even):
     """The smallest of all elements: `x.min()`."""
 
     name, node = "min", "MinBackward1"
+    saved_names = ""
 
     def forward(self, x: Any) -> Any:
         return reduce_min(x, self.dims, self.keepdim)
@@ -120,6 +97,7 @@ class Amax(Even):
     """The largest over `dims`."""
 
     name = "amax"
+    saved_names = "dim=dims* keepdim"
 
     def hits(self, x: Any, y: Any) -> Any:
         return equal(x, self.back(y, x.shape))
@@ -157,6 +135,7 @@ class AminMax(Amax):
     """Smallest and largest over `dims`."""
 
     name, outputs, saves = "aminmax", ("min", "max"), ("self", "min", "max")
+    saved_names = "dim=dims keepdim"
 
     def forward(self, x: Any) -> Any:
         return reduce_min(x, self.dims, self.keepdim), reduce_max(x, self.dims, self.keepdim)
@@ -224,6 +203,8 @@ class Max(Chosen):
     """The largest along a dimension, and where: `x.max(dim)`."""
 
     name, node = "max_dim", "MaxBackward0"
+    aten = "max.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         return place_of_largest(x, dim, True)
@@ -240,6 +221,8 @@ class Min(Chosen):
     """The smallest along a dimension, and where: `x.min(dim)`."""
 
     name, node = "min_dim", "MinBackward0"
+    aten = "min.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         return place_of_smallest(x, dim, True)
@@ -304,7 +287,7 @@ def _dims(name: str, array: Any, dim: Any) -> tuple[int, ...] | None:
             )
     else:
         for d in dims:
-            nonempty(name, array.shape, d)
+            check_nonempty(name, array.shape, d)
     return dims
 
 
@@ -312,7 +295,7 @@ _WHOLE: Final = {Amax: Amax(None, False), Amin: Amin(None, False)}
 
 
 def _amax(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if dim == () and not keepdim and out is None and array.dtype.kind == "f" and array.size:
         return apply(_WHOLE[cls], input)  # the usual call, without the detours
     _refuse_complex("max_values_cpu" if cls is Amax else "min_values_cpu", array)
@@ -325,7 +308,7 @@ def _amax(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) ->
             f"{dtypes.of(array.dtype).scalar_type} for input's dtype and "
             f"{dtypes.of(out._array.dtype).scalar_type} for out's dtype."
         )
-    return filled(name, out, y)
+    return fill_out(name, out, y)
 
 
 @function()
@@ -367,7 +350,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     >>> torch.aminmax(torch.tensor([1., 5., 3.])).max
     tensor(5.)
     """
-    array = tensor_of(input, "aminmax")
+    array = check_tensor(input, "aminmax")
     _refuse_complex("aminmax_cpu", array)
     if dim is None:
         if array.size == 0:
@@ -384,14 +367,14 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
             raise IndexError(
                 f"aminmax: Expected reduction dim {dims[0] + array.ndim} to have non-zero size."
             )
-    return pair("aminmax", return_types.aminmax, AminMax(dims, keepdim), input, out)
+    return write_outs("aminmax", return_types.aminmax, apply(AminMax(dims, keepdim), input), out)
 
 
 def _largest(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
     """The three forms of `max` and `min`: over all, along a dimension, of two tensors."""
     if dim is not ... and not isinstance(input, TensorBase):
         raise mismatch(name, input, dim)
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if isinstance(dim, TensorBase):
         dim, other = ..., dim
     if other is not ...:
@@ -404,15 +387,15 @@ def _largest(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: An
         if keepdim:
             raise mismatch(name, keepdim=keepdim)
         y = apply((MaxAll if most else MinAll)(_dims(name, array, None), False), input)
-        return y if out is None else filled(name, out, y)
+        return y if out is None else fill_out(name, out, y)
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise mismatch(name, dim)
     at = single(name, dim, array.ndim)
     if array.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
-    nonempty(name, array.shape, at)
+    check_nonempty(name, array.shape, at)
     kind = return_types.max if most else return_types.min
-    return pair(name, kind, (Max if most else Min)((at,), keepdim), input, out)
+    return write_outs(name, kind, apply((Max if most else Min)((at,), keepdim), input), out)
 
 
 @function()
@@ -456,7 +439,7 @@ def min(
 
 
 def _arg(name: str, cls: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if array.dtype.kind in "cb":
         what = "complex" if array.dtype.kind == "c" else "bool"
         raise RuntimeError(f"{name}(): does not support {what} input")
@@ -467,11 +450,11 @@ def _arg(name: str, cls: Any, input: Any, dim: Any, keepdim: bool) -> Any:
             )
         return cls(None, keepdim), (input,)
     at = single(name, dim, array.ndim)
-    nonempty(name, array.shape, at)
+    check_nonempty(name, array.shape, at)
     return cls((at,) if array.ndim else None, keepdim), (input,)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """argmax(input, dim=None, keepdim=False) -> Tensor
@@ -485,7 +468,7 @@ def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return _arg("argmax", ArgMax, input, dim, keepdim)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """argmin(input, dim=None, keepdim=False) -> Tensor

@@ -31,19 +31,11 @@ from rushlight.arrays.vocabulary import (
     where,
 )
 from rushlight.core.graph import Node, TensorBase, wrap
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
-from rushlight.ops.reduction.family import (
-    Fold,
-    dims_of,
-    fold,
-    numpy_names,
-    raw_dtype,
-    tensor_of,
-    unfold,
-)
-from rushlight.ops.registry import op, public
-
-__all__ = ["Quantile"]
+from rushlight.ops.reduction.family import Fold, dims_of, fold, numpy_names, unfold
+from rushlight.ops.registry import function, op
 
 _INT64: Final = dtypes.int64.numpy
 _WAYS: Final = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -170,7 +162,7 @@ class Quantile(Fold):
 def _quantile(
     name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool
 ) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     if array.size == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
@@ -195,7 +187,7 @@ def _quantile(
     return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def quantile(
     input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
@@ -212,7 +204,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nanquantile(
     input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,

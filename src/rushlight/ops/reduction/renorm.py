@@ -8,12 +8,11 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, greater, real, reduce_sum, where
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
-from rushlight.ops.arguments import expect_tensor, one_dim, raw_dtype
+from rushlight.ops.arguments import one_dim, raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.vector_norm import moved, norm_of, slope_of
-from rushlight.ops.registry import op, public
-
-__all__ = ["Renorm"]
+from rushlight.ops.registry import function, op
 
 _TINY: Final = 1e-7  # PyTorch's, against division by zero
 
@@ -23,6 +22,7 @@ class Renorm(Op):
     """`self` with each slice scaled whose norm of order `p` over `dims` is above `maxnorm`."""
 
     name, params = "renorm", ("p", "dims", "maxnorm")
+    saved_names = "p maxnorm"
     saves = ("self",)
     lies = "rows"
 
@@ -77,7 +77,7 @@ class Renorm(Op):
         yield Renorm(2.0, (-1,), 1.0), draw.complex(2, 3)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def renorm(input: Any, p: Number, dim: int, maxnorm: Number) -> Any:
     """renorm(input, p, dim, maxnorm, *, out=None) -> Tensor
 
@@ -89,7 +89,7 @@ def renorm(input: Any, p: Number, dim: int, maxnorm: Number) -> Any:
     tensor([[0.6000, 0.8000],
             [0.0000, 1.0000]])
     """
-    expect_tensor(input, "renorm")
+    check_tensor(input, "renorm")
     array = input._array
     if isinstance(p, complex):
         raise RuntimeError("renorm: p must be real-valued")

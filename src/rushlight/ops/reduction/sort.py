@@ -27,27 +27,12 @@ from rushlight.arrays.vocabulary import (
 from rushlight.arrays.vocabulary import sort as sorting
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.ops.checks import check_nonempty, check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.reduction.family import (
-    filled,
-    fold,
-    negatives,
-    nonempty,
-    not_implemented,
-    numpy_names,
-    pair,
-    shifted,
-    single,
-    tensor_of,
-    wide,
-)
+from rushlight.ops.out import fill_out, write_outs
+from rushlight.ops.reduction.family import fold, negatives, numpy_names, shifted, single, wide
 from rushlight.ops.reduction.minmax import Chosen, Even
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = [
-    "ArgSort", "KthValue", "Median", "MedianAll", "Mode", "NanMedian", "NanMedianAll", "Sort",
-"SortStable", "TopK",
-]  # fmt: skip
+from rushlight.ops.registry import function, implements, op
 
 _INT64 = dtypes.int64.numpy
 
@@ -94,6 +79,7 @@ class Sort(Ranked):
     """The elements in order along `dim`."""
 
     name = "sort"
+    saved_names = "dim self_sym_sizes=self.sizes"
     vmap_rule = batch_leading
     lies = "input"
 
@@ -110,6 +96,7 @@ class SortStable(Ranked):
     """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
 
     name, node = "sort_stable", "SortBackward1"
+    aten = "sort.stable"
     vmap_rule = batch_leading
     lies = "input"
 
@@ -124,6 +111,7 @@ class TopK(Ranked):
     """The first `k` in order along `dim`."""
 
     name = "topk"
+    saved_names = "dim self_sym_sizes=self.sizes"
     params = ("dim", "descending", "k")
     vmap_rule = batch_leading
 
@@ -175,11 +163,11 @@ def _sortable(array: Any) -> None:
 
 
 def _sorted(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any) -> Any:
-    array = tensor_of(input, "sort")
+    array = check_tensor(input, "sort")
     _sortable(array)
     cls = Sort if stable is None else SortStable
     what = cls(single("sort", dim, array.ndim), bool(descending))
-    return pair("sort", return_types.sort, what, input, out)
+    return write_outs("sort", return_types.sort, apply(what, input), out)
 
 
 @function()
@@ -203,7 +191,7 @@ def sort(
     return _sorted(input, dim, descending, stable, out)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool = False) -> Any:
     """argsort(input, dim=-1, descending=False, *, stable=False) -> Tensor
@@ -214,7 +202,7 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool
     >>> torch.argsort(torch.tensor([3., 1., 2.]))
     tensor([1, 2, 0])
     """
-    array = tensor_of(input, "argsort")
+    array = check_tensor(input, "argsort")
     _sortable(array)
     return ArgSort(single("argsort", dim, array.ndim), bool(descending)), (input,)
 
@@ -231,7 +219,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
             [3., 4.]])
     """
     y = _sorted(input, 0, False, None, None)[0]
-    return y if out is None else filled("msort", out, y)
+    return y if out is None else fill_out("msort", out, y)
 
 
 @function()
@@ -244,11 +232,14 @@ def topk(
 
     The `k` largest (or smallest) elements along a dimension, in order, and their indices.
 
+    Args:
+        k: how many to give.
+
     >>> import rushlight as torch
     >>> torch.topk(torch.tensor([1., 4., 3., 2.]), 2).values
     tensor([4., 3.])
     """
-    array = tensor_of(input, "topk")
+    array = check_tensor(input, "topk")
     at = single("topk", dim, array.ndim)
     if not 0 <= k <= (array.shape[at] if array.ndim else 1):
         raise RuntimeError("selected index k out of range")
@@ -256,7 +247,7 @@ def topk(
         bool_ = array.dtype.kind == "b"
         what = "topk does not support bool" if bool_ else " topk does not support complex"
         raise RuntimeError(f"{what} dtypes on CPU")
-    return pair("topk", return_types.topk, TopK(at, bool(largest), k), input, out)
+    return write_outs("topk", return_types.topk, apply(TopK(at, bool(largest), k), input), out)
 
 
 @implements("sort")
@@ -272,6 +263,7 @@ class KthValue(Chosen):
     """The `k`-th smallest along a dimension."""
 
     name = "kthvalue"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
     params = ("dims", "keepdim", "k")
 
     def __init__(self, dims: tuple[int, ...], keepdim: bool, k: int) -> None:
@@ -296,6 +288,8 @@ class Median(Chosen):
     """The lower middle element along a dimension; the first NaN if there is one."""
 
     name, node = "median_dim", "MedianBackward1"
+    aten = "median.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         n = x.shape[dim]
@@ -315,6 +309,7 @@ class NanMedian(Chosen):
     """The lower middle element of those that are not NaN, along a dimension."""
 
     name, node = "nanmedian_dim", "NanmedianBackward1"
+    aten = "nanmedian.dim"
 
     def choose(self, x: Any, dim: int) -> Any:
         numbers = reduce_sum(equal(x, x), (dim,), True)
@@ -332,6 +327,7 @@ class MedianAll(Even):
     """The lower middle of all elements: `x.median()`. Equal elements share its gradient."""
 
     name, node = "median", "MedianBackward0"
+    saved_names = ""
     chosen = Median
 
     def forward(self, x: Any) -> Any:
@@ -395,33 +391,36 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
 
     The `k`-th smallest element along a dimension (`k` counts from 1), and its index.
 
+    Args:
+        k: which one: 1 is the smallest.
+
     >>> import rushlight as torch
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
     tensor(2.)
     """
-    array = tensor_of(input, "kthvalue")
+    array = check_tensor(input, "kthvalue")
     at = single("kthvalue", dim, array.ndim)
-    nonempty("kthvalue", array.shape, at)
+    check_nonempty("kthvalue", array.shape, at)
     _refuse("kthvalue_cpu", array, "bc")
     if not 1 <= k <= (array.shape[at] if array.ndim else 1):
         raise RuntimeError(
             f"kthvalue(): selected number k out of range for dimension {at + max(array.ndim, 1)}"
         )
     what = KthValue((at,), keepdim, k)
-    return pair("kthvalue", return_types.kthvalue, what, input, out)
+    return write_outs("kthvalue", return_types.kthvalue, apply(what, input), out)
 
 
 def _middle(
     name: str, all_: Any, one: Any, kind: Any, input: Any, dim: Any, keepdim: bool, out: Any
 ) -> Any:
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     _refuse("median_cpu" if dim is ... else "median_out", array, "bc")
     if dim is ...:
         y = apply(all_(None, False), input)
-        return y if out is None else filled(name, out, y)
+        return y if out is None else fill_out(name, out, y)
     at = single(name, dim, array.ndim)
-    nonempty("median", array.shape, at)
-    return pair(name, kind, one((at,), keepdim), input, out)
+    check_nonempty("median", array.shape, at)
+    return write_outs(name, kind, apply(one((at,), keepdim), input), out)
 
 
 @function()
@@ -465,8 +464,8 @@ def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -
     >>> torch.mode(torch.tensor([1, 2, 2, 3])).values
     tensor(2)
     """
-    array = tensor_of(input, "mode")
+    array = check_tensor(input, "mode")
     at = single("mode", dim, array.ndim)
-    nonempty("mode", array.shape, at)
+    check_nonempty("mode", array.shape, at)
     _refuse("mode_cpu", array, "c")
-    return pair("mode", return_types.mode, Mode((at,), keepdim), input, out)
+    return write_outs("mode", return_types.mode, apply(Mode((at,), keepdim), input), out)

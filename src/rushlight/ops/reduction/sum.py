@@ -1,6 +1,7 @@
 """Sums, means, products and what counts or weighs all elements: one result for many.
 
-Norms stand in `norm`, largest and smallest in `extreme`, running ones in `scan`.
+Norms stand in `vector_norm.py`, largest and smallest in `minmax.py`, running ones in
+`cumulative.py`.
 """
 
 from __future__ import annotations
@@ -35,30 +36,24 @@ from rushlight.arrays.vocabulary import (
 from rushlight.core.families import Linear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
 from rushlight.ops.mistakes import BLAMED, blame
+from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
     count,
     dims_of,
-    expect_dtype,
-    filled,
     fold,
-    mismatch,
     narrow,
     negatives,
-    not_implemented,
     numpy_names,
     shifted,
-    tensor_of,
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = [
-    "LogSumExp", "Mean", "MeanAll", "NanSum", "Prod", "ProdAll", "Sum", "SumAll", "Trace",
-]  # fmt: skip
+from rushlight.ops.registry import function, implements, op
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -71,6 +66,8 @@ class Sum(Fold):
     """The sum over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "sum_dim", "SumBackward1"
+    aten = "sum.dim_IntList"
+    saved_names = "dim=dims* keepdim self_sym_sizes=self.sizes"
     params = ("dims", "keepdim", "dtype")
 
     def __init__(
@@ -87,7 +84,9 @@ class Sum(Fold):
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
-        return (broadcast(self.back(g, shapes[0]), shapes[0]),)
+        if self.dims is not None:
+            g = self.back(g, shapes[0])
+        return (broadcast(g, shapes[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
@@ -107,6 +106,8 @@ class SumAll(Sum):
     """The sum of all elements: `x.sum()`."""
 
     name, node = "sum", "SumBackward0"
+    aten = "sum.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -154,14 +155,14 @@ def sum(
             dim is ... and dtype is None and axis is ... and out is None and not keepdim
             and not wrong
         ):  # fmt: skip
-            array = tensor_of(input, "sum")
+            array = check_tensor(input, "sum")
             raw = array.dtype
             if raw is _F32 or raw is _F64:
                 return apply(SUM, input)
-        array = tensor_of(input, "sum")
+        array = check_tensor(input, "sum")
         if wrong:
             raise mismatch("sum", **wrong)
-        expect_dtype(dtype, "sum")
+        check_dtype(dtype, "sum")
         if axis is not ...:
             dim = axis
         if keepdims is not None:
@@ -173,7 +174,7 @@ def sum(
             y = apply(SUM if want is None else SumAll(None, False, want), input)
         else:
             y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-        return y if out is None else filled("sum", out, y)
+        return y if out is None else fill_out("sum", out, y)
     except BLAMED as error:
         named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
         if (better := _told("sum", sum, input, dim, keepdim, named, error)) is not None:
@@ -205,6 +206,8 @@ class Mean(Sum):
     """The mean over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "mean_dim", "MeanBackward1"
+    aten = "mean.dim"
+    saved_names = "dim=dims* keepdim self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
@@ -235,6 +238,8 @@ class MeanAll(Mean):
     """The mean of all elements: `x.mean()`."""
 
     name, node = "mean", "MeanBackward0"
+    aten = "mean.default"
+    saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -264,14 +269,14 @@ def mean(
             dim is ... and dtype is None and axis is ... and out is None and not keepdim
             and not wrong
         ):  # fmt: skip
-            array = tensor_of(input, "mean")
+            array = check_tensor(input, "mean")
             raw = array.dtype
             if raw is _F32 or raw is _F64:
                 return apply(MEAN, input)
-        array = tensor_of(input, "mean")
+        array = check_tensor(input, "mean")
         if wrong:
             raise mismatch("mean", **wrong)
-        expect_dtype(dtype, "mean")
+        check_dtype(dtype, "mean")
         have = dtypes.of(array.dtype) if dtype is None else dtype
         if not (have.is_floating_point or have.is_complex):
             whose = "Input" if dtype is None else "Optional"
@@ -291,7 +296,7 @@ def mean(
             y = apply(MEAN if want is None else MeanAll(None, False, want), input)
         else:
             y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-        return y if out is None else filled("mean", out, y)
+        return y if out is None else fill_out("mean", out, y)
     except BLAMED as error:
         named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
         if (better := _told("mean", mean, input, dim, keepdim, named, error)) is not None:
@@ -308,6 +313,8 @@ class NanSum(Sum):
     """The sum over `dims` of what is not NaN."""
 
     name, node = "nansum", "NansumBackward0"
+    aten = "nansum.default"
+    saved_names = "dim=dims* keepdim"
     saves = ("self",)
 
     def forward(self, x: Any) -> Any:
@@ -329,7 +336,7 @@ class NanSum(Sum):
         yield NanSum((-2,), True), draw.real(0, 3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -340,7 +347,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
     tensor(3.)
     """
-    array = tensor_of(input, "nansum")
+    array = check_tensor(input, "nansum")
     if array.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     dims = dims_of("nansum", dim, array.ndim)
@@ -363,7 +370,7 @@ def nanmean(
     >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
     tensor(1.5000)
     """
-    array = tensor_of(input, "nanmean")
+    array = check_tensor(input, "nanmean")
     if array.dtype.kind in "iub":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -373,7 +380,7 @@ def nanmean(
     above = nansum(input, dim, keepdim, dtype=dtype)
     below = apply(CountNonzero(dims, keepdim, numbers=True), input)
     y = above / below
-    return y if out is None else filled("nanmean", out, y)
+    return y if out is None else fill_out("nanmean", out, y)
 
 
 # --- product --------------------------------------------------------------------------------------
@@ -386,6 +393,8 @@ class Prod(Fold):
     """
 
     name, node = "prod_dim", "ProdBackward1"
+    aten = "prod.dim_int"
+    saved_names = "dim=dims keepdim"
     saves = ("self", "result")
     params = ("dims", "keepdim", "dtype")
 
@@ -434,6 +443,8 @@ class ProdAll(Prod):
     """The product of all elements: `x.prod()`."""
 
     name, node = "prod", "ProdBackward0"
+    aten = "prod.default"
+    saved_names = ""
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -443,7 +454,7 @@ class ProdAll(Prod):
         yield ProdAll(), draw.complex(3)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
     """prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
@@ -454,7 +465,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
     >>> torch.tensor([2., 3., 4.]).prod()
     tensor(24.)
     """
-    array = tensor_of(input, "prod")
+    array = check_tensor(input, "prod")
     want = _sum_dtype(dtype, array)
     if dim is ...:
         return ProdAll(None, False, want), (input,)
@@ -474,6 +485,7 @@ class LogSumExp(Fold):
     """log(sum(exp(x))) over `dims`, computed from the largest down."""
 
     name, saves = "logsumexp", ("self", "result")
+    saved_names = "dim=dims* keepdim"
 
     def forward(self, x: Any) -> Any:
         w = wide(x)
@@ -503,7 +515,7 @@ class LogSumExp(Fold):
         yield LogSumExp((-1,), False), draw.complex(2, 2)
 
 
-@public(namespace="special")
+@function(out=True, namespace="special")
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor
@@ -514,7 +526,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     >>> torch.logsumexp(torch.tensor([100., 100.]), 0)
     tensor(100.6931)
     """
-    array = tensor_of(input, "logsumexp")
+    array = check_tensor(input, "logsumexp")
     if array.dtype.kind in "iub":
         input = apply(Floated(dtypes.default_numpy), input)
     return LogSumExp(dims_of("logsumexp", dim, array.ndim), keepdim), (input,)
@@ -524,6 +536,7 @@ class Floated(Linear):
     """Integers as floats, on the way into an op that has no integer form."""
 
     name, params, differentiable = "to_float", ("dtype",), False
+    aten = None
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -539,6 +552,7 @@ class Trace(Linear):
     """The sum along the diagonal of a matrix."""
 
     name, params = "trace", ("dtype",)
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()
@@ -563,7 +577,7 @@ class Trace(Linear):
         yield Trace(), draw.complex(2, 2)
 
 
-@public(out=False)
+@function()
 def trace(input: Any) -> Any:
     """trace(input) -> Tensor
 
@@ -573,9 +587,9 @@ def trace(input: Any) -> Any:
     >>> torch.trace(torch.tensor([[1., 2.], [3., 4.]]))
     tensor(5.)
     """
-    array = tensor_of(input, "trace")
+    array = check_tensor(input, "trace")
     if array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {array.ndim}")
     if array.dtype.kind == "b":
         raise not_implemented("trace", array.dtype)
-    return Trace(_sum_dtype(None, array)), (input,)
+    return run(Trace(_sum_dtype(None, array)), (input,))

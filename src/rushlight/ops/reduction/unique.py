@@ -36,17 +36,16 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.arrays.vocabulary import bincount as count_each
 from rushlight.arrays.vocabulary import searchsorted as place_among
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
-from rushlight.ops.apply import result_dtype
-from rushlight.ops.arguments import expect_tensor, is_batched
+from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.reduction.family import not_implemented, single, tensor_of, wide
-from rushlight.ops.registry import function, op, public
-
-__all__ = ["BinCount", "Histc", "SearchSorted", "Unique", "UniqueConsecutive", "UniqueDim"]
+from rushlight.ops.reduction.family import single, wide
+from rushlight.ops.registry import function, op
 
 _INT64: Final = dtypes.int64.numpy
 
@@ -82,6 +81,7 @@ class Refused(Op):
 
 class Unique2(Refused):
     name, reason = "unique2", "the derivative for '_unique2' is not implemented."
+    aten = "_unique2.default"
 
 
 class UniqueRuns(Refused):
@@ -131,6 +131,8 @@ class Unique(Distinct):
     """The distinct values, in order."""
 
     name = "unique"
+    aten = "_unique2.default"
+    profile_name = "_unique"
 
     def forward(self, x: Any) -> Any:
         line = reshape(x, (x.size,))
@@ -249,7 +251,7 @@ def unique(
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    array = tensor_of(input, "unique")
+    array = check_tensor(input, "unique")
     _refuse_complex("unique" if dim is None else "unique_dim", array)
     if dim is None:
         return _chosen(Unique(), Unique2, input, return_inverse, return_counts)
@@ -277,7 +279,7 @@ def unique_consecutive(
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    array = tensor_of(input, "unique_consecutive")
+    array = check_tensor(input, "unique_consecutive")
     _refuse_complex("unique" if dim is None else "unique_dim", array)
     at = None if dim is None else single("unique_consecutive", dim, array.ndim)
     what = UniqueConsecutive(at)
@@ -290,6 +292,7 @@ class SearchSorted(Op):
     """The index at which each value would stand in the sorted last axis of `sorted_sequence`."""
 
     name, differentiable = "searchsorted", False
+    aten = "searchsorted.Tensor"
     inputs, params = ("sorted_sequence", "self"), ("right", "dtype")
 
     def __init__(self, right: bool, dtype: Any) -> None:
@@ -329,7 +332,7 @@ def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
     return what, (wrap(cast(bounds._array, common)), wrap(cast(x._array, common)))
 
 
-@public(method=False)
+@function(out=True, method=False)
 def searchsorted(
     sorted_sequence: Any, input: Operand, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
@@ -342,7 +345,7 @@ def searchsorted(
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([2, 3]))
     tensor([1, 1])
     """  # noqa: E501
-    bounds = tensor_of(sorted_sequence, "searchsorted")
+    bounds = check_tensor(sorted_sequence, "searchsorted")
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(
@@ -367,7 +370,7 @@ def searchsorted(
             f"boundaries tensor {list(bounds.shape)} and input value tensor {list(shape)}"
         )
     if sorter is not None:
-        expect_tensor(sorter, "searchsorted", "sorter", 6)
+        check_tensor(sorter, "searchsorted", "sorter", 6)
         if sorter._array.dtype != dtypes.int64.numpy:
             raise RuntimeError(
                 "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
@@ -383,7 +386,7 @@ def searchsorted(
     return _search(sorted_sequence, input, right, out_int32)
 
 
-@public(method=False)
+@function(out=True, method=False)
 def bucketize(
     input: Operand, boundaries: Any, *, out_int32: bool = False, right: bool = False
 ) -> Any:
@@ -436,7 +439,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     >>> torch.bincount(torch.tensor([1, 3, 3]))
     tensor([0, 1, 0, 2])
     """
-    array = tensor_of(input, "bincount")
+    array = check_tensor(input, "bincount")
     if array.dtype.kind not in "iu":
         raise not_implemented("bincount_cpu", array.dtype)
     if minlength < 0:
@@ -490,18 +493,22 @@ class Histc(Op):
         yield Histc(4, None, None), draw.real(5)
 
 
-@public()
+@function(out=True)
 def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
     """histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor
 
     How many elements fall into each of `bins` equal parts between `min` and `max` (if they are
     equal: between the smallest and the largest element).
 
+    Args:
+        min: where the first bin begins.
+        max: where the last bin ends; with both 0, the range of `input` is taken.
+
     >>> import rushlight as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    array = tensor_of(input, "histc")
+    array = check_tensor(input, "histc")
     if not dtypes.of(array.dtype).is_floating_point:
         raise not_implemented("histogram_cpu", array.dtype)
     if bins <= 0:

@@ -14,23 +14,20 @@ from rushlight.arrays.vocabulary import cast, deviations, equal, real, reduce_su
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor, mismatch
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,
     count,
     dims_of,
-    mismatch,
     narrow,
     negatives,
     numpy_names,
-    raw_dtype,
-    tensor_of,
     wide,
 )
 from rushlight.ops.reduction.sum import Sum
-from rushlight.ops.registry import function, implements, op, public
-
-__all__ = ["Std", "StdMean", "Var", "VarMean"]
+from rushlight.ops.registry import function, implements, op
 
 _PARTS: Final = {
     dtypes.complex32.numpy: dtypes.float16.numpy,
@@ -100,6 +97,8 @@ class Var(Spread):
     """The variance over `dims`."""
 
     name = "var"
+    aten = "var.correction"
+    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False)
@@ -123,6 +122,8 @@ class Std(Spread):
     """The standard deviation over `dims`."""
 
     name, saves = "std", ("self", "result")
+    aten = "std.correction"
+    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, True)
@@ -146,6 +147,8 @@ class VarMean(Spread):
     """Variance and mean over `dims`."""
 
     name, outputs = "var_mean", ("result0", "result1")
+    aten = "var_mean.correction"
+    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False), narrow(self.average(wide(x), self.keepdim), x)
@@ -171,6 +174,7 @@ class StdMean(VarMean):
     """Standard deviation and mean over `dims`."""
 
     name, saves = "std_mean", ("self", "result0")
+    aten = "std_mean.correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, True), narrow(self.average(wide(x), self.keepdim), x)
@@ -201,7 +205,7 @@ def _spread(
     name: str, cls: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any
 ) -> Any:
     """The op for PyTorch's three forms: `(unbiased)`, `(dim, unbiased, keepdim)`, and by name."""
-    array = tensor_of(input, name)
+    array = check_tensor(input, name)
     have = dtypes.of(array.dtype)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -224,7 +228,7 @@ def _spread(
     return what, (input,)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
@@ -241,7 +245,7 @@ def var(
     return _spread("var", Var, input, dim, unbiased, keepdim, correction)
 
 
-@public()
+@function(out=True)
 @numpy_names
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,

@@ -25,23 +25,16 @@ from rushlight.arrays.vocabulary import (
     where,
     window,
 )
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import result_dtype
+from rushlight.ops.apply import run
+from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Number
-from rushlight.ops.reduction.family import (
-    Fold,
-    dims_of,
-    narrow,
-    raw_dtype,
-    same,
-    tensor_of,
-    wide,
-)
-from rushlight.ops.registry import op, public
-
-__all__ = ["CDist", "Dist", "VectorNorm"]
+from rushlight.ops.reduction.family import Fold, dims_of, narrow, same, wide
+from rushlight.ops.registry import function, op
 
 
 def norm_of(x: Any, p: float, dims: tuple[int, ...] | None, keep: bool) -> Any:
@@ -111,6 +104,7 @@ class VectorNorm(Fold):
     """The norm of order `ord` over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "linalg_vector_norm", "LinalgVectorNormBackward0"
+    saved_names = "ord dim=dims* keepdim"
     saves = ("self", "result")
     params = ("ord", "dims", "keepdim", "dtype")
 
@@ -147,7 +141,7 @@ class VectorNorm(Fold):
 
 
 def _vector_norm(input: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    array = tensor_of(input, "linalg_vector_norm")
+    array = check_tensor(input, "linalg_vector_norm")
     have = dtypes.of(array.dtype)
     if not (have.is_floating_point or have.is_complex):
         raise RuntimeError(
@@ -189,7 +183,7 @@ def _check_identity(array: Any, ord: float, dims: tuple[int, ...] | None) -> Non
             )
 
 
-@public(method=False, free=False, namespace="linalg")
+@function(out=True, method=False, free=False, namespace="linalg")
 def vector_norm(
     x: Any, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
@@ -210,6 +204,7 @@ class Dist(Fold):
     """The norm of order `p` of self - other."""
 
     name, inputs = "dist", ("self", "other")
+    saved_names = "p"
     saves = ("self", "other", "result")
     params = ("p", "dims", "keepdim")
 
@@ -252,7 +247,7 @@ class Dist(Fold):
         yield Dist(2.0), draw.complex(3), draw.complex(3)
 
 
-@public(out=False)
+@function()
 def dist(input: Any, other: Any, p: Number = 2) -> Any:
     """dist(input, other, p=2) -> Tensor
 
@@ -262,8 +257,8 @@ def dist(input: Any, other: Any, p: Number = 2) -> Any:
     >>> torch.dist(torch.tensor([1., 2.]), torch.tensor([4., 6.]))
     tensor(5.)
     """
-    tensor_of(input, "dist")
-    tensor_of(other, "dist")
+    check_tensor(input, "dist")
+    check_tensor(other, "dist")
     common = result_dtype((input, other))
     if not (common.is_floating_point or common.is_complex):
         raise RuntimeError(
@@ -272,7 +267,7 @@ def dist(input: Any, other: Any, p: Number = 2) -> Any:
         )
     if input._array.dtype != other._array.dtype:
         input, other = cast(input, common.numpy), cast(other, common.numpy)
-    return Dist(p), (input, other)
+    return run(Dist(p), (input, other))
 
 
 @op
@@ -331,7 +326,7 @@ class CDist(Op):
         yield CDist(2.0), draw.real(0, 2), draw.real(4, 2)
 
 
-@public(method=False, out=False)
+@function(method=False)
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
@@ -348,7 +343,7 @@ def cdist(
              "donot_use_mm_for_euclid_dist")  # fmt: skip
     if compute_mode not in modes:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    a, b = tensor_of(x1, "cdist"), tensor_of(x2, "cdist")
+    a, b = check_tensor(x1, "cdist"), check_tensor(x2, "cdist")
     if a.dtype.kind in "iubc" or b.dtype.kind in "iubc":
         which, bad = ("X1", a) if a.dtype.kind in "iubc" else ("X2", b)
         raise RuntimeError(
@@ -366,4 +361,4 @@ def cdist(
         )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return CDist(float(p)), (x1, x2)
+    return run(CDist(float(p)), (x1, x2))

@@ -9,18 +9,16 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.errors import dim_out_of_range, sentence
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.reshape import reshape
 from rushlight.ops.view.squeeze import atleast_1d, atleast_2d, atleast_3d
-
-__all__ = ["Cat", "Join", "Stack", "cat", "stack", "zeros_as"]
 
 _ALL: Final = slice(None)
 
@@ -58,6 +56,7 @@ class Cat(Join):
     """Tensors one after another along a dimension. Empty vectors are left out, as in PyTorch."""
 
     name = "cat"
+    saved_names = "dim"
     lies = "channels"
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
@@ -99,6 +98,7 @@ class Stack(Join):
     """Tensors of one shape side by side along a new dimension (negative, of the result)."""
 
     name = "stack"
+    saved_names = "dim=dim+"
     vmap_rule = batch_leading
     lies = "stacked"
 
@@ -146,7 +146,7 @@ def _common(xs: tuple[Any, ...]) -> Any:
     return result_dtype(xs).numpy
 
 
-@public(aliases=("concat", "concatenate"), method=False)
+@function(out=True, aliases=("concat", "concatenate"), method=False)
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
     """cat(tensors, dim=0, *, out=None) -> Tensor
 
@@ -192,7 +192,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
     return Cat(d, _common(xs)), xs
 
 
-@public(method=False)
+@function(out=True, method=False)
 def stack(tensors: Any, dim: int = 0) -> Any:
     """stack(tensors, dim=0, *, out=None) -> Tensor
 
@@ -230,7 +230,7 @@ def hstack(tensors: Any, *, out: Any = None) -> Any:
     tensor([1, 2, 3])
     """
     xs = [atleast_1d(x) for x in list_of_tensors("hstack", tensors)]
-    return cat(xs, 0 if xs[0]._array.ndim == 1 else 1, out=out)
+    return cat(xs, 0 if xs[0]._array.ndim == 1 else 1, out=out)  # type: ignore[call-arg]  # it has `out`
 
 
 @function(method=False, aliases=("row_stack",))
@@ -244,7 +244,7 @@ def vstack(tensors: Any, *, out: Any = None) -> Any:
     tensor([[1, 2],
             [3, 4]])
     """
-    return cat([atleast_2d(x) for x in list_of_tensors("vstack", tensors)], 0, out=out)
+    return cat([atleast_2d(x) for x in list_of_tensors("vstack", tensors)], 0, out=out)  # type: ignore[call-arg]  # it has `out`
 
 
 @function(method=False)
@@ -258,7 +258,7 @@ def dstack(tensors: Any, *, out: Any = None) -> Any:
     tensor([[[1, 3],
              [2, 4]]])
     """
-    return cat([atleast_3d(x) for x in list_of_tensors("dstack", tensors)], 2, out=out)
+    return cat([atleast_3d(x) for x in list_of_tensors("dstack", tensors)], 2, out=out)  # type: ignore[call-arg]  # it has `out`
 
 
 @function(method=False)
@@ -275,7 +275,7 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
     columns = []
     for x in list_of_tensors("column_stack", tensors):
         columns.append(reshape(x, (x._array.size, 1)) if x._array.ndim <= 1 else x)
-    return cat(columns, 1, out=out)
+    return cat(columns, 1, out=out)  # type: ignore[call-arg]  # it has `out`
 
 
 @implements("concat")

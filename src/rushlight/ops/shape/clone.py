@@ -11,14 +11,12 @@ from typing import Any, Final
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor
-from rushlight.ops.registry import function, implements, methods, op, public
+from rushlight.ops.apply import run
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Slice, narrow_op
 from rushlight.ops.view.split import Parts, Split, SplitWithSizes, chunk_op, sizes_op, split_op
-
-__all__ = ["Clone", "LaidOut", "NarrowCopy", "RegionCopy"]
-
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
@@ -28,6 +26,7 @@ class Clone(Linear):
     """A copy: in the same order of strides ("preserve"), in row order, or channels last."""
 
     name, params = "clone", ("format",)
+    saved_names = ""
 
     def __init__(self, format: str = "preserve") -> None:
         super().__init__()
@@ -48,7 +47,7 @@ class Clone(Linear):
         yield Clone("channels_last"), draw.real(1, 2, 3, 2)
 
 
-@public(out=False)
+@function()
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """clone(input, *, memory_format=torch.preserve_format) -> Tensor
 
@@ -58,13 +57,13 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     >>> torch.clone(torch.tensor([1, 2]))
     tensor([1, 2])
     """
-    expect_tensor(input, "clone")
+    check_tensor(input, "clone")
     name = "preserve_format" if memory_format is None else memory_format.name
     rank = input._array.ndim
     wanted = {"channels_last": 4, "channels_last_3d": 5}.get(name, rank)
     if rank != wanted:
         raise RuntimeError(f"required rank {wanted} tensor to use {name} format")
-    return Clone(name.removesuffix("_format")), (input,)
+    return run(Clone(name.removesuffix("_format")), (input,))
 
 
 @op
@@ -72,6 +71,8 @@ class LaidOut(Linear):
     """A copy whose axes lie in memory in a given order, widest stride first (None: rows)."""
 
     name, node, params = "laid_out", "CloneBackward0", ("order",)
+    aten = "clone.default"
+    saved_names = ""
 
     def __init__(self, order: tuple[int, ...] | None) -> None:
         super().__init__()
@@ -135,7 +136,7 @@ class NarrowCopy(RegionCopy):
         yield NarrowCopy(-1, 1, 2), draw.real(2, 4)
 
 
-@public()
+@function(out=True)
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
     """narrow_copy(input, dim, start, length, *, out=None) -> Tensor
 
@@ -145,7 +146,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
     >>> torch.narrow_copy(torch.arange(5), 0, 1, 2)
     tensor([1, 2])
     """
-    expect_tensor(input, "narrow_copy")
+    check_tensor(input, "narrow_copy")
     region = narrow_op(input, dim, start, length)
     return NarrowCopy(region.dim, region.start, region.stop - region.start), (input,)
 
@@ -162,6 +163,7 @@ class UnsafeSplit(UnsafePieces, Split):
     """`split` into tensors that are no views."""
 
     name = "unsafe_split"
+    aten = "unsafe_split.Tensor"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -189,7 +191,7 @@ def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
     >>> torch.unsafe_split(torch.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
-    expect_tensor(input, "unsafe_split")
+    check_tensor(input, "unsafe_split")
     return apply(split_op(UnsafeSplit, input, split_size, dim), input)
 
 
@@ -203,7 +205,7 @@ def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
     >>> torch.unsafe_split_with_sizes(torch.arange(3), (1, 2))
     (tensor([0]), tensor([1, 2]))
     """
-    expect_tensor(input, "unsafe_split_with_sizes")
+    check_tensor(input, "unsafe_split_with_sizes")
     return apply(sizes_op(UnsafeSplitWithSizes, input, split_sizes, dim), input)
 
 
@@ -217,5 +219,5 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     >>> torch.unsafe_chunk(torch.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
-    expect_tensor(input, "unsafe_chunk")
+    check_tensor(input, "unsafe_chunk")
     return apply(chunk_op(input, chunks, dim, UnsafeSplit, UnsafeSplitWithSizes), input)

@@ -16,11 +16,10 @@ from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, root_of
 from rushlight.arrays.layouts import shown
-from rushlight.ops.arguments import expect_tensor, one_dim, varies
+from rushlight.ops.arguments import one_dim, varies
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, methods
 from rushlight.size import unchecked
-
-__all__ = ["attribute", "contiguous", "is_contiguous", "lend", "lent", "strides_of"]
 
 
 def attribute(name: str, read: Any) -> None:
@@ -168,7 +167,7 @@ def numel(input: Any) -> int:
     >>> torch.numel(torch.zeros(2, 3))
     6
     """
-    expect_tensor(input, "numel")
+    check_tensor(input, "numel")
     return int(input._array.size)
 
 

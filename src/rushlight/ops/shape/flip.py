@@ -12,12 +12,12 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.apply import run
+from rushlight.ops.arguments import from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["Flip", "Roll", "Rot90"]
 
 
 @op
@@ -25,6 +25,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
+    saved_names = "dims=dims*"
     vmap_rule = batch_leading
 
     def __init__(self, dims: tuple[int, ...]) -> None:
@@ -44,16 +45,16 @@ class Flip(Linear):
         yield Flip(()), draw.real()
 
 
-def _flip(input: Any, dims: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _flip(input: Any, dims: tuple[int, ...]) -> Any:
     rank = input._array.ndim
     found = tuple([one_dim(d, rank) for d in dims])
     for d in found:
         if found.count(d) > 1:
             raise RuntimeError(f"dim {d + max(rank, 1)} appears multiple times in the list of dims")
-    return Flip(found if rank else ()), (input,)
+    return run(Flip(found if rank else ()), (input,))
 
 
-@public(method=False, out=False)
+@function(method=False)
 def flip(input: Any, dims: Any) -> Any:
     """flip(input, dims) -> Tensor
 
@@ -63,7 +64,7 @@ def flip(input: Any, dims: Any) -> Any:
     >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
-    expect_tensor(input, "flip")
+    check_tensor(input, "flip")
     return _flip(input, tuple_of_ints("flip", "dims", dims, 2))
 
 
@@ -80,7 +81,7 @@ def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return flip(input, ints("flip", "dims", order if dims is None else (dims,)))
 
 
-@public(out=False)
+@function()
 def fliplr(input: Any) -> Any:
     """fliplr(input) -> Tensor
 
@@ -90,13 +91,13 @@ def fliplr(input: Any) -> Any:
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
-    expect_tensor(input, "fliplr")
+    check_tensor(input, "fliplr")
     if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return _flip(input, (1,))
 
 
-@public(out=False)
+@function()
 def flipud(input: Any) -> Any:
     """flipud(input) -> Tensor
 
@@ -106,7 +107,7 @@ def flipud(input: Any) -> Any:
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
-    expect_tensor(input, "flipud")
+    check_tensor(input, "flipud")
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return _flip(input, (0,))
@@ -117,6 +118,7 @@ class Roll(Linear):
     """Elements moved along `dims`; what leaves at one end enters at the other. No dims: flat."""
 
     name, params = "roll", ("shifts", "dims")
+    saved_names = "shifts dims=dims*"
 
     def __init__(self, shifts: tuple[int, ...], dims: tuple[int, ...]) -> None:
         super().__init__()
@@ -146,17 +148,20 @@ class Roll(Linear):
         yield Roll((3,), ()), draw.real()
 
 
-@public(out=False)
+@function()
 def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     """roll(input, shifts, dims=()) -> Tensor
 
     Elements moved along `dims`, round the end; without dims, of the flattened tensor.
 
+    Args:
+        dims: the dimensions that `shifts` belong to; none: the flattened tensor.
+
     >>> import rushlight as torch
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    expect_tensor(input, "roll")
+    check_tensor(input, "roll")
     by = ints("roll", "shifts", (shifts,))
     given = () if dims is None else ints("roll", "dims", (dims,))
     if not by:
@@ -169,7 +174,7 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     if given and not rank:
         raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
     found = tuple([one_dim(d, rank) for d in given])
-    return Roll(by, found if rank else ()), (input,)
+    return run(Roll(by, found if rank else ()), (input,))
 
 
 @op
@@ -177,6 +182,7 @@ class Rot90(Linear):
     """A quarter turn, `k` times, from the first of `dims` towards the second."""
 
     name, params = "rot90", ("k", "dims")
+    saved_names = "k dims=dims*"
 
     def __init__(self, k: int, dims: tuple[int, int]) -> None:
         super().__init__()
@@ -207,18 +213,22 @@ class Rot90(Linear):
         yield Rot90(4, (-2, -1)), draw.real(2, 2)
 
 
-@public(out=False)
+@function()
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """rot90(input, k=1, dims=(0, 1)) -> Tensor
 
     A copy turned by `k` quarter turns in the plane of two dimensions.
+
+    Args:
+        k: how many quarter turns.
+        dims: the two dimensions of the plane to turn.
 
     >>> import rushlight as torch
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])
     """
-    expect_tensor(input, "rot90")
+    check_tensor(input, "rot90")
     given = ints("rot90", "dims", (dims,))
     rank = input._array.ndim
     if len(given) != 2:
@@ -231,7 +241,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
             "expected rotation dims to be different, but got dim0 = "
             f"{given[0]} and dim1 = {given[1]}"
         )
-    return Rot90(k, (a, b)), (input,)
+    return run(Rot90(k, (a, b)), (input,))
 
 
 @implements("flip")

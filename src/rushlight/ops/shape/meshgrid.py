@@ -13,21 +13,20 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import Bilinear
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.apply import put, result_dtype
-from rushlight.ops.arguments import expect_tensor, one_dim, one_int
-from rushlight.ops.reduction.family import not_implemented
-from rushlight.ops.registry import function, functions, namespaces, op, public
+from rushlight.ops.arguments import one_dim, one_int
+from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.out import fill_out
+from rushlight.ops.registry import function, functions, namespaces, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.cat import Join, cat, stack
 from rushlight.ops.view.expand import expand
 from rushlight.ops.view.reshape import UnsafeView, flatten, reshape
 from rushlight.ops.view.select import Slice
-
-__all__ = ["BlockDiag", "Cross"]
 
 
 def unpacked(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -94,7 +93,7 @@ def block_diag(*tensors: Any) -> Any:
     if not xs:
         return wrap(v.full(asarray(0.0), (1, 0), 0, dtypes.default.numpy))
     for position, x in enumerate(xs):
-        expect_tensor(x, "block_diag", "tensors", position + 1)
+        check_tensor(x, "block_diag", "tensors", position + 1)
         if x._array.ndim > 2:
             raise RuntimeError(
                 "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
@@ -195,7 +194,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
             [1, 3],
             [2, 3]])
     """
-    expect_tensor(input, "combinations")
+    check_tensor(input, "combinations")
     _check_vector(input)
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
@@ -224,7 +223,7 @@ def _triangle_indices(
         raise RuntimeError(f"col must be non-negative, got{col}")
     wanted = dtypes.int64 if dtype is None else dtype
     if wanted.is_floating_point or wanted.is_complex or wanted is dtypes.bool_:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{wanted.scalar_type}'")
+        raise not_implemented(f"{name}", wanted)
     ones = v.full(asarray(0), (row, col), 1, dtypes.int8.numpy)
     rows, columns = v.nonzero(v.triangle(ones, offset, lower))
     pair = v.concat([v.reshape(rows, (1, rows.size)), v.reshape(columns, (1, rows.size))], 0)
@@ -286,8 +285,8 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.kron(torch.tensor([1, 2]), torch.tensor([1, 10]))
     tensor([ 1, 10,  2, 20])
     """
-    expect_tensor(input, "kron")
-    expect_tensor(other, "kron", "other", 2)
+    check_tensor(input, "kron")
+    check_tensor(other, "kron", "other", 2)
     rank = max(input._array.ndim, other._array.ndim)
     a = (1,) * (rank - input._array.ndim) + input._array.shape
     b = (1,) * (rank - other._array.ndim) + other._array.shape
@@ -299,17 +298,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     shape = tuple([m * n for m, n in zip(a, b, strict=True)])
     wide = apply(UnsafeView(tuple(left)), input) * apply(UnsafeView(tuple(right)), other)
     result = apply(UnsafeView(shape), wide)
-    return result if out is None else _into("kron", result, out)
-
-
-def _into(name: str, result: Any, out: Any) -> Any:
-    """Put a finished result into `out`."""
-    if result._node is not None or out._requires_grad or out._node is not None:
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
-    return put(out, result._array)
+    return result if out is None else fill_out("kron", out, result)
 
 
 @op
@@ -317,6 +306,7 @@ class Cross(Bilinear):
     """The vector product along an axis of size 3."""
 
     name, params, node = "linalg_cross", ("dim",), "LinalgCrossBackward0"
+    saved_names = "dim"
     lies = "rows"
 
     def __init__(self, dim: int) -> None:
@@ -358,7 +348,7 @@ def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
     return Cross(d), (input, other)
 
 
-@public()
+@function(out=True)
 def cross(input: Any, other: Any, dim: Any = None) -> Any:
     """cross(input, other, dim=None, *, out=None) -> Tensor
 
@@ -368,8 +358,8 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
-    expect_tensor(input, "cross")
-    expect_tensor(other, "cross", "other", 2)
+    check_tensor(input, "cross")
+    check_tensor(other, "cross", "other", 2)
     if dim is None:
         warnings.warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
@@ -387,7 +377,7 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
 namespaces.setdefault("linalg", {})
 
 
-@public(name="cross", method=False, free=False, namespace="linalg")
+@function(out=True, name="cross", method=False, free=False, namespace="linalg")
 def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """cross(input, other, *, dim=-1, out=None) -> Tensor
 
@@ -398,8 +388,8 @@ def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     >>> namespaces["linalg"]["cross"](torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    expect_tensor(input, "linalg_cross")
-    expect_tensor(other, "linalg_cross", "other", 2)
+    check_tensor(input, "linalg_cross")
+    check_tensor(other, "linalg_cross", "other", 2)
     return _cross(input, other, dim)
 
 
@@ -412,11 +402,14 @@ def diff(
 
     Differences of neighbours along a dimension, `n` times.
 
+    Args:
+        n: how often to take differences.
+
     >>> import rushlight as torch
     >>> torch.diff(torch.tensor([1, 3, 2]))
     tensor([ 2, -1])
     """
-    expect_tensor(input, "diff")
+    check_tensor(input, "diff")
     rank = input._array.ndim
     if rank == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -425,7 +418,7 @@ def diff(
     d = one_dim(dim, rank)
     if n == 0:
         x = functions["clone"](input)
-        return x if out is None else _into("diff", x, out)
+        return x if out is None else fill_out("diff", out, x)
     ends = [x for x in (prepend, input, append) if x is not None]
     for x in ends:
         if x._array.ndim != rank:
@@ -440,7 +433,7 @@ def diff(
         )
         boolean = x._array.dtype.kind == "b"
         x = functions["logical_xor"](later, earlier) if boolean else later - earlier
-    return x if out is None else _into("diff", x, out)
+    return x if out is None else fill_out("diff", out, x)
 
 
 @function(method=False)
@@ -455,7 +448,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
             [1, 2, 4],
             [1, 3, 9]])
     """
-    expect_tensor(x, "vander", "x")
+    check_tensor(x, "vander", "x")
     if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = x._array.size if N is None else N

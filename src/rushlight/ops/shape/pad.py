@@ -12,14 +12,14 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, ints
+from rushlight.ops.apply import run
+from rushlight.ops.arguments import ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
-
-__all__ = ["ConstantPadNd", "pad"]
 
 _ALL: Final = slice(None)
 
@@ -51,6 +51,7 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
+    saved_names = "pad"
     vmap_rule = batch_leading
     lies = "channels"
 
@@ -184,6 +185,7 @@ class PadCircular(Border):
     """A border that goes on at the other end."""
 
     name, cuts_first = "pad_circular", True
+    aten = None
     lies = "rows"
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
@@ -279,7 +281,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-@public(method=False, out=False)
+@function(method=False)
 def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """constant_pad_nd(input, pad, value=0) -> Tensor
 
@@ -289,7 +291,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 1))
     tensor([0, 1, 2, 0])
     """
-    expect_tensor(input, "constant_pad_nd")
+    check_tensor(input, "constant_pad_nd")
     widths = ints("constant_pad_nd", "pad", (pad,))
     shape = input._array.shape
     if len(widths) % 2:
@@ -312,7 +314,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
             )
     if isinstance(value, complex) and input._array.dtype.kind != "c":
         value = number_for(value, input._array.dtype)
-    return ConstantPadNd(widths, value), (input,)
+    return run(ConstantPadNd(widths, value), (input,))
 
 
 @function(method=False, free=False, namespace="nn.functional")
@@ -321,12 +323,16 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
     A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
 
+    Args:
+        mode: what the new places hold: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: the constant; 0 if None.
+
     >>> import rushlight as torch
     >>> from rushlight.ops.shape.pad import pad
     >>> pad(torch.tensor([[1., 2., 3.]]), (1, 1), "reflect")
     tensor([[2., 1., 2., 3., 2.]])
     """
-    expect_tensor(input, "pad")
+    check_tensor(input, "pad")
     widths = ints("pad", "pad", (pad,))
     shape = input._array.shape
     rank = len(shape)

@@ -13,16 +13,16 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, ints, is_batched, one_dim, tuple_of_ints
+from rushlight.ops.apply import run
+from rushlight.ops.arguments import ints, is_batched, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import one_by_one
-from rushlight.ops.registry import function, functions, implements, op, public
+from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import Clone
 from rushlight.ops.view.expand import expand
 from rushlight.ops.view.reshape import flatten, reshape, view
 from rushlight.ops.view.squeeze import unsqueeze
-
-__all__ = ["Repeat"]
 
 
 @op
@@ -30,6 +30,7 @@ class Repeat(Linear):
     """Copies of the whole along each dimension, and along new ones in front."""
 
     name, params = "repeat", ("repeats",)
+    saved_names = "repeats self_sym_sizes=self.sizes"
 
     def __init__(self, repeats: tuple[int, ...]) -> None:
         super().__init__()
@@ -56,11 +57,14 @@ class Repeat(Linear):
         yield Repeat((2, 2)), draw.complex(3)
 
 
-@public(free=False, out=False)
+@function(free=False)
 def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
     """repeat(*repeats) -> Tensor
 
     Copies of the whole along each dimension.
+
+    Args:
+        sizes: how often, for each dimension.
 
     >>> import rushlight as torch
     >>> torch.tensor([1, 2]).repeat(2, 2)
@@ -70,7 +74,7 @@ def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
     return _repeat(input, ints("repeat", "repeats", sizes if repeats is None else (repeats,)))
 
 
-def _repeat(input: Any, times: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _repeat(input: Any, times: tuple[int, ...]) -> Any:
     shape = input._array.shape
     if len(times) < len(shape):
         raise RuntimeError(
@@ -82,20 +86,23 @@ def _repeat(input: Any, times: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
     for k, n in zip(times, target, strict=True):
         if k < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {target}")
-    return Repeat(times), (input,)
+    return run(Repeat(times), (input,))
 
 
-@public(method=False, out=False)
+@function(method=False)
 def tile(input: Any, dims: Any) -> Any:
     """tile(input, dims) -> Tensor
 
     Copies of the whole; dims that are not given count as 1.
 
+    Args:
+        dims: how often, for each dimension.
+
     >>> import rushlight as torch
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
-    expect_tensor(input, "tile")
+    check_tensor(input, "tile")
     times = tuple_of_ints("tile", "dims", dims, 2)
     return _repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
@@ -127,7 +134,7 @@ def repeat_interleave(
     >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([1, 2]))
     tensor([5, 6, 6])
     """
-    expect_tensor(input, "repeat_interleave")
+    check_tensor(input, "repeat_interleave")
     if repeats is None:
         return _interleaved_index(input, output_size)
     if isinstance(repeats, (tuple, list)):

@@ -11,16 +11,15 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
-from rushlight.ops.arguments import expect_tensor, one_dim
+from rushlight.ops.arguments import one_dim
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op, public
+from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import RegionCopy
 from rushlight.ops.view.as_strided import Diagonal
 from rushlight.ops.view.family import Written
 from rushlight.ops.view.reshape import reshape
-
-__all__ = ["DiagEmbed", "DiagonalCopy", "Tril", "Triu"]
 
 
 # --- triangles ------------------------------------------------------------------------------------
@@ -70,13 +69,13 @@ class Triu(Triangle):
 
 
 def _triangle(name: str, cls: Any, input: Any, diagonal: int) -> Any:
-    expect_tensor(input, name)
+    check_tensor(input, name)
     if input._array.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     return cls(diagonal), (input,)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def tril(input: Any, diagonal: int = 0) -> Any:
     """tril(input, diagonal=0, *, out=None) -> Tensor
 
@@ -90,7 +89,7 @@ def tril(input: Any, diagonal: int = 0) -> Any:
     return _triangle("tril", Tril, input, diagonal)
 
 
-@public(inplace=True)
+@function(out=True, inplace=True)
 def triu(input: Any, diagonal: int = 0) -> Any:
     """triu(input, diagonal=0, *, out=None) -> Tensor
 
@@ -150,7 +149,7 @@ class DiagEmbed(OnDiagonal, Written):
         yield DiagEmbed(-1, -1, -2), draw.real(3)
 
 
-@public()
+@function(out=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor
 
@@ -161,7 +160,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     tensor([[1, 0],
             [0, 2]])
     """
-    expect_tensor(input, "diag_embed")
+    check_tensor(input, "diag_embed")
     rank = input._array.ndim + 1
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
@@ -185,7 +184,7 @@ class DiagonalCopy(OnDiagonal, RegionCopy):
         yield DiagonalCopy(1, -2, -1), draw.complex(3, 3)
 
 
-@public()
+@function(out=True)
 def diag(input: Any, diagonal: int = 0) -> Any:
     """diag(input, diagonal=0, *, out=None) -> Tensor
 
@@ -196,7 +195,7 @@ def diag(input: Any, diagonal: int = 0) -> Any:
     tensor([[1, 0],
             [0, 2]])
     """
-    expect_tensor(input, "diag")
+    check_tensor(input, "diag")
     rank = input._array.ndim
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
@@ -214,5 +213,5 @@ def diagflat(input: Any, offset: int = 0) -> Any:
     tensor([[1, 0],
             [0, 2]])
     """
-    expect_tensor(input, "diagflat")
+    check_tensor(input, "diagflat")
     return apply(DiagEmbed(offset, -2, -1), reshape(input, (input._array.size,)))

@@ -14,15 +14,14 @@ from rushlight.arrays.host import ByteBounds
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, one_dim, tuple_of_ints, varies
+from rushlight.ops.arguments import one_dim, tuple_of_ints, varies
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import strides_of
 from rushlight.ops.view.family import Embed, embed, turn
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import EmbedSlice, Slice
-
-__all__ = ["AsStrided", "Diagonal", "Unfold", "as_strided_op"]
 
 _ALL: Final = slice(None)
 
@@ -44,6 +43,7 @@ class Diagonal(ViewOp):
     """A diagonal of two axes, as the last axis."""
 
     name, params = "diagonal", ("offset", "dim1", "dim2")
+    saved_names = "offset dim1 dim2 self_sym_sizes=self.sizes"
 
     def __init__(self, offset: int, dim1: int, dim2: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    expect_tensor(input, "diagonal")
+    check_tensor(input, "diagonal")
     rank = input._array.ndim
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
     if a == b:
@@ -95,6 +95,7 @@ class Unfold(ViewOp):
     """Windows of `size` along an axis, every `step`; the window is a new last axis."""
 
     name, params = "unfold", ("dim", "size", "step")
+    saved_names = "dimension=dim size step self_sym_sizes=self.sizes"
 
     def __init__(self, dim: int, size: int, step: int) -> None:
         super().__init__()
@@ -147,6 +148,10 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 
     A view of windows of `size` along a dimension, every `step`; the window comes last.
 
+    Args:
+        size: the size of each slice.
+        step: the distance between slices.
+
     >>> import rushlight as torch
     >>> torch.arange(4).unfold(0, 2, 1)
     tensor([[0, 1],
@@ -186,6 +191,7 @@ class AsStrided(ViewOp):
     """
 
     name, params = "as_strided", ("size", "stride", "storage_offset", "start", "inside")
+    saved_names = "size stride storage_offset"
 
     def __init__(
         self, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int, start: int,
@@ -220,6 +226,7 @@ class AsStridedBackward(Linear):
     """The adjoint of `AsStrided`."""
 
     name, params = "as_strided_backward", ("shape", "stride", "start", "inside", "size")
+    aten = None
 
     def __init__(
         self, shape: tuple[int, ...], stride: tuple[int, ...], start: int, inside: tuple[int, ...],
@@ -300,7 +307,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     tensor([[0, 2],
             [1, 3]])
     """
-    expect_tensor(input, "as_strided")
+    check_tensor(input, "as_strided")
     return apply_view(as_strided_op(AsStrided, input, size, stride, storage_offset), input)
 
 

@@ -13,12 +13,11 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import expect_tensor, ints, tuple_of_ints
+from rushlight.ops.arguments import ints, tuple_of_ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
-
-__all__ = ["Expand", "broadcast_shape", "expand", "sum_to"]
 
 
 def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
@@ -39,6 +38,7 @@ class Expand(ViewOp):
     """Axes of size 1 repeated without copying, and new axes in front."""
 
     name, params = "expand", ("size",)
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, size: tuple[int, ...]) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ def broadcast_to(input: Any, size: Any) -> Any:
     tensor([[1, 2],
             [1, 2]])
     """
-    expect_tensor(input, "broadcast_to")
+    check_tensor(input, "broadcast_to")
     return expand(input, tuple_of_ints("broadcast_to", "size", size, 2))
 
 

@@ -12,14 +12,13 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
+from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.select import Alias
-
-__all__ = ["Permute", "T", "Transpose", "permute", "t_op", "transpose"]
 
 
 # --- any order ------------------------------------------------------------------------------------
@@ -28,6 +27,7 @@ class Permute(ViewOp):
     """The axes in another order (negative ints; further axes in front stay)."""
 
     name, params = "permute", ("dims",)
+    saved_names = "dims=dims*"
 
     def __init__(self, dims: tuple[int, ...]) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ def permute(input: Any, dims: Any) -> Any:
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
-    expect_tensor(input, "permute")
+    check_tensor(input, "permute")
     order = tuple_of_ints("permute", "dims", dims, 2)
     rank = input._array.ndim
     if len(order) != rank:
@@ -100,11 +100,14 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
     Dimensions moved to other places; the rest keep their order.
 
+    Args:
+        source: the dimensions to move.
+
     >>> import rushlight as torch
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    expect_tensor(input, "movedim")
+    check_tensor(input, "movedim")
     src = list(source) if isinstance(source, (tuple, list)) else [source]
     dst = list(destination) if isinstance(destination, (tuple, list)) else [destination]
     if len(src) != len(dst):
@@ -146,6 +149,8 @@ class Transpose(ViewOp):
     """Two axes exchanged."""
 
     name, params = "transpose", ("dim0", "dim1")
+    aten = "transpose.int"
+    saved_names = "dim0 dim1"
 
     def __init__(self, dim0: int, dim1: int) -> None:
         super().__init__()
@@ -166,7 +171,7 @@ class Transpose(ViewOp):
 
 
 class TransposeInplace(Transpose):
-    node = "TransposeBackward1"
+    node, aten = "TransposeBackward1", "transpose_.default"
 
 
 @function(bare=True)
@@ -179,7 +184,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     >>> torch.transpose(torch.zeros(2, 3, 4), 0, 2).shape
     torch.Size([4, 3, 2])
     """
-    expect_tensor(input, "transpose")
+    check_tensor(input, "transpose")
     rank = input._array.ndim
     return apply_view(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
@@ -232,6 +237,7 @@ class T(ViewOp):
     """`t()`: a matrix transposed; vectors and numbers stay."""
 
     name, params = "t", ("rank",)
+    saved_names = ""
 
     def __init__(self, rank: int) -> None:
         super().__init__()
@@ -272,7 +278,7 @@ def t(input: Any) -> Any:
     >>> torch.t(torch.zeros(2, 3)).shape
     torch.Size([3, 2])
     """
-    expect_tensor(input, "t")
+    check_tensor(input, "t")
     return apply_view(t_op(T, input, "t"), input)
 
 
@@ -317,7 +323,7 @@ def adjoint(input: Any) -> Any:
     tensor([[1.],
             [2.]])
     """
-    expect_tensor(input, "adjoint")
+    check_tensor(input, "adjoint")
     return _conjugated(_turned(input, "tensor.adjoint()", 64))
 
 

@@ -16,12 +16,11 @@ from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.errors import sentence
-from rushlight.ops.arguments import expect_tensor, ints, one_dim, tuple_of_ints
+from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import contiguous, strides_of
-
-__all__ = ["ReshapeAlias", "UnsafeView", "ViewShape", "flatten", "reshape", "view"]
 
 
 class ShapeOp(ViewOp):
@@ -45,6 +44,7 @@ class ViewShape(ShapeOp):
     """`view`: only where the strides allow it, which the public functions check."""
 
     name = "view"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -58,6 +58,7 @@ class ReshapeAlias(ShapeOp):
     """What `reshape` records where a view is possible though the input is not contiguous."""
 
     name = "reshape_alias"
+    aten = "_reshape_alias.default"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -69,6 +70,8 @@ class UnsafeView(Linear):
     """`view` of a copy that nothing else refers to: the result counts as a tensor of its own."""
 
     name, params = "unsafe_view", ("shape",)
+    aten = "_unsafe_view.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -229,7 +232,7 @@ def reshape(input: Any, shape: Any) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    expect_tensor(input, "reshape")
+    check_tensor(input, "reshape")
     array = input._array
     if type(shape) is not tuple:
         shape = tuple_of_ints("reshape", "shape", shape, 2)
@@ -288,7 +291,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    expect_tensor(input, "flatten")
+    check_tensor(input, "flatten")
     shape = input._array.shape
     rank = len(shape)
     first, last = one_dim(start_dim, rank), one_dim(end_dim, rank)
@@ -308,11 +311,14 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
 
     One dimension made into several; one of the sizes may be -1.
 
+    Args:
+        sizes: the sizes that `dim` becomes; one may be -1.
+
     >>> import rushlight as torch
     >>> torch.unflatten(torch.zeros(3, 4), 1, (2, -1)).shape
     torch.Size([3, 2, 2])
     """
-    expect_tensor(input, "unflatten")
+    check_tensor(input, "unflatten")
     shape = input._array.shape
     d = one_dim(dim, len(shape)) + len(shape)
     given = tuple_of_ints("unflatten", "sizes", sizes, 3)
@@ -341,5 +347,5 @@ def ravel(input: Any) -> Any:
     >>> torch.ravel(torch.eye(2))
     tensor([1., 0., 0., 1.])
     """
-    expect_tensor(input, "ravel")
+    check_tensor(input, "ravel")
     return view(contiguous(input), (-1,))

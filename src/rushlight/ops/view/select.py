@@ -16,13 +16,12 @@ from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import expect_tensor, is_batched, one_dim, one_int
+from rushlight.ops.arguments import is_batched, one_dim, one_int
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.family import Embed, embed
 from rushlight.ops.view.squeeze import Unsqueeze
-
-__all__ = ["Alias", "EmbedSlice", "Select", "Slice", "bare", "basic_index", "narrow_op"]
 
 _ALL: Final = slice(None)
 _END: Final = sys.maxsize
@@ -45,6 +44,8 @@ class Select(ViewOp):
     """One index of an axis, which disappears."""
 
     name, params = "select", ("dim", "index")
+    aten = "select.int"
+    saved_names = "dim index self_sym_sizes=self.sizes"
 
     def __init__(self, dim: int, index: int) -> None:
         super().__init__()
@@ -72,11 +73,14 @@ def select(input: Any, dim: int, index: int) -> Any:
 
     A view of one index of a dimension, which disappears.
 
+    Args:
+        index: the index along `dim`.
+
     >>> import rushlight as torch
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
     """
-    expect_tensor(input, "select")
+    check_tensor(input, "select")
     shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -107,6 +111,8 @@ class Slice(ViewOp):
     """Every `step`-th index of an axis from `start` up to `stop`, by Python's rules."""
 
     name, params = "slice", ("dim", "start", "stop", "step")
+    aten = "slice.Tensor"
+    saved_names = "dim start end=stop step self_sym_sizes=self.sizes"
 
     def __init__(self, dim: int, start: int = 0, stop: int = _END, step: int = 1) -> None:
         super().__init__()
@@ -140,7 +146,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     >>> torch.narrow(torch.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
     """
-    expect_tensor(input, "narrow")
+    check_tensor(input, "narrow")
     return apply_view(narrow_op(input, dim, start, length), input)
 
 
@@ -206,7 +212,7 @@ def detach(input: Any) -> Any:
     >>> torch.ones(2, requires_grad=True).detach()
     tensor([1., 1.])
     """
-    expect_tensor(input, "detach")
+    check_tensor(input, "detach")
     return finish(wrap_alias(bare(input._array), input))
 
 

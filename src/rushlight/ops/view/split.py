@@ -14,14 +14,11 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.views.views import apply_view, look_at_many
-from rushlight.ops.arguments import expect_tensor, ints, is_batched, one_dim, one_int
+from rushlight.ops.arguments import ints, is_batched, one_dim, one_int
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Select, Slice
-
-__all__ = [
-    "Parts", "Split", "SplitWithSizes", "Unbind", "chunk_op", "sizes_op", "split_op", "unbind",
-]  # fmt: skip
 
 _ALL: Final = slice(None)
 
@@ -51,6 +48,8 @@ class Split(Parts):
     """Pieces of `split_size` along an axis; the last may be shorter."""
 
     name, params = "split", ("split_size", "dim")
+    aten = "split.Tensor"
+    saved_names = "split_size dim self_sym_sizes=self.sizes"
 
     def __init__(self, split_size: int, dim: int) -> None:
         super().__init__()
@@ -78,11 +77,14 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
 
     Views of consecutive pieces of a dimension: of one size, or of the sizes given.
 
+    Args:
+        tensor: the tensor to cut.
+
     >>> import rushlight as torch
     >>> torch.split(torch.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    expect_tensor(tensor, "split", "tensor")
+    check_tensor(tensor, "split", "tensor")
     size = more.pop("split_size", split_size_or_sections)
     if isinstance(size, (tuple, list)):
         return split_with_sizes(tensor, size, dim)
@@ -108,6 +110,7 @@ class SplitWithSizes(Parts):
     """Pieces of the given sizes along an axis."""
 
     name, params = "split_with_sizes", ("split_sizes", "dim")
+    saved_names = "split_sizes dim self_sym_sizes=self.sizes"
 
     def __init__(self, split_sizes: tuple[int, ...], dim: int) -> None:
         super().__init__()
@@ -141,7 +144,7 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
     >>> torch.split_with_sizes(torch.arange(3), [1, 2])
     (tensor([0]), tensor([1, 2]))
     """
-    expect_tensor(input, "split_with_sizes")
+    check_tensor(input, "split_with_sizes")
     return _apart(sizes_op(SplitWithSizes, input, split_sizes, dim), input)
 
 
@@ -190,7 +193,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     >>> torch.chunk(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    expect_tensor(input, "chunk")
+    check_tensor(input, "chunk")
     return _apart(chunk_op(input, chunks, dim, Split, SplitWithSizes), input)
 
 
@@ -205,7 +208,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
     >>> torch.tensor_split(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    expect_tensor(input, "tensor_split")
+    check_tensor(input, "tensor_split")
     where = more.pop("indices", more.pop("sections", indices_or_sections))
     shape = input._array.shape
     if not shape:
@@ -280,7 +283,7 @@ def hsplit(input: Any, indices_or_sections: Any) -> Any:
     >>> torch.hsplit(torch.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
     """
-    expect_tensor(input, "hsplit")
+    check_tensor(input, "hsplit")
     return _split_along("hsplit", input, indices_or_sections, int(input._array.ndim > 1), 1)
 
 
@@ -294,7 +297,7 @@ def vsplit(input: Any, indices_or_sections: Any) -> Any:
     >>> torch.vsplit(torch.eye(2), 2)
     (tensor([[1., 0.]]), tensor([[0., 1.]]))
     """
-    expect_tensor(input, "vsplit")
+    check_tensor(input, "vsplit")
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
@@ -308,7 +311,7 @@ def dsplit(input: Any, indices_or_sections: Any) -> Any:
     >>> [p.shape for p in torch.dsplit(torch.zeros(1, 1, 4), 2)]
     [torch.Size([1, 1, 2]), torch.Size([1, 1, 2])]
     """
-    expect_tensor(input, "dsplit")
+    check_tensor(input, "dsplit")
     return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
@@ -318,6 +321,8 @@ class Unbind(Parts):
     """All the indices of an axis, each as a view."""
 
     name, params = "unbind", ("dim",)
+    aten = "unbind.int"
+    saved_names = "dim"
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -346,7 +351,7 @@ def unbind(input: Any, dim: int = 0) -> Any:
     >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
     (tensor([1, 2]), tensor([3, 4]))
     """
-    expect_tensor(input, "unbind")
+    check_tensor(input, "unbind")
     if input._array.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return _apart(Unbind(one_dim(dim, input._array.ndim)), input)

@@ -12,16 +12,12 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
-from rushlight.ops.arguments import expect_tensor, one_dim, one_int
+from rushlight.ops.arguments import one_dim, one_int
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.reshape import reshape
-
-__all__ = [
-    "SqueezeAll", "SqueezeMany", "SqueezeOne", "Unsqueeze", "atleast_1d", "atleast_2d",
-    "atleast_3d", "squeeze_op", "unsqueeze", "unsqueeze_op",
-]  # fmt: skip
 
 _ALL: Final = slice(None)
 
@@ -32,6 +28,7 @@ class Unsqueeze(ViewOp):
     """A new axis of size 1, at `dim` of the result."""
 
     name, params = "unsqueeze", ("dim",)
+    saved_names = "dim=dim+"
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -72,7 +69,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     >>> torch.unsqueeze(torch.zeros(3), -1).shape
     torch.Size([3, 1])
     """
-    expect_tensor(input, "unsqueeze")
+    check_tensor(input, "unsqueeze")
     return apply_view(unsqueeze_op(Unsqueeze, input, dim), input)
 
 
@@ -175,6 +172,7 @@ class SqueezeAll(SqueezeDims):
     """`squeeze()`: every axis of size 1."""
 
     name, node = "squeeze", "SqueezeBackward0"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -187,6 +185,8 @@ class SqueezeOne(SqueezeDims):
     """`squeeze(dim)`: one axis, if it has size 1."""
 
     name, node = "squeeze_dim", "SqueezeBackward1"
+    aten = "squeeze.dim"
+    saved_names = "dim self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -199,6 +199,8 @@ class SqueezeMany(SqueezeDims):
     """`squeeze((d, e))`: those of the axes that have size 1."""
 
     name, node = "squeeze_dims", "SqueezeBackward2"
+    aten = "squeeze.dims"
+    saved_names = "dim=dim* self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -243,7 +245,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
     torch.Size([3])
     """
-    expect_tensor(input, "squeeze")
+    check_tensor(input, "squeeze")
     return apply_view(squeeze_op(input, dim, SqueezeAll, SqueezeOne, SqueezeMany), input)
 
 
