@@ -6,7 +6,6 @@ Norms stand in `vector_norm.py`, largest and smallest in `minmax.py`, running on
 
 from __future__ import annotations
 
-import inspect
 import math
 from typing import Any, Final
 
@@ -182,16 +181,6 @@ def sum(
         raise
 
 
-def _without_wrong(fn: Any) -> None:
-    """Show a signature without `**wrong`, which is there to be refused in PyTorch's words."""
-    shown = inspect.signature(fn)
-    kept = [p for p in shown.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    fn.__signature__ = shown.replace(parameters=kept)
-
-
-_without_wrong(sum)
-
-
 @implements("reduce_sum")
 def _total(x: Any, axes: Any, keep: bool) -> Any:
     want = _sum_dtype(None, x._array)
@@ -302,9 +291,6 @@ def mean(
         if (better := _told("mean", mean, input, dim, keepdim, named, error)) is not None:
             raise better from None
         raise
-
-
-_without_wrong(mean)
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------
