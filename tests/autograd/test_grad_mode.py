@@ -27,7 +27,7 @@ STORED = stored("autograd/grad_mode")
 
 # --- as PyTorch does ------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", written.cases)
-def test_situations(name: str) -> None:
+def test_as_pytorch(name: str) -> None:
     before = state.active
     assert written.cases.run(torch, name) == STORED["cases"][name]
     if LIVE:

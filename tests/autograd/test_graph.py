@@ -108,7 +108,7 @@ def test_a_number_set_by_the_user_does_not_change_the_order() -> None:
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_scripts(name: str) -> None:
+def test_as_pytorch(name: str) -> None:
     found = stored("autograd/graph")
     assert found.keys() == cases.keys()
     wrong = cases.differing(importlib.import_module(name), found)
