@@ -7,8 +7,8 @@ from pathlib import Path
 from tests import harness
 
 SOURCES = harness.ROOT / "src" / "rushlight"
-# Tests that are about no one source file: laws over all ops, the repository, the GPU.
-FREE = {"laws", "repo", "device"}
+# Tests that are about no one source file: laws over all ops, the repository, the GPU, types.
+FREE = {"laws", "repo", "device", "typing"}
 # What several files of a folder do together.
 TOGETHER = {
     "autograd/notes": "PyTorch's notes on autograd",
