@@ -17,11 +17,6 @@ from tests.autograd.cases_graph import cases
 from tests.harness import LIBRARIES, stored
 
 
-@pytest.fixture(params=LIBRARIES)
-def torch(request: pytest.FixtureRequest) -> Any:
-    return importlib.import_module(request.param)
-
-
 def task(torch: Any) -> int:
     if torch is rushlight:
         return rushlight.autograd.graph._current_graph_task_id()
