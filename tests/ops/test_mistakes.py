@@ -52,7 +52,7 @@ def test_tensor_expected(name: str, wrong: Any) -> None:
         (lambda x: torch.nn.HuberLoss(delta=x), "delta must be a float or int, got:"),
     ],
 )  # fmt: skip
-def test_texts(call: Any, text: str) -> None:
+def test_texts_of_wrong_types(call: Any, text: str) -> None:
     with pytest.raises(TypeError, match=re.escape(text)) as caught:
         call(torch.ones(2, 2))
     assert caught.value.__cause__ is None
