@@ -1,15 +1,10 @@
 """dtypes, size and device say what PyTorch says, word for word: stored, and live where it is."""
 
 import copy
-import gzip
-import importlib.util
 import itertools
-import json
 import pickle
-import threading
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -19,20 +14,11 @@ import pytest
 from rushlight import dtypes
 from rushlight.arrays import device as devices
 from rushlight.arrays.device import device
-from rushlight.size import Size, unchecked
+from rushlight.size import Size
+from tests import cases_dtypes as written
+from tests.harness import LIVE, as_stored, pytorch, stored
 
-
-def _load_maker() -> ModuleType:
-    path = Path(__file__).parent / "reference" / "make_dtypes.py"
-    spec = importlib.util.spec_from_file_location("make_dtypes", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-maker = _load_maker()
-STORED: dict[str, Any] = json.loads(gzip.decompress(maker.STORED.read_bytes()))
+STORED: dict[str, Any] = stored("dtypes")
 
 # The names as the package exports them, taken from where they are defined.
 NAMESPACE = SimpleNamespace(
@@ -45,13 +31,13 @@ NAMESPACE = SimpleNamespace(
 
 
 def _result_type(*operands: tuple[str, dtypes.Category]) -> dtypes.dtype:
-    numbers = {name: dtypes.of_scalar(value) for name, value in maker.NUMBERS.items()}
+    numbers = {name: dtypes.of_scalar(value) for name, value in written.NUMBERS.items()}
     return dtypes.promote([((dtypes.aliases | numbers)[name], kind) for name, kind in operands])
 
 
 @pytest.fixture(scope="module")
 def ours() -> dict[str, Any]:
-    found: dict[str, Any] = maker.describe(NAMESPACE, _result_type, dtypes.of)
+    found: dict[str, Any] = written.describe(NAMESPACE, _result_type, dtypes.of)
     return found
 
 
@@ -73,15 +59,15 @@ def test_agrees_with_stored_pytorch(ours: dict[str, Any], section: str) -> None:
 
 
 def test_stored_is_what_pytorch_says() -> None:
-    if importlib.util.find_spec("torch") is not None:
-        live = json.loads(json.dumps(maker.describe_pytorch()))
+    if LIVE:
+        live = as_stored(written.results(pytorch()))
         for section in STORED:
             assert _differences(live[section], STORED[section]) == {}
 
 
 def test_every_dtype_is_asked_about() -> None:
-    assert sorted(maker.NAMES) == sorted(d.name for d in dtypes.all_dtypes)
-    assert sorted(maker.NAMES + maker.ALIASES) == sorted(dtypes.aliases)
+    assert sorted(written.NAMES) == sorted(d.name for d in dtypes.all_dtypes)
+    assert sorted(written.NAMES + written.ALIASES) == sorted(dtypes.aliases)
 
 
 @pytest.mark.parametrize("d", dtypes.all_dtypes, ids=str)
@@ -140,7 +126,7 @@ def test_promote_of_one_and_of_none() -> None:
 
 def test_low_precision_and_accumulation() -> None:
     low = {d.name for d in dtypes.all_dtypes if dtypes.is_low_precision(d.numpy)}
-    assert low == {"float16", "bfloat16"} | {n for n in maker.NAMES if n.startswith("float8")}
+    assert low == {"float16", "bfloat16"} | {n for n in written.NAMES if n.startswith("float8")}
     for d in dtypes.all_dtypes:
         integral = not (d.is_floating_point or d.is_complex)
         assert dtypes.accumulate(d.numpy) == (np.dtype(np.int64) if integral else d.numpy)
@@ -150,71 +136,3 @@ def test_infos_are_unhashable() -> None:
     for info in (dtypes.finfo(), dtypes.iinfo(dtypes.int8)):
         with pytest.raises(TypeError, match="unhashable"):
             hash(info)
-
-
-def test_size_holds_python_ints() -> None:
-    made = Size([np.int64(2), True])
-    assert [type(n) for n in made] == [int, int]
-    one = (1,)
-    assert type(made[1:]) is type(made + one) is type(one + made) is type(made * 2) is Size
-    assert unchecked((2, 3)) == Size([2, 3])
-    assert type(unchecked((2, 3))) is Size
-
-
-def test_device_from_int_is_the_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "cuda_count", lambda: 0)
-    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is avail"):
-        device(1)
-    monkeypatch.setattr(devices, "cuda_count", lambda: 2)
-    assert device(1) == device(np.int64(1)) == device("cuda:1")  # type: ignore[call-overload]
-
-
-def test_device_as_a_context() -> None:
-    meta, cuda = device("meta"), device("cuda:1")
-    with meta as entered:
-        assert entered is meta
-        assert devices.get_default_device() == meta
-        with cuda:
-            assert devices.get_default_device() == devices.current() == cuda
-        with meta, pytest.raises(KeyError), cuda:
-            raise KeyError
-        assert devices.get_default_device() == meta
-    assert devices.get_default_device() == device("cpu")
-    with pytest.raises(RuntimeError, match="trying to pop from empty mode stack"):
-        meta.__exit__(None, None, None)
-
-
-def test_set_default_device_outside_and_inside_a_context() -> None:
-    devices.set_default_device("meta")
-    with device("cuda:1"):
-        assert devices.get_default_device() == device("cuda:1")
-    assert devices.get_default_device() == device("meta")
-    devices.set_default_device(None)
-    with device("meta"):
-        devices.set_default_device("cpu")
-        assert devices.get_default_device() == device("cpu")
-        devices.set_default_device(None)
-        assert devices.get_default_device() == device("meta")
-        devices.set_default_device(device("meta"))
-    assert devices.get_default_device() == device("meta")
-    with device("meta"):
-        devices.set_default_device("xla")
-    assert devices.get_default_device() == device("xla")
-
-
-def test_default_device_is_each_thread_s_own() -> None:
-    seen = []
-    with device("meta"):
-        devices.set_default_device("xla")
-        thread = threading.Thread(target=lambda: seen.append(devices.get_default_device()))
-        thread.start()
-        thread.join()
-    assert seen == [device("cpu")]
-
-
-def test_default_cuda_without_cupy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "cuda_count", lambda: 0)
-    devices.set_default_device("cuda")
-    assert devices.current() == device("cuda")
-    with pytest.raises(AssertionError, match=r"Torch not compiled with CUDA enabled.*cupy-cuda"):
-        devices.get_default_device()

@@ -8,9 +8,6 @@ tensor([[2., 2.],
         [2., 2.]])
 """
 
-from __future__ import annotations
-
-import importlib as _importlib
 import math as _math
 import typing as _typing
 
@@ -24,7 +21,9 @@ from rushlight.arrays.device import device as device
 from rushlight.arrays.device import get_default_device as get_default_device
 from rushlight.arrays.device import set_default_device as set_default_device
 from rushlight.dtypes import *  # noqa: F403
-from rushlight.missing import lacking as _lacking
+from rushlight.missing import face as _face
+from rushlight.ops.described import describe as _describe
+from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
@@ -41,10 +40,6 @@ from rushlight.storage import UntypedStorage as UntypedStorage
 from rushlight.storage import is_storage as is_storage
 from rushlight.tensor import Tensor as Tensor
 from rushlight.tensor_memory import to_dlpack as to_dlpack
-from rushlight.tensor_types import is_tensor as is_tensor
-from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
-from rushlight.tensor_types import tensor_types as _tensor_types
-from rushlight.tensor_types import typename as typename
 
 from rushlight import autograd as autograd  # isort: skip  # it adds methods to Tensor
 from rushlight.autograd.grad_mode import enable_grad as enable_grad
@@ -60,40 +55,71 @@ _native.hide_internals()
 
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
-# Imported when first used, so that `import rushlight` stays quick: name, and where it is.
+globals().update(_dtypes.aliases)
+_sign_all()
+_free = dict(_functions)
+
+# PyTorch has these in place as methods only: `x.add_(y)`, but no `torch.add_`.
+for _name in """
+    absolute addcdiv addcmul add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor copysign cumprod cumsum digamma divide div eq erfinv
+    floor_divide fmod ge greater_equal greater gt heaviside hypot igammac igamma le lerp less_equal
+    less lgamma logical_and logical_not logical_or logical_xor lt multiply mul mvlgamma ne
+    nextafter not_equal pow remainder renorm sgn sign subtract sub tril triu true_divide
+""".split():
+    del _free[_name + "_"]
+
+# Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
     "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
     "special": "", "testing": "", "types": "", "utils": "", "version": "",
-    "Tag": "library", "vmap": "func",
-    "load": "serialize", "save": "serialize",
+    "serialization": "", "Tag": "library", "vmap": "func",
+    "load": "serialization", "save": "serialization",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
+for _name in """
+    BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
+    LongTensor ShortTensor is_tensor set_default_tensor_type typename
+""".split():
+    _LATER[_name] = "tensor_types"
 
-globals().update(_dtypes.aliases)
-globals().update(_tensor_types)
-globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
+# Shown by `dir`; PyTorch does not give them to `from torch import *`.
+_NOT_STARRED = set("""
+    BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
+    from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
+    strided symeig to_dlpack unique
+    autograd ops random return_types storage
+""".split())  # fmt: skip
+
+__all__ = [
+    name for name, value in globals().items()
+    if name[0] != "_" and type(value) is not type(_math) and name not in _NOT_STARRED
+]  # fmt: skip
+__all__ += [name for name, home in _LATER.items() if home and name not in _NOT_STARRED]
+__all__ += [name for name in _free if name not in _NOT_STARRED and name not in __all__]
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
     from rushlight import optim as optim
     from rushlight import profiler as profiler
-    from rushlight import serialize as serialization  # noqa: F401
+    from rushlight import serialization as serialization
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.serialize import load as load
     from rushlight.serialize import save as save
+    from rushlight.tensor_types import is_tensor as is_tensor
+    from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
+    from rushlight.tensor_types import typename as typename
 else:
 
-    def __getattr__(name: str) -> _typing.Any:
-        if name == "serialization":  # PyTorch's name for the module
-            return _importlib.import_module(f"{__name__}.serialize")
-        home = _LATER.get(name)
-        if home is None:
-            raise _lacking("torch", name, __dir__())
-        found = _importlib.import_module(f"{__name__}.{home or name}")
-        return getattr(found, name) if home else found
+    def _given(name: str) -> _typing.Any:
+        """A function of the table, when it is first asked for: then its docstring is completed."""
+        fn = _free.get(name)
+        if fn is not None:
+            _describe(fn)
+        return fn
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "serialization"})
+    __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)
+    for _name in _free.keys() & globals().keys():  # `tensor`, the function, not the module
+        globals()[_name] = _given(_name)

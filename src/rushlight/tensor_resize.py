@@ -28,14 +28,12 @@ from rushlight.core.record import node_for
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import forget_view_ops
 from rushlight.core.views.inplace import check_writable, settle
+from rushlight.dtypes import c_name
 from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
 from rushlight.storage import TypedStorage, enlarged, is_storage, join
-from rushlight.tensor_legacy import c_name
 from rushlight.tensor_memory import _CORE, share
-
-__all__ = ["swap_tensors"]
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
@@ -63,7 +61,6 @@ def set_(
 
     Look at the memory of another tensor or storage from now on.
 
-    >>> import rushlight as torch
     >>> x = torch.zeros(3)
     >>> x.set_(torch.arange(4.).untyped_storage(), 1, (3,))
     tensor([1., 2., 3.])
@@ -161,7 +158,6 @@ def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_form
     Give the tensor another shape, over the same memory; that grows if it is too small, for all
     tensors that share it.
 
-    >>> import rushlight as torch
     >>> torch.arange(6).resize_(2, 2)
     tensor([[0, 1],
             [2, 3]])
@@ -215,7 +211,6 @@ def resize_as_(
 ) -> Any:
     """Give the tensor the shape of another.
 
-    >>> import rushlight as torch
     >>> torch.arange(4).resize_as_(torch.zeros(2, 1))
     tensor([[0],
             [1]])
@@ -257,7 +252,6 @@ def swap_tensors(t1: Any, t2: Any) -> None:
 
     Graphs made before with one of them can no longer be run backward to it.
 
-    >>> import rushlight as torch
     >>> a, b = torch.zeros(2), torch.ones(3, requires_grad=True)
     >>> torch.utils.swap_tensors(a, b)
     >>> a

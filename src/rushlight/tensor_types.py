@@ -11,11 +11,8 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.core.graph import TensorBase
-from rushlight.ops.registry import function
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import legacy_new
-
-__all__ = ["is_tensor", "set_default_tensor_type", "tensor_types", "typename"]
 
 
 class TypedTensor(type):
@@ -54,6 +51,7 @@ tensor_types: Final[dict[str, TypedTensor]] = {
         ),
     )
 }  # fmt: skip
+globals().update(tensor_types)
 
 
 def set_default_tensor_type(t: Any, /) -> None:
@@ -61,7 +59,6 @@ def set_default_tensor_type(t: Any, /) -> None:
 
     Older than `set_default_dtype`.
 
-    >>> import rushlight as torch
     >>> torch.set_default_tensor_type(torch.DoubleTensor)
     >>> torch.tensor([1.5]).dtype
     torch.float64
@@ -82,7 +79,6 @@ def is_tensor(obj: object, /) -> bool:
 
     Whether `obj` is a tensor.
 
-    >>> import rushlight as torch
     >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1, 1])
     (True, False)
     """
@@ -94,7 +90,6 @@ def typename(obj: Any, /) -> str:
 
     The name of a type, or of the type of a thing; of a tensor, with its dtype.
 
-    >>> import rushlight as torch
     >>> torch.typename(torch.ones(2)), torch.typename(3)
     ('torch.FloatTensor', 'int')
     """
@@ -107,13 +102,3 @@ def typename(obj: Any, /) -> str:
     if module.split(".")[0] == "rushlight":
         module = "torch" if kind is Tensor else module.replace("rushlight", "torch", 1)
     return f"{module}.{kind.__qualname__}"
-
-
-@function(free=False)
-def new(input: Any, *args: Any, device: Any = None) -> Any:
-    """new(values) or new(*sizes) -> Tensor: of this tensor's dtype. Older than `new_tensor`."""
-    return legacy_new(dtypes.of(input._array.dtype), args)
-
-
-for _method in (new,):
-    setattr(Tensor, _method.__name__, _method)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
@@ -33,8 +33,7 @@ from rushlight.func.tracking import Loans, end_of, plain, records_of, released, 
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
-__all__ = ["basis", "grad", "grad_and_value", "jacrev", "linearize", "vjp"]
-
+P = ParamSpec("P")
 NO_HOOKS: Final = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."
@@ -138,14 +137,13 @@ def refuse_hooks() -> None:
 
 
 # --- grad -----------------------------------------------------------------------------------------
-def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """A function that computes the gradient of `func`, which gives a tensor of one element.
 
     `argnums` says of which arguments; an argument may be a tree of tensors, and its gradient is
     then a tree too. With `has_aux` the function gives `(output, aux)`, and the gradient comes as
     `(gradient, aux)`.
 
-    >>> import rushlight as torch
     >>> from rushlight.func import grad
     >>> grad(lambda x: x ** 3)(torch.tensor(2.))
     tensor(12.)
@@ -161,12 +159,13 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     return wrapper
 
 
-def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad_and_value(
+    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """A function that computes the gradient of `func` and its value: `(gradient, value)`.
 
     With `has_aux` it gives `(gradient, (value, aux))`.
 
-    >>> import rushlight as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.))
     (tensor(6.), tensor(9.))
     """
@@ -224,7 +223,6 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that multiplies cotangents with its
     Jacobian there. With `has_aux`, also what `func` gave beside its output.
 
-    >>> import rushlight as torch
     >>> y, vjp_fn = torch.func.vjp(torch.sin, torch.zeros(2))
     >>> vjp_fn(torch.tensor([1., 2.]))
     (tensor([1., 2.]),)
@@ -296,7 +294,6 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of `func` at `primals`, and its linear part there: a function of tangents, which
     does not call `func` again.
 
-    >>> import rushlight as torch
     >>> y, along = torch.func.linearize(lambda x: x ** 2, torch.tensor([1., 2.]))
     >>> along(torch.tensor([1., 1.]))
     tensor([2., 4.])
@@ -341,7 +338,6 @@ def jacrev(
     """A function that computes the Jacobian of `func` backward: all rows at once, or `chunk_size`
     rows at a time.
 
-    >>> import rushlight as torch
     >>> torch.func.jacrev(torch.sin)(torch.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])

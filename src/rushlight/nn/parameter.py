@@ -1,16 +1,13 @@
-"""`Parameter` and `Buffer`: the tensors that a module knows as its own.
-
-Imported by `nn.modules`; users reach both as `nn.Parameter`, `nn.Buffer`.
-"""
+"""`Parameter` and `Buffer`: the tensors that a module knows as its own."""
 
 from __future__ import annotations
 
+import typing as _typing
 from collections import OrderedDict
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any
+from typing import Any, Self
 
 from rushlight.core.graph import TensorBase
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.registry import functions
 from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
@@ -40,13 +37,12 @@ class Parameter(Tensor, metaclass=ParameterClass):
 
     Assigned to an attribute of a module it becomes one of its `parameters()`.
 
-    >>> import rushlight as torch
     >>> torch.nn.Parameter(torch.ones(2))
     Parameter containing:
     tensor([1., 1.], requires_grad=True)
     """
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = functions["empty"](0)
         if not isinstance(data, TensorBase):
@@ -55,7 +51,7 @@ class Parameter(Tensor, metaclass=ParameterClass):
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
-        t = _make_subclass(cls, data, requires_grad)
+        t: Self = _make_subclass(cls, data, requires_grad)
         t._storage = data._storage  # one memory, one count of its writes
         return t
 
@@ -98,7 +94,6 @@ class BufferClass(TensorClass):
 class Buffer(Tensor, metaclass=BufferClass):
     """Buffer(data, *, persistent=True): a tensor that belongs to a module but is not learned.
 
-    >>> import rushlight as torch
     >>> m = torch.nn.Module()
     >>> m.mean = torch.nn.Buffer(torch.zeros(2))
     >>> list(m.state_dict())
@@ -117,5 +112,5 @@ class Buffer(Tensor, metaclass=BufferClass):
         return t
 
 
-if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn.parameter", globals())
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _face("torch.nn.parameter", globals())

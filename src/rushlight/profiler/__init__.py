@@ -9,24 +9,24 @@
 [('double', 1), ('aten::mul', 1)]
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.autograd.profiler import DeviceType, ProfilerActivity, record_function
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.profiler.profiler import (
     ProfilerAction,
-    _KinetoProfile,
     kineto_available,
     profile,
     schedule,
     supported_activities,
     tensorboard_trace_handler,
 )
+from rushlight.profiler.profiler import _KinetoProfile as _KinetoProfile
 
 __all__ = [
-    "DeviceType", "ProfilerAction", "ProfilerActivity", "_KinetoProfile", "kineto_available",
+    "DeviceType", "ProfilerAction", "ProfilerActivity", "kineto_available",
     "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.profiler", globals())
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _face("torch.profiler", globals(), unlisted=("_KinetoProfile",))

@@ -1,4 +1,4 @@
-"""Keeping gradients small, between `backward` and `step`. Imported by `nn.utils`.
+"""Keeping gradients small, between `backward` and `step`.
 
 `foreach` is accepted everywhere and changes nothing: it picks one of PyTorch's implementations.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import warnings
 from types import GeneratorType
-from typing import Any
+from typing import Any, cast
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions, namespaces
+from rushlight.tensor import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+__dir__ = __all__.copy
 
 
 def gradients(parameters: Any) -> list[Any]:
@@ -34,24 +36,22 @@ def as_list(parameters: Any) -> list[Any]:
 
 @no_grad()
 def get_total_norm(
-    tensors: Any,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> Tensor:  # fmt: skip
     """The norm of all tensors together, as if they were one vector.
 
-    >>> import rushlight as torch
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([4.])])
     tensor(5.)
     """
     tensors = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
-        return functions["tensor"](0.0)
+        return cast(Tensor, functions["tensor"](0.0))
     norm = namespaces["linalg"]["vector_norm"]
     where = tensors[0].device
-    total = norm(functions["stack"]([norm(t, norm_type).to(where) for t in tensors]), norm_type)
+    norms = functions["stack"]([norm(t, norm_type).to(where) for t in tensors])
+    total: Tensor = norm(norms, norm_type)
     if error_if_nonfinite and not bool(functions["isfinite"](total)):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -73,17 +73,13 @@ def clip_grads_with_norm_(
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Any,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> Tensor:  # fmt: skip
     """Scale the gradients so that their norm, taken together, is at most `max_norm`.
 
     Returns the norm before.
 
-    >>> import rushlight as torch
     >>> w = torch.zeros(2, requires_grad=True)
     >>> w.grad = torch.tensor([3., 4.])
     >>> torch.nn.utils.clip_grad_norm_([w], 1.0)
@@ -101,7 +97,6 @@ def clip_grad_norm_(
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Cut every element of the gradients off at -clip_value and clip_value.
 
-    >>> import rushlight as torch
     >>> w = torch.zeros(2, requires_grad=True)
     >>> w.grad = torch.tensor([3., -0.5])
     >>> torch.nn.utils.clip_grad_value_(w, 1.0)

@@ -1,0 +1,99 @@
+"""Views and in-place writes in the corners, case by case, do what they do in PyTorch.
+
+What PyTorch does is stored, and asked live where it is installed.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+import rushlight as torch
+from tests.core.views import cases_views_history, cases_views_memory, cases_views_modes
+from tests.harness import LIVE, as_stored, pytorch, stored
+from tests.laws import cases_programs as programs
+
+PARTS = {
+    "history": cases_views_history.cases,
+    "memory": cases_views_memory.cases,
+    "modes": cases_views_modes.cases,
+}
+
+
+STORED = {part: stored(f"core/views/views_{part}") for part in PARTS}
+NAMES = [(part, name) for part, cases in PARTS.items() for name in cases]
+
+
+def ran(lib: Any, part: str, name: str) -> Any:
+    return as_stored(PARTS[part].run(lib, name))
+
+
+def compare(ours: list[Any], theirs: list[Any]) -> None:
+    for at, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        assert programs.alike(a, b), f"note {at}:\n  {a}\n  PyTorch: {b}"
+
+
+@pytest.mark.parametrize(("part", "name"), NAMES)
+def test_stored_cases(part: str, name: str) -> None:
+    compare(ran(torch, part, name), STORED[part][name])
+
+
+def test_all_cases_are_stored() -> None:
+    for part, cases in PARTS.items():
+        assert sorted(STORED[part]) == sorted(cases) and len(cases) > 30
+
+
+if LIVE:
+
+    @pytest.mark.parametrize(("part", "name"), NAMES)
+    def test_live_cases(part: str, name: str) -> None:
+        compare(ran(torch, part, name), ran(pytorch(), part, name))
+
+
+# --- chains of views ------------------------------------------------------------------------------
+def chain(x: Any, length: int) -> Any:
+    for _ in range(length):
+        x = x.t()
+    return x
+
+
+def test_a_long_chain_of_views_is_written_and_differentiated() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    v = chain(x * 1, 10_000)
+    v.mul_(2)
+    v.sum().backward()
+    assert x.grad.tolist() == [[2.0] * 3] * 2
+
+
+def test_a_long_chain_of_views_is_freed_without_the_collector() -> None:
+    gc.disable()
+    try:
+        for asks in (False, True):
+            base = torch.ones(2, 3, requires_grad=asks) * 1
+            v = chain(base, 200_000)
+            gone = weakref.ref(base)
+            assert v._view.base is base and len(v._view.ops) == 200_000
+            del base, v
+            assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_written_views_are_freed_without_the_collector() -> None:
+    gc.disable()
+    try:
+        for write in ("mul_", "exp_", "tanh_"):
+            x = torch.ones(4, requires_grad=True)
+            y = x * 1
+            v = y[:2]
+            getattr(v, write)(*([2] if write == "mul_" else []))
+            w = y[1:]
+            (g,) = torch.autograd.grad((w * w).sum() + v.sum(), x, create_graph=True)
+            watched = [weakref.ref(t) for t in (y, v, w, v.grad_fn, y.grad_fn)]
+            del y, v, w, g
+            assert [r() for r in watched] == [None] * 5
+    finally:
+        gc.enable()
