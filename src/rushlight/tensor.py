@@ -26,7 +26,7 @@ from rushlight.core.transforms.stack import refuse_inside, stack
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
-from rushlight.missing import hide_in, without_lacking
+from rushlight.missing import hide_in, hide_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
@@ -47,7 +47,7 @@ class TensorClass(type):
         return "<class 'torch.Tensor'>" if cls is Tensor else type.__repr__(cls)
 
     def __dir__(cls) -> list[str]:
-        return without_lacking(cls, type.__dir__(cls))
+        return hide_lacking(cls, type.__dir__(cls))
 
 
 class Tensor(Methods, metaclass=TensorClass):
@@ -65,7 +65,7 @@ class Tensor(Methods, metaclass=TensorClass):
     grad_dtype: Any  # a property, from `autograd.methods`
 
     def __dir__(self) -> list[str]:
-        return without_lacking(type(self), object.__dir__(self))
+        return hide_lacking(type(self), object.__dir__(self))
 
     def __new__(cls, *args: Any, device: Any = None) -> Any:
         """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
