@@ -22,6 +22,8 @@ from rushlight.arrays.device import get_default_device as get_default_device
 from rushlight.arrays.device import set_default_device as set_default_device
 from rushlight.dtypes import *  # noqa: F403
 from rushlight.missing import face as _face
+from rushlight.ops.described import describe as _describe
+from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
@@ -54,7 +56,8 @@ _native.hide_internals()
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(_dtypes.aliases)
-globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
+_sign_all()
+_free = dict(_functions)
 
 # PyTorch has these in place as methods only: `x.add_(y)`, but no `torch.add_`.
 for _name in """
@@ -64,7 +67,7 @@ for _name in """
     less lgamma logical_and logical_not logical_or logical_xor lt multiply mul mvlgamma ne
     nextafter not_equal pow remainder renorm sgn sign subtract sub tril triu true_divide
 """.split():
-    del globals()[_name + "_"]
+    del _free[_name + "_"]
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
@@ -90,11 +93,9 @@ _NOT_STARRED = set("""
     autograd ops random return_types storage
 """.split())  # fmt: skip
 
-__all__ = [
-    name for name, value in globals().items()
-    if name[0] != "_" and type(value) is not type(_math) and name not in _NOT_STARRED
-]  # fmt: skip
-__all__ += [name for name, home in _LATER.items() if home and name not in _NOT_STARRED]
+_here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}
+_here.update(_free, (name for name, home in _LATER.items() if home))
+__all__ = sorted(_here - _NOT_STARRED)
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
@@ -108,4 +109,14 @@ if _typing.TYPE_CHECKING:
     from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
     from rushlight.tensor_types import typename as typename
 else:
-    __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED)
+
+    def _given(name: str) -> _typing.Any:
+        """A function of the table, when it is first asked for: then its docstring is completed."""
+        fn = _free.get(name)
+        if fn is not None:
+            _describe(fn)
+        return fn
+
+    __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)
+    for _name in _free.keys() & globals().keys():  # `tensor`, the function, not the module
+        globals()[_name] = _given(_name)

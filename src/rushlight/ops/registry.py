@@ -148,19 +148,8 @@ def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> 
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    """A public function's signature, with the `out=` that `function` gave it.
-
-    Worked out on demand: for all functions it would cost a tenth of the package's import time.
-    """
-    signature = inspect.signature(fn)
-    if fn not in takes_out:
-        return signature
-    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-    parameters = list(signature.parameters.values())
-    at = len(parameters)
-    if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
-        at -= 1
-    return signature.replace(parameters=[*parameters[:at], extra, *parameters[at:]])
+    """A public function's signature, with the `out=` that `function` gave it; see `described`."""
+    return inspect.signature(fn)
 
 
 def implements(*names: str) -> Callable[[F], F]:
