@@ -25,7 +25,6 @@ from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
-from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator
 from rushlight.random import get_rng_state as get_rng_state
@@ -74,7 +73,7 @@ _LATER = {
     "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
     "special": "", "testing": "", "types": "", "utils": "", "version": "",
     "serialization": "", "Tag": "library", "vmap": "func",
-    "load": "serialization", "save": "serialization",
+    "load": "serialization", "save": "serialization", "set_printoptions": "printing",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
@@ -103,6 +102,7 @@ if _typing.TYPE_CHECKING:
     from rushlight import profiler as profiler
     from rushlight import serialization as serialization
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
+    from rushlight.printing import set_printoptions as set_printoptions
     from rushlight.serialize import load as load
     from rushlight.serialize import save as save
     from rushlight.tensor_types import is_tensor as is_tensor

@@ -30,7 +30,6 @@ from rushlight.missing import hide_in, hide_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
-from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
 from rushlight.tensor_legacy import legacy_new
 
@@ -266,9 +265,13 @@ class Tensor(Methods, metaclass=TensorClass):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         if type(self._array) is Batched:
             return _batch_str(self._array)
+        from rushlight.printing import tensor_str  # loaded when a tensor is first printed
+
         return tensor_str(self, tensor_contents, tangent=tangent_of(self))
 
     def __format__(self, format_spec: str) -> str:
+        from rushlight.printing import tensor_format
+
         return tensor_format(self, format_spec)
 
     def __bool__(self) -> bool:
@@ -357,6 +360,8 @@ def _batch_str(array: Batched) -> str:
     value = plain_inside(array.value)
     if not array.has_batch_dim:
         return repr(value)
+    from rushlight.printing import wrapper_str
+
     return wrapper_str("BatchedTensor", value, lvl=array.level.nesting, bdim=0)
 
 
