@@ -32,7 +32,7 @@ from rushlight.dtypes import c_name
 from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
-from rushlight.storage import TypedStorage, enlarged, is_storage, join
+from rushlight.storage import TypedStorage, enlarge, is_storage, join
 from rushlight.tensor_memory import _CORE, share
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
@@ -141,7 +141,7 @@ def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
     last = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     need = 0 if 0 in shape else (offset + last) * dtype.itemsize
     if need > memory.nbytes:
-        memory = enlarged(memory, need, known)
+        memory = enlarge(memory, need, known)
     return making.over(memory, shape, strides, dtype.numpy, offset * dtype.itemsize)
 
 
@@ -197,7 +197,7 @@ def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> An
     memory = making.bytes_of(raw)
     need = bounds.offset + count * raw.dtype.itemsize
     if count and need > memory.nbytes:
-        memory = enlarged(memory, need, input._storage)
+        memory = enlarge(memory, need, input._storage)
     input._array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
     forget_view_ops(input)
     if raw.shape != shape:
