@@ -14,9 +14,8 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.autograd.context import Rules, Saved
-from rushlight.core.call_site import caller
-from rushlight.core.grad_mode import grad_enabled, next_number, state
-from rushlight.core.graph import DIFFERENTIABLE, TensorBase, View, requires_grad, wrap_as
+from rushlight.core.grad_mode import grad_enabled, state
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase, View, place, requires_grad, wrap_as
 from rushlight.core.observer import observer
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.core.transforms.lift import lifted
@@ -176,10 +175,7 @@ def connect(ctx: Any, tensors: list[Any]) -> None:
     ctx._output_nrs = tuple(nrs) if any(nrs) else None
     ctx._wanted_metas = tuple([(t._array.shape, t._array.dtype) for t in tensors])
     ctx._fits_as_is = True  # it fits its gradients itself
-    ctx._seq_nr = next_number()
-    frame = caller()
-    if frame is not None:
-        ctx._code, ctx._code_offset = frame.f_code, frame.f_lasti
+    place(ctx)
 
 
 def recorded(ctx: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
 from rushlight.core.fp_warnings import quietly
-from rushlight.core.grad_mode import next_number, state, within
+from rushlight.core.grad_mode import state, within
 from rushlight.core.graph import (
     Node,
     Op,
@@ -21,6 +21,7 @@ from rushlight.core.graph import (
     extra_of,
     forget_retained,
     hooks_of,
+    next_number,
     requires_grad,
     retain_on,
 )

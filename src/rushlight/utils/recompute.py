@@ -26,8 +26,7 @@ from rushlight import dtypes
 from rushlight.autograd.context import Saved
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.autograd.graph import _current_graph_task_id, saved_tensors_hooks
-from rushlight.core.call_site import here
-from rushlight.core.graph import TensorBase
+from rushlight.core.graph import TensorBase, here
 from rushlight.ops.compat.overloads import overload_of
 from rushlight.utils.around import Around
 

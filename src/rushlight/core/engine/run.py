@@ -28,7 +28,7 @@ from heapq import heappop, heappush, heapreplace
 from typing import Any, Final
 
 from rushlight.arrays.vocabulary import add
-from rushlight.core.call_site import Where, here
+from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import Deposit, _threads, commit, prepared, store
 from rushlight.core.engine.accumulate_grad import _lock as _leaves_lock
 from rushlight.core.engine.call_hooks import (
@@ -44,7 +44,7 @@ from rushlight.core.engine.task import Pass, Place, Target, now
 from rushlight.core.engine.traverse import end_of, leaf_uses
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import Extra, Node, TensorBase, normal
+from rushlight.core.graph import Extra, Node, TensorBase, here, normal
 from rushlight.core.node import AccumulateGradBase, CopySlicesBase, backward_of, fit, free_saved
 from rushlight.core.node_api import accumulate_of, edges_shown
 from rushlight.errors import advise, broadcast_mismatch

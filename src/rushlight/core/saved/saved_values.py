@@ -17,15 +17,15 @@ from rushlight.core.graph import (
     OpSpec,
     Storage,
     TensorBase,
-    begin_node,
     factory,
+    new_node,
     node_base,
-    spec_for,
     title_of,
     wrap,
     wrap_as,
 )
 from rushlight.core.node_api import AccumulateGradBase, GraphNode, accumulate_of
+from rushlight.core.record import watch
 from rushlight.core.saved.output_meta import output_of
 from rushlight.core.saved.packed import Packed, open_packed, pack, rebuilt
 from rushlight.core.saved.saved_names import show
@@ -71,7 +71,7 @@ class OpNode(GraphNode):
             if rest[at] is storage:
                 del rest[at]
                 break
-        self._watch(rest)
+        watch(self, rest)
         self._version_sum = stamp
         values = list(self._kept_values)
         values[position] = packed
@@ -149,9 +149,7 @@ def with_history(data: TensorBase, maker: Node | None, index: i64) -> TensorBase
 
 def behind(leaf: TensorBase, value: Any) -> TensorBase:
     """The value a leaf had before its `.data` was replaced: its gradient is still the leaf's."""
-    node = begin_node(spec_for(AsStrided), AsStrided((), ()))
-    node._next_edges = (leaf,)
-    node._needs_grad_mask = 1
+    node = new_node(AsStrided((), ()), (leaf,), None, 1)
     t = wrap(value)
     t._node = node
     return t

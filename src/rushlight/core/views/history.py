@@ -22,8 +22,8 @@ from rushlight.core.graph import (
     Op,
     TensorBase,
     View,
-    begin_node,
     forget_retained,
+    new_node,
     normal,
     retain_on,
     title_of,
@@ -161,11 +161,8 @@ def forget_view_ops(t: TensorBase) -> None:
 
 def node_on(op: Any, target: Any, nr: i64, shape: Any, dtype: Any) -> Node:
     """A node of `op` on an array of this shape and dtype, which is output `nr` of `target`."""
-    node = begin_node(op.plan, op)
-    node._next_edges = (target,)
-    node._needs_grad_mask = 0 if target is None else 1
-    if nr != 0 and target is not None:
-        node._output_nrs = (nr,)
+    nrs = (int(nr),) if nr != 0 and target is not None else None
+    node = new_node(op, (target,), nrs, 0 if target is None else 1)
     node._input_shapes = (shape,)
     node._input_dtypes = (dtype,)
     return node

@@ -30,7 +30,7 @@ from rushlight.core.graph import (
 )
 from rushlight.core.node import make_copy_slices
 from rushlight.core.observer import observer
-from rushlight.core.record import evaluate, node_for, recording, remember_all
+from rushlight.core.record import evaluate, make_node, recording, save_values
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
 from rushlight.core.transforms import lift
 from rushlight.core.transforms.forward_ad import (
@@ -212,7 +212,7 @@ def write_raw(
             f"{list(y.shape)}"
         )
     plan: OpSpec = op.plan
-    node = node_for(op, xs, raws)
+    node = make_node(op, xs)
     if node is not None and plan.saves:
         # the rules read the old value of what is now overwritten: keep a copy, if at all
         before = raws
@@ -222,7 +222,7 @@ def write_raw(
                 before = (copy(array), *raws[1:])
         # Without the tensor itself: its copy has no version to watch. A second mention of it is
         # watched, so `x.mul_(x)` fails in backward, as in PyTorch.
-        remember_all(node, plan, (None, *xs[1:]), before, [target], True)
+        save_values(node, plan, (None, *xs[1:]), before, [target], True)
     pending: Pending | None = None
     old: Any = None
     if stack.tangents != 0:
