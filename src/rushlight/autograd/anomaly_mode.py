@@ -16,10 +16,8 @@ from rushlight.core.grad_mode import Mode, ModeBlock, Undo
 from rushlight.core.graph import Node, TensorBase, caller, hooks_of, next_number
 from rushlight.errors import sentence
 
-__all__ = [
-    "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
-    "set_detect_anomaly",
-]  # fmt: skip
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+__dir__ = __all__.copy
 
 
 class Check:

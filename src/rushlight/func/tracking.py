@@ -33,8 +33,6 @@ from rushlight.core.transforms.tangents import Tangent, push_view
 from rushlight.ops.view.select import ALIAS
 from rushlight.trees import tree_map
 
-__all__ = ["Loans", "Source", "at_level", "end_of", "plain", "released", "track"]
-
 
 class Source:
     """An input of a level: the tensor `x` given, the leaf that stands for it, and its node."""

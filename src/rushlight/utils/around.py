@@ -23,8 +23,6 @@ from rushlight.core.saved.packed import Saving
 from rushlight.core.transforms.stack import stack
 from rushlight.ops.apply import undisturbed
 
-__all__ = ["Around"]
-
 
 class Layer:
     """One entered block; see Note [Layers]."""

@@ -1,5 +1,5 @@
 """QR: orthonormal columns times an upper triangle. Products of its reflectors are in
-`linalg_reflectors`.
+`linalg/householder.py`.
 """
 
 from __future__ import annotations

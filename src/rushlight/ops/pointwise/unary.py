@@ -1,8 +1,9 @@
 """Functions of one tensor: sign, rounding, exponentials, logarithms, trigonometry.
 
 Each op is a class; the function made from it stands right below, by `expose` where it takes one
-tensor and nothing else. Powers are in `power`, functions of two tensors in `paired`, bounds in
-`bounds`, complex numbers in `complexes`, special functions in `special`, comparisons in `compare`.
+tensor and nothing else. Powers are in `power.py`, functions of two tensors in `binary.py`,
+bounds in `clamp.py`, complex numbers in `complex.py`, special functions in `special.py`,
+comparisons in `comparison.py`.
 """
 
 from __future__ import annotations

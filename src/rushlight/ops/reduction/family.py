@@ -1,6 +1,6 @@
 """What the files of reductions share: axes, low precision, arguments, results with names.
 
-For `reduce`, `norm`, `extreme`, `scan`, `order` and `count`.
+For the other files of this folder.
 """
 
 from __future__ import annotations

@@ -1,0 +1,45 @@
+"""tools/walk.py prints the functions an expression goes through."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.harness import ROOT
+
+TOOL = ROOT / "tools" / "walk.py"
+
+
+def walk(*arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), *arguments],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+def test_a_product_is_walked_through() -> None:
+    lines = walk("x * y")
+    assert lines[0].startswith("| Operators.__mul__") and "core/operators.py:" in lines[0]
+    assert any("Mul.forward" in line for line in lines)
+    calls, files, switches = [int(part.split()[0]) for part in lines[-1].split(", ")]
+    assert calls == len(lines) - 1 and 3 < files <= switches + 1 < calls
+
+
+def test_totals_and_setup() -> None:
+    lines = walk("--totals", "--setup", "m = nn.Linear(2, 1)", "m(x).sum().backward()")
+    assert len(lines) == 1 and lines[0].endswith("switches of file")
+
+
+# expression: the most switches of file. Counted now, with nothing to spare: whoever sends an op
+# through another file says here why.
+MOST = {"x * y": 3, "x * 2": 4, "x @ y": 5, "x.exp()": 6, "x.sum()": 7}
+
+
+@pytest.mark.parametrize("expression", MOST)
+def test_an_op_goes_through_few_files(expression: str) -> None:
+    (line,) = walk("--totals", expression)
+    switches = int(line.split(", ")[-1].split()[0])
+    assert 1 < switches <= MOST[expression]
