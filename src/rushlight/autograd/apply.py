@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.autograd.context import Rules, Saved
+from rushlight.autograd.context import Rules
 from rushlight.core.grad_mode import grad_enabled, state
 from rushlight.core.graph import DIFFERENTIABLE, TensorBase, View, place, requires_grad, wrap_as
 from rushlight.core.observer import observer
+from rushlight.core.saved.saved_tensor import save_tensor
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import innermost, stack
@@ -420,4 +421,4 @@ def keep(ctx: Any) -> None:
     kept = ctx.to_save
     ctx.to_save = None
     if kept and recorded(ctx):
-        ctx._records = tuple([None if t is None else Saved(t, ctx) for t in kept])
+        ctx._records = tuple([None if t is None else save_tensor(t, ctx) for t in kept])

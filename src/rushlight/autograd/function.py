@@ -13,7 +13,6 @@ from typing import Any
 
 from rushlight.autograd.apply import call
 from rushlight.autograd.context import BackwardCFunction, FunctionCtx, Rules
-from rushlight.autograd.context import Saved as Saved
 from rushlight.core.grad_mode import grad_enabled, within
 from rushlight.core.graph import TensorBase, next_number, node_base
 from rushlight.core.node import GraphNode

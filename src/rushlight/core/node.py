@@ -36,8 +36,10 @@ from rushlight.core.node_api import (
     visible,
 )
 from rushlight.core.record import apply, recording
+from rushlight.core.saved.errors import describe_freed
 from rushlight.core.saved.packed import Packed, open_packed
-from rushlight.core.saved.saved_values import check_saved, describe_freed, unpack, with_history
+from rushlight.core.saved.saved_tensor import with_history
+from rushlight.core.saved.saved_values import check_saved, unpack
 from rushlight.core.views.history import replay_views
 from rushlight.core.views.views import put
 from rushlight.native import i64, mypyc_attr
