@@ -30,8 +30,7 @@ MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 # do files that no ordinary step goes through, for the size of the wheel.
 COMPILED = ["src/rushlight/core/**/*.py"]
 INTERPRETED = {
-    "__init__.py", "saved_names.py", "output_meta.py", "call_hooks.py", "elementwise.py",
-    "errors.py",
+    "__init__.py", "saved_names.py", "output_meta.py", "hooks.py", "errors.py", "elementwise.py",
 }  # fmt: skip
 
 RECORD = "rushlight/_build.json"

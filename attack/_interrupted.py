@@ -25,9 +25,9 @@ from typing import Any
 import rushlight as torch
 from rushlight.autograd import forward_ad as fwAD
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled
+from rushlight.core.engine.engine import current_task
 from rushlight.core.engine.hooks import leaf_hooks
-from rushlight.core.engine.run import watch
-from rushlight.core.engine.task import running
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import current, state
 from rushlight.core.observer import observer
 from rushlight.core.saved.packed import saving_now
@@ -246,9 +246,9 @@ def left_behind() -> list[str]:
         "hooks on saved tensors are on": saving_now() is not None,
         "a mode is in force": current() is not None,
         "modes are counted": state.active != 0,
-        "a pass is running": running() is not None,
-        "somebody stands around ops": observer.profile is not None or watch.profile is not None,
-        "anomaly mode is on": is_anomaly_enabled() or watch.check is not None,
+        "a pass is running": current_task() is not None,
+        "somebody stands around ops": observer.profile is not None or bool(begins),
+        "anomaly mode is on": is_anomaly_enabled(),
         "an op computes": state.busy,
         "threads are off": not torch.autograd.grad_mode.is_multithreading_enabled(),
         "hooks on leaves are counted": leaf_hooks.count != 0,

@@ -23,7 +23,7 @@ from rushlight.autograd import profiler_record
 from rushlight.autograd.profiler import profile, record_function
 from rushlight.autograd.profiler_record import title_of
 from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
 from rushlight.core.observer import observer
@@ -39,7 +39,7 @@ STORED = stored("autograd/profiler")
 def is_off() -> bool:
     return (
         observer.profile is None
-        and watch.profile is None
+        and not begins
         and state.active == 0
         and profiler_record.current() is None
     )
@@ -544,7 +544,7 @@ def test_only_while_on() -> None:
     prof = profile()
     assert is_off()
     with prof:
-        assert observer.profile is not None and watch.profile is not None and state.active > 0
+        assert observer.profile is not None and begins and state.active > 0
     x.exp()
     assert is_off() and len(prof.function_events) == 0
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where, WhereMade
-from rushlight.core.engine.task import running
+from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import grad_enabled, within
 from rushlight.core.graph import (
     DIFFERENTIABLE,
@@ -175,7 +175,7 @@ def records_beneath() -> bool:
     what it does itself (`engine.backward`)."""
     if stack.batches == 0:
         return False
-    current = running()
+    current = current_task()
     return current is not None and current.record and not current.tensors
 
 

@@ -63,6 +63,7 @@ class MakeDual(Alias):
     """From a tensor to its dual."""
 
     name, node = "_make_dual", "ViewBackward0"
+    saved_names = "self_sym_sizes=self.sizes"
 
 
 class Primal(Alias):

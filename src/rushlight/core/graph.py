@@ -228,6 +228,13 @@ class Op:
         node      name of its node (`MulBackward0`)
         lies      how its results lie in memory; see Note [How results lie] in `arrays.layouts`
 
+    What PyTorch shows of it
+        aten          its overload, where that is not `name.default`; None: it has no such op.
+                      Several, by its operands or its `dims`: see `ops.compat.overloads`
+        profile_name  its name in profiles, where that is not the overload's
+        saved_names   what its node shows beside saved tensors; see `core.saved.saved_names`
+        shown_edges   the inputs that its node has edges for, where those are not all
+
     Rules, written once as plain maths over arrays, tensors or recorded arrays
         forward(*xs) -> y
         vjp(node, g, *saved) -> one gradient an input, or None
@@ -246,6 +253,10 @@ class Op:
     differentiable: ClassVar[bool] = True
     variadic: ClassVar[bool] = False  # any number of tensors, all standing in `inputs[0]`
     lies: ClassVar[str] = ""
+    aten: ClassVar[str | None] = ""
+    profile_name: ClassVar[str] = ""
+    saved_names: ClassVar[str | None] = None  # None: its parameters as they are
+    shown_edges: ClassVar[tuple[int, ...] | None] = None
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
     direct: ClassVar[bool] = (
         False  # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
@@ -474,6 +485,7 @@ def spec_for(cls: Any) -> OpSpec:
         title = cls.node or "".join(w.capitalize() for w in cls.name.split("_")) + "Backward0"
         saves: tuple[str, ...] = cls.saves
         members: dict[str, Any] = dict(node_base.members)
+        members["_op_class"] = cls
         if COMPILED:  # interpreted classes have it already, and a dict
             members["__slots__"] = ("__weakref__",)
         for position, saved in enumerate(saves):

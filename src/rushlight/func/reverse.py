@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
-from rushlight.core.engine.engine import Target
+from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
 from rushlight.core.saved.packed import Saving, saving_now
@@ -95,7 +95,7 @@ class Trace:
             for end, y, g in zip(self.ends, self.flat, cotangents, strict=True)
             if end is not None
         ]
-        targets = [Target(s.node, 0) for s in self.sources]
+        targets = [Capture(s.node, 0) for s in self.sources]
         if starts:
             tensors = create or engine.with_tangents()
             engine.backward(

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.core.engine.engine import Run
+from rushlight.core.engine.engine import GraphTask
 from rushlight.core.engine.hooks import leaf_hooks
-from rushlight.core.engine.ready_queue import ReadyQueue
+from rushlight.core.engine.ordered import ReadyQueue
 from tests.core.engine import (
     cases_hooks_modules,
     cases_hooks_nodes,
@@ -105,14 +105,14 @@ if not torch.__config__.compiled():  # methods of compiled classes cannot be rep
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         counted = []
-        count = Run.count_leaf_uses
+        count = GraphTask.count_leaf_uses
 
         def counting(self: Any, node: Any) -> None:
             if self.uses is None:
                 counted.append(node.name())
             count(self, node)
 
-        monkeypatch.setattr(Run, "count_leaf_uses", counting)
+        monkeypatch.setattr(GraphTask, "count_leaf_uses", counting)
         monkeypatch.setattr(leaf_hooks, "count", 0)
         x = torch.ones(2, requires_grad=True)
         for hooked in (False, True):

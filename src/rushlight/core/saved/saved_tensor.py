@@ -17,6 +17,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase, accumulate_of
 from rushlight.core.graph import (
     DIFFERENTIABLE,
     Node,
@@ -27,7 +28,6 @@ from rushlight.core.graph import (
     wrap,
     wrap_as,
 )
-from rushlight.core.node_api import AccumulateGradBase, accumulate_of
 from rushlight.core.saved.errors import describe_overwritten
 from rushlight.core.saved.packed import (
     Packed,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.graph import (
     Node,
     OpSpec,
@@ -19,7 +20,7 @@ from rushlight.core.graph import (
     wrap,
     wrap_as,
 )
-from rushlight.core.node_api import AccumulateGradBase, GraphNode
+from rushlight.core.node_api import GraphNode
 from rushlight.core.record import watch
 from rushlight.core.saved.errors import describe_freed, describe_overwritten
 from rushlight.core.saved.output_meta import output_of

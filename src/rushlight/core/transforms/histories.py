@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.graph import Node, Op, TensorBase
-from rushlight.core.node_api import AccumulateGradBase
 from rushlight.core.transforms.stack import TransformLevel
 
 __all__ = ["Entrance", "kept_outside", "leads_outside"]

@@ -209,13 +209,6 @@ class Transform(ModeBlock):
         return level
 
 
-_NAMES: Final = {
-    "add": "add_.Tensor", "sub": "sub_.Tensor", "mul": "mul_.Tensor", "div": "div_.Tensor",
-    "fill": "fill_.Scalar", "fill_tensor": "fill_.Tensor", "clamp_numbers": "clamp_",
-    "masked_fill": "masked_fill_.Scalar", "scatter_value": "scatter_.value",
-}  # fmt: skip
-
-
 def shares_input(target: TensorBase, level: TransformLevel) -> bool:
     """Whether a tensor in the memory of an input of the level is none of its, but one outside."""
     if level.forward is not None and has_tangent(target, level.forward):
@@ -249,8 +242,11 @@ def has_tangent(x: TensorBase, forward: Any) -> bool:
 
 def aten_name(op: Any) -> str:
     """What PyTorch calls the in-place form of an op."""
-    name: str = op.name.rstrip("_")
-    return "aten::" + _NAMES.get(name, name + "_")
+    name, _, form = (op.aten or op.name).partition(".")
+    form = form.partition("|")[0]
+    if form in ("Tensor_Scalar", "Tensor_Tensor"):  # in place, the target is not named
+        form = form.removeprefix("Tensor_")
+    return f"aten::{name.rstrip('_')}_" + ("" if form in ("", "default") else f".{form}")
 
 
 def outside_all(grad: bool) -> Mode:

@@ -147,6 +147,7 @@ class Lifted(Op):
     """
 
     name = "lifted"
+    aten = None
     params = ("op", "flags", "size")
 
     def __init__(self, op: Any, flags: tuple[bool, ...], size: int) -> None:

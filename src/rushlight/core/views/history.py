@@ -248,6 +248,7 @@ class Region(Op):
     are `inside`."""
 
     name = "region"
+    aten = None
     params = ("shape", "stride", "start", "inside")
 
     def __init__(
@@ -270,6 +271,8 @@ class AsStrided(Op):
     """The way from a base to a view of it, as one op: what a renewed view's node applies."""
 
     name = "as_strided_view"
+    aten = "as_strided.default"
+    saved_names = ""
     node = "AsStridedBackward0"
     params = ("ops", "shapes")
 

@@ -28,7 +28,6 @@ from rushlight.core.graph import (
     normal,
     requires_grad,
 )
-from rushlight.core.node import make_copy_slices
 from rushlight.core.observer import observer
 from rushlight.core.record import evaluate, make_node, recording, save_values
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
@@ -41,6 +40,7 @@ from rushlight.core.transforms.forward_ad import (
 )
 from rushlight.core.transforms.stack import check_captured, stack
 from rushlight.core.transforms.tangents import keep_tangents
+from rushlight.core.views.copy_slices import make_copy_slices
 from rushlight.core.views.history import (
     Written,
     edge_of_view,

@@ -121,6 +121,7 @@ class Put(Op):
     """
 
     name = "put_region"
+    aten = None
     inputs = ("self", "source")
     params = ("ops", "order")
 

@@ -31,7 +31,6 @@ from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
-    edges,
     same_device,
     scalar_for,
     write_directly,
@@ -73,7 +72,6 @@ class Indexed(Op):
         return explained(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
 
 
-@edges(0)
 @op
 class Index(Indexed):
     """The elements of `self` at an index of arrays.
@@ -82,6 +80,9 @@ class Index(Indexed):
     """
 
     name, params = "index", ("index", "dynamic")
+    aten = "index.Tensor"
+    saved_names = "self_sym_sizes=self.sizes"
+    shown_edges = (0,)
 
     def __init__(self, index: tuple[Any, ...], dynamic: bool = False) -> None:
         super().__init__()
@@ -115,12 +116,13 @@ class Index(Indexed):
         yield Index((_ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
 
 
-@edges(0)
 @op
 class Unpick(Indexed):
     """The adjoint of `Index`: zeros of `shape` with the input added at an index of arrays."""
 
     name, params = "index_backward", ("shape", "index")
+    aten = None
+    shown_edges = (0,)
     complex_too = True
 
     def __init__(self, shape: tuple[int, ...], index: tuple[Any, ...]) -> None:
@@ -143,12 +145,12 @@ class Unpick(Indexed):
         yield Unpick((3, 2), (v.SLOT, v.SLOT)), draw.real(4), draw.ints(0, 3, 4), draw.ints(0, 2, 4)
 
 
-@edges(0, 1)
 @op
 class IndexPut(Indexed):
     """`self` with `values` written (or added, if `accumulate`) at an index of arrays."""
 
     name, params = "index_put", ("index", "accumulate")
+    shown_edges = (0, 1)
     skips = 2
     lies = "input"
 

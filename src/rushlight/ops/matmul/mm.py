@@ -90,6 +90,7 @@ class Mm(Bilinear):
     """
 
     name = "mm"
+    saved_names = "self_sym_sizes=self.sizes mat2_sym_sizes=mat2.sizes"
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
@@ -134,6 +135,7 @@ class Bmm(Mm):
     """Matrix times matrix, for each of a batch."""
 
     name = "bmm"
+    saved_names = ""
     vmap_rule = batch_leading
     lies = "rows"
 

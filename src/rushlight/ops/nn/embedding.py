@@ -28,6 +28,7 @@ class Embedding(Op):
     no derivative, so samples have none."""
 
     name = "embedding"
+    shown_edges = (0,)
     inputs = ("weight", "indices")
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq")

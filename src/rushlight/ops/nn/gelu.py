@@ -297,6 +297,8 @@ class LogSigmoid(Activation):
     """log(sigmoid(x))."""
 
     name = "log_sigmoid"
+    aten = "log_sigmoid_forward.default"
+    profile_name = "log_sigmoid"
     kernel = "log_sigmoid_cpu"
     saves = ("self",)
     lies = "rows"

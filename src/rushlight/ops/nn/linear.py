@@ -69,6 +69,7 @@ class Trilinear(Op):
     """out[n, o] = Σ_ij x1[n, i] weight[o, i, j] x2[n, j]."""
 
     name = "trilinear"
+    aten = "_trilinear.default"
     inputs = ("i1", "i2", "i3")
     saves = ("i1", "i2", "i3")
     reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}

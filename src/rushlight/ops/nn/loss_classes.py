@@ -38,6 +38,9 @@ class NllLoss(Op):
     """
 
     name = "nll_loss"
+    aten = "nll_loss_forward.default"
+    profile_name = "nll_loss"
+    shown_edges = (0,)
     inputs = ("self", "target", "weight")
     saves = ("target", "weight")
     params = ("reduction", "rank", "axis", "ignore_index", "masked")
@@ -137,6 +140,8 @@ class NllLoss2d(NllLoss):
     """`NllLoss` of a class at each position."""
 
     name = "nll_loss2d"
+    aten = "nll_loss2d_forward.default"
+    profile_name = "nll_loss2d"
     node = "NllLoss2DBackward0"
 
     @staticmethod

@@ -25,6 +25,7 @@ class SoftMarginLoss(TwoSided):
     """log(1 + exp(-target * x))."""
 
     name = "soft_margin_loss"
+    shown_edges = (0,)
     lies = "input"
 
     def each(self, x: Any, t: Any) -> Any:

@@ -123,6 +123,7 @@ class PreluKernel(Activation):
     """x above 0, weight * x below; the weight is learned."""
 
     name = "prelu_kernel"
+    aten = "_prelu_kernel.default"
     kernel = "prelu_cpu"
     inputs = ("self", "weight")
     saves = ("self", "weight")
@@ -203,6 +204,7 @@ class RreluEval(LeakyRelu):
     """`rrelu` outside training: the slope below 0 is the mean of those it draws."""
 
     name = "rrelu_eval"
+    aten = "rrelu_with_noise.default"
     node = "RreluWithNoiseBackward0"
 
 

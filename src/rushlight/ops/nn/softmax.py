@@ -54,6 +54,9 @@ class Softmax(Along):
     """exp(x), divided by its sum along a dimension."""
 
     name = "softmax"
+    aten = "_softmax.default"
+    profile_name = "softmax"
+    saved_names = "dim"
     saves = ("result",)
     vmap_rule = batch_leading
     lies = "rows"
@@ -87,6 +90,9 @@ class LogSoftmax(Along):
     """x less the logarithm of the sum of exp(x) along a dimension."""
 
     name = "log_softmax"
+    aten = "_log_softmax.default"
+    profile_name = "log_softmax"
+    saved_names = "dim"
     saves = ("result",)
     vmap_rule = batch_leading
     lies = "rows"

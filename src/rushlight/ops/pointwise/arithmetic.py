@@ -108,6 +108,7 @@ class Rsub(Elementwise):
     """other - alpha * input."""
 
     name, inputs, params = "rsub", ("self", "other"), ("alpha",)
+    aten = "rsub.Scalar"
     complex_too = True
     scalar = "({1} - {0})"
 
@@ -127,6 +128,8 @@ class Rsub(Elementwise):
 
 class RsubNumber(Rsub):
     """other - alpha * input, for a number."""
+
+    shown_edges = (0,)
 
     node = "RsubBackward1"
 
@@ -196,6 +199,7 @@ class DivTrunc(DivRounded):
     """input / other, rounded towards zero."""
 
     name = "div_trunc"
+    aten = "div.Tensor_mode"
     rounding_mode = "trunc"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -211,6 +215,7 @@ class DivFloor(DivRounded):
     """input / other, rounded down."""
 
     name = "div_floor"
+    aten = "div.Tensor_mode"
     rounding_mode = "floor"
 
     def forward(self, a: Any, b: Any) -> Any:

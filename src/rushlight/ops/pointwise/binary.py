@@ -33,6 +33,7 @@ class Fmod(Elementwise):
     """What is left of input after division by other, with input's sign."""
 
     name, node, inputs, saves = "fmod", "FmodBackward1", ("self", "other"), ("self", "other")
+    aten = "fmod.Tensor"
     reads: ClassVar[dict[int, tuple[str, ...]]] = {1: ("self", "other")}
     domain = "positive"
 
@@ -56,6 +57,7 @@ class Remainder(Fmod):
     """What is left of input after division by other, with other's sign."""
 
     name, node = "remainder", "RemainderBackward1"
+    aten = "remainder.Tensor"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.remainder(a, b)
@@ -70,6 +72,8 @@ class FmodNumber(Numbered):
     """What is left of input after division by a number, with input's sign."""
 
     name, node, params = "fmod_number", "FmodBackward0", ("other",)
+    aten = "fmod.Scalar"
+    saved_names = ""
 
     def __init__(self, other: Any) -> None:
         super().__init__()
@@ -93,6 +97,7 @@ class RemainderNumber(FmodNumber):
     """What is left of input after division by a number, with the number's sign."""
 
     name, node = "remainder_number", "RemainderBackward0"
+    aten = "remainder.Scalar"
 
     def forward(self, x: Any) -> Any:
         return v.remainder(self.lifted(x), self.other)
@@ -107,6 +112,7 @@ class RemainderOfNumber(Unfinished):
     """What is left of a number after division by a tensor."""
 
     name, inputs = "remainder", ("self", "other")
+    aten = "remainder.Tensor"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.remainder(a, b)
@@ -387,6 +393,7 @@ class Ldexp(Elementwise):
     """input · 2**other."""
 
     name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
+    aten = "ldexp.Tensor"
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("result",)}
     promotion, complex_too = "float", True
     leads = (0,)  # 2 ** other lies in rows
@@ -494,6 +501,7 @@ class CopySign(Pointwise):
     """The size of input with the sign of other."""
 
     name, node, inputs = "copysign", "CopysignBackward0", ("self", "other")
+    aten = "copysign.Tensor"
     saves, promotion, refuses = ("self", "result"), "float", "c"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -512,6 +520,8 @@ class CopySign(Pointwise):
 
 class CopySignNumber(CopySign):
     """The size of input with the sign of a number."""
+
+    shown_edges = (0,)
 
     node = "CopysignBackward1"
 

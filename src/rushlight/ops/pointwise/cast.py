@@ -28,6 +28,7 @@ class ToCopy(Op):
     """
 
     name = "_to_copy"
+    saved_names = ""
     node = "ToCopyBackward0"
     params = ("dtype", "place", "order", "source")
 

@@ -50,6 +50,7 @@ class Eq(Compare):
     """Whether elements are equal."""
 
     name, scalar, ordered = "eq", "({0} == {1})", False
+    aten = "eq.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -61,6 +62,7 @@ class Ne(Compare):
     """Whether elements differ."""
 
     name, scalar, ordered = "ne", "({0} != {1})", False
+    aten = "ne.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -72,6 +74,7 @@ class Lt(Compare):
     """Whether elements of input are less."""
 
     name, scalar = "lt", "({0} < {1})"
+    aten = "lt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less(a, b)
@@ -82,6 +85,7 @@ class Le(Compare):
     """Whether elements of input are less or equal."""
 
     name, scalar = "le", "({0} <= {1})"
+    aten = "le.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less_equal(a, b)
@@ -92,6 +96,7 @@ class Gt(Compare):
     """Whether elements of input are greater."""
 
     name, scalar = "gt", "({0} > {1})"
+    aten = "gt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater(a, b)
@@ -102,6 +107,7 @@ class Ge(Compare):
     """Whether elements of input are greater or equal."""
 
     name, scalar = "ge", "({0} >= {1})"
+    aten = "ge.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater_equal(a, b)
@@ -309,6 +315,9 @@ class Where(Op):
     """
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
+    aten = "where.self"
+    saved_names = ""
+    shown_edges = (0, 1)
     params = ("dtype",)
     vmap_rule = lined_up
     lies = "operands"

@@ -348,6 +348,7 @@ class Xlogy(Special):
     """input · log(other), and 0 where input is 0."""
 
     name, scipy, kernel = "xlogy", "xlogy", "xlogy_cpu"
+    aten = "xlogy.Tensor"
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
@@ -357,11 +358,15 @@ class Xlogy(Special):
 class XlogyOfNumber(Xlogy):
     """A number · log(other)."""
 
+    shown_edges = (1,)
+
     node = "XlogyBackward1"
 
 
 class XlogyByNumber(Xlogy):
     """input · log of a number."""
+
+    shown_edges = (0,)
 
     node = "XlogyBackward2"
 

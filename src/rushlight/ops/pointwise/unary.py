@@ -233,6 +233,7 @@ class RoundDecimals(Flat):
     """Round to a number of decimals."""
 
     name, node, params, refuses = "round_decimals", "RoundBackward1", ("decimals",), "bic"
+    aten = "round.decimals"
     kernel = "round_vml_cpu"
 
     def __init__(self, decimals: int) -> None:

@@ -81,6 +81,7 @@ class Refused(Op):
 
 class Unique2(Refused):
     name, reason = "unique2", "the derivative for '_unique2' is not implemented."
+    aten = "_unique2.default"
 
 
 class UniqueRuns(Refused):
@@ -130,6 +131,8 @@ class Unique(Distinct):
     """The distinct values, in order."""
 
     name = "unique"
+    aten = "_unique2.default"
+    profile_name = "_unique"
 
     def forward(self, x: Any) -> Any:
         line = reshape(x, (x.size,))
@@ -289,6 +292,7 @@ class SearchSorted(Op):
     """The index at which each value would stand in the sorted last axis of `sorted_sequence`."""
 
     name, differentiable = "searchsorted", False
+    aten = "searchsorted.Tensor"
     inputs, params = ("sorted_sequence", "self"), ("right", "dtype")
 
     def __init__(self, right: bool, dtype: Any) -> None:

@@ -104,6 +104,7 @@ class VectorNorm(Fold):
     """The norm of order `ord` over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "linalg_vector_norm", "LinalgVectorNormBackward0"
+    saved_names = "ord dim=dims* keepdim"
     saves = ("self", "result")
     params = ("ord", "dims", "keepdim", "dtype")
 
@@ -203,6 +204,7 @@ class Dist(Fold):
     """The norm of order `p` of self - other."""
 
     name, inputs = "dist", ("self", "other")
+    saved_names = "p"
     saves = ("self", "other", "result")
     params = ("p", "dims", "keepdim")
 

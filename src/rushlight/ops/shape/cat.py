@@ -56,6 +56,7 @@ class Cat(Join):
     """Tensors one after another along a dimension. Empty vectors are left out, as in PyTorch."""
 
     name = "cat"
+    saved_names = "dim"
     lies = "channels"
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
@@ -97,6 +98,7 @@ class Stack(Join):
     """Tensors of one shape side by side along a new dimension (negative, of the result)."""
 
     name = "stack"
+    saved_names = "dim=dim+"
     vmap_rule = batch_leading
     lies = "stacked"
 

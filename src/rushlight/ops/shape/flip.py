@@ -25,6 +25,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
+    saved_names = "dims=dims*"
     vmap_rule = batch_leading
 
     def __init__(self, dims: tuple[int, ...]) -> None:
@@ -117,6 +118,7 @@ class Roll(Linear):
     """Elements moved along `dims`; what leaves at one end enters at the other. No dims: flat."""
 
     name, params = "roll", ("shifts", "dims")
+    saved_names = "shifts dims=dims*"
 
     def __init__(self, shifts: tuple[int, ...], dims: tuple[int, ...]) -> None:
         super().__init__()
@@ -177,6 +179,7 @@ class Rot90(Linear):
     """A quarter turn, `k` times, from the first of `dims` towards the second."""
 
     name, params = "rot90", ("k", "dims")
+    saved_names = "k dims=dims*"
 
     def __init__(self, k: int, dims: tuple[int, int]) -> None:
         super().__init__()

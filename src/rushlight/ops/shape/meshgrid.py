@@ -306,6 +306,7 @@ class Cross(Bilinear):
     """The vector product along an axis of size 3."""
 
     name, params, node = "linalg_cross", ("dim",), "LinalgCrossBackward0"
+    saved_names = "dim"
     lies = "rows"
 
     def __init__(self, dim: int) -> None:

@@ -51,6 +51,7 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
+    saved_names = "pad"
     vmap_rule = batch_leading
     lies = "channels"
 
@@ -184,6 +185,7 @@ class PadCircular(Border):
     """A border that goes on at the other end."""
 
     name, cuts_first = "pad_circular", True
+    aten = None
     lies = "rows"
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:

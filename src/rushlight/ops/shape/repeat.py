@@ -30,6 +30,7 @@ class Repeat(Linear):
     """Copies of the whole along each dimension, and along new ones in front."""
 
     name, params = "repeat", ("repeats",)
+    saved_names = "repeats self_sym_sizes=self.sizes"
 
     def __init__(self, repeats: tuple[int, ...]) -> None:
         super().__init__()
