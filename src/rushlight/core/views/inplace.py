@@ -32,7 +32,7 @@ from rushlight.core.observer import observer
 from rushlight.core.record import evaluate, make_node, recording, save_values
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
 from rushlight.core.transforms import lift
-from rushlight.core.transforms.forward_ad import (
+from rushlight.core.transforms.inplace_tangents import (
     Pending,
     inplace_tangent,
     old_tangent,
@@ -41,11 +41,11 @@ from rushlight.core.transforms.forward_ad import (
 from rushlight.core.transforms.stack import check_captured, stack
 from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.copy_slices import make_copy_slices
+from rushlight.core.views.errors import raise_forbidden
 from rushlight.core.views.history import (
     Written,
     edge_of_view,
     order_of,
-    raise_forbidden,
     set_history,
     view_ops_from_base,
 )

@@ -16,7 +16,7 @@ from rushlight.core.grad_mode import grad_enabled, state
 from rushlight.core.graph import Node, Op, OpSpec, TensorBase, wrap
 from rushlight.core.observer import observer
 from rushlight.core.record import apply, make_node, save_values
-from rushlight.core.transforms.forward_ad import inplace_tangent, write_tangent
+from rushlight.core.transforms.inplace_tangents import inplace_tangent, write_tangent
 from rushlight.core.transforms.stack import check_captured, outside_all, stack
 from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.inplace import (

@@ -12,7 +12,7 @@ from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.graph import View as ViewRecord
 from rushlight.core.record import apply, make_node, recording
-from rushlight.core.transforms.forward_ad import turned
+from rushlight.core.transforms.inplace_tangents import turned
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable
 
