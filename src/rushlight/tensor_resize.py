@@ -29,11 +29,11 @@ from rushlight.core.record import make_node
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import forget_view_ops
 from rushlight.core.views.inplace import check_writable, settle
+from rushlight.dtypes import c_name
 from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
 from rushlight.storage import TypedStorage, enlarged, is_storage, join
-from rushlight.tensor_legacy import c_name
 from rushlight.tensor_memory import _CORE, share
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}

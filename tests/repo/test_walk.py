@@ -43,3 +43,15 @@ def test_an_op_goes_through_few_files(expression: str) -> None:
     (line,) = walk("--totals", expression)
     switches = int(line.split(", ")[-1].split()[0])
     assert 1 < switches <= MOST[expression]
+
+
+def test_a_backward_pass_is_read_in_one_file() -> None:
+    """Nearly all of `.backward()` stands in the engine's one file; rules and leaves apart."""
+    lines = walk("(x * y).sum().backward()")[:-1]
+    start = next(i for i, line in enumerate(lines) if "autograd/api.py" in line)
+    backward = lines[start:]
+    assert sum(line.startswith("|") for line in backward) <= 13
+    files = {line.split()[-1].rpartition(":")[0] for line in backward}
+    assert {f for f in files if f.startswith("core/engine/")} == {
+        "core/engine/engine.py", "core/engine/accumulate_grad.py",
+    }  # fmt: skip

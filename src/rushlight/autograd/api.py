@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
-from rushlight.core.engine import engine
+from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
 from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
@@ -224,7 +224,7 @@ def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
     create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
     is_grads_batched: bool = False, materialize_grads: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched.
 
     A tuple, one gradient an input; for a dict of inputs a dict with its keys.

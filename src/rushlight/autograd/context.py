@@ -208,7 +208,7 @@ class Rules(FunctionCtx):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:
         """One gradient an argument of `forward`, from one gradient an output."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
@@ -218,7 +218,7 @@ class Rules(FunctionCtx):
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: Any, *grad_inputs: Any, **kwargs: Any) -> Any:
         """Tangents of the outputs from tangents of the arguments."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with "
@@ -226,7 +226,7 @@ class Rules(FunctionCtx):
         )
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+    def vmap(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for a batch of arguments, and where their batch dimension is:
         `(output, out_dims)`."""
         raise NotImplementedError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
@@ -33,6 +33,7 @@ from rushlight.func.tracking import Loans, end_of, plain, records_of, released, 
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
+P = ParamSpec("P")
 NO_HOOKS: Final = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."
@@ -136,7 +137,7 @@ def refuse_hooks() -> None:
 
 
 # --- grad -----------------------------------------------------------------------------------------
-def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """A function that computes the gradient of `func`, which gives a tensor of one element.
 
     `argnums` says of which arguments; an argument may be a tree of tensors, and its gradient is
@@ -158,7 +159,9 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     return wrapper
 
 
-def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad_and_value(
+    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """A function that computes the gradient of `func` and its value: `(gradient, value)`.
 
     With `has_aux` it gives `(gradient, (value, aux))`.

@@ -16,7 +16,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar, overload
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_array
@@ -38,6 +38,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 Hook = Callable[..., Any]
+R = TypeVar("R")  # what a closure returns
 
 
 class Required:
@@ -302,6 +303,12 @@ class Optimizer:
                 grad.zero_()
 
     # --- steps ----------------------------------------------------------------------------------
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients. `closure` computes the loss anew."""
         raise NotImplementedError

@@ -14,7 +14,6 @@ import pytest
 import rushlight as torch
 from rushlight.core.engine.engine import GraphTask
 from rushlight.core.engine.hooks import leaf_hooks
-from rushlight.core.engine.ordered import ReadyQueue
 from tests.core.engine import (
     cases_hooks_modules,
     cases_hooks_nodes,
@@ -123,17 +122,6 @@ if not torch.__config__.compiled():  # methods of compiled classes cannot be rep
                 z.register_hook(lambda g: None)
             z.sum().backward()
             assert counted == (["MulBackward0"] if hooked else [])
-
-
-def test_the_queue_puts_the_largest_first() -> None:
-    queue = ReadyQueue()
-    for key in (5, 1, 9, 7, 3, 8, 2):
-        queue.push(0, key, key)
-    queue.push_leaf(0, "leaf")
-    queue.push(1, 4, "inner")
-    assert queue.depth() == 1
-    assert [queue.pop() for _ in range(10)] == ["inner", "leaf", 9, 8, 7, 5, 3, 2, 1, None]
-    assert queue.depth() == -1
 
 
 def test_a_pass_that_failed_leaves_nothing_to_the_next_one() -> None:

@@ -49,11 +49,11 @@ class SavedVariable:
     """A tensor kept for backward, by PyTorch's name; see Note [Saved tensors]. Whoever keeps it is
     its `owner`: a node, or None."""
 
-    def __init__(self, array: Any, storage: Storage | None, edge: Any, nr: i64) -> None:
+    def __init__(self, array: Any, storage: Storage | None, edge: Node | None, nr: i64) -> None:
         self.array: Any = array
         self.storage = storage
         self.version: i64 = 0 if storage is None else storage.version
-        self.edge: Any = edge  # the node that made it, or a leaf's; None: nothing, or the owner
+        self.edge: Node | None = edge  # the node that made it, or a leaf's; None: no other
         self.nr = nr
         self.output: bool = False  # of its owner
         self.tensor: Any = None  # the tensor itself, where it can be kept
@@ -134,11 +134,12 @@ def kept_by_op(node: Node, position: int) -> SavedVariable:
         saved = SavedVariable(None, None, end, nr)
         saved.packed = value
     else:
-        saved = SavedVariable(value, storage_of(node, position), end, nr)
         if isinstance(end, AccumulateGradBase):
             end = end.variable
-        if isinstance(end, TensorBase):
-            saved.tensor = end if end._array is value else behind(end, value)
+        leaf: Any = end if isinstance(end, TensorBase) else None
+        saved = SavedVariable(value, storage_of(node, position), end if leaf is None else None, nr)
+        if leaf is not None:
+            saved.tensor = leaf if leaf._array is value else behind(leaf, value)
     saved.output = source < 0
     return saved
 

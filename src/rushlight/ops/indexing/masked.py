@@ -693,6 +693,9 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
 
     A copy of `input` with `src` at one index of `dim`.
 
+    Args:
+        index: the index along `dim`.
+
     >>> import rushlight as torch
     >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
     tensor([[0., 0.],

@@ -151,6 +151,9 @@ def scatter_reduce(
 
     Join the values of `src` sent to each place: reduce is "sum", "prod", "mean", "amax" or "amin".
 
+    Args:
+        reduce: how what meets is joined: 'sum', 'prod', 'mean', 'amax' or 'amin'.
+
     >>> import rushlight as torch
     >>> index = torch.tensor([0, 0, 1])
     >>> torch.ones(2).scatter_reduce(0, index, torch.tensor([5., 7., 3.]), "amax")
@@ -203,6 +206,9 @@ def index_reduce(
 
     Join the slices of `source` with those of `input` that `index` names: reduce is "prod", "mean",
     "amax" or "amin".
+
+    Args:
+        reduce: how what meets is joined: 'prod', 'mean', 'amax' or 'amin'.
 
     >>> import rushlight as torch
     >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([2., 5.]), "prod")

@@ -393,6 +393,9 @@ def triangular_solve(
     The X of A X = b for a triangle A, and a copy of A. Deprecated, in PyTorch too: write
     `linalg.solve_triangular`.
 
+    Args:
+        input: the right-hand side, or a batch of them.
+
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
     ...     torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.]])).solution

@@ -177,6 +177,10 @@ def threshold(input: Any, threshold: Number, value: Number, inplace: bool = Fals
 
     x above the threshold, `value` elsewhere.
 
+    Args:
+        threshold: what is not above it becomes `value`.
+        value: what it becomes.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
     tensor([-9.,  2.])

@@ -26,6 +26,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
     input @ weight.T + bias.
 
+    Args:
+        weight: the matrix, of shape [out, in].
+
     >>> import rushlight as torch
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
     tensor([[3., 4.]])
@@ -119,6 +122,9 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """bilinear(input1, input2, weight, bias=None) -> Tensor
 
     For each output o: input1 · weight[o] · input2 + bias[o].
+
+    Args:
+        weight: the matrices, of shape [out, in1, in2].
 
     >>> import rushlight as torch
     >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(1, 2, 3))

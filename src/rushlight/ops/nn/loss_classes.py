@@ -226,6 +226,9 @@ def nll_loss(
 
     The negative of each sample's log-probability of its target class, averaged.
 
+    Args:
+        target: the class of each example.
+
     >>> import rushlight as torch
     >>> logs = torch.tensor([[-1., -2.], [-3., -4.]])
     >>> torch.nn.functional.nll_loss(logs, torch.tensor([0, 1]))
@@ -249,6 +252,9 @@ def cross_entropy(
     reduction='mean', label_smoothing=0.0) -> Tensor
 
     The cross entropy of softmax(input) and the target: class indices, or probabilities.
+
+    Args:
+        target: the class of each example, or the probabilities of all classes.
 
     >>> import rushlight as torch
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))

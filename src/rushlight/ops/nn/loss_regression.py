@@ -152,6 +152,9 @@ def smooth_l1_loss(
 
     |input - target|, but quadratic within `beta` of 0, averaged.
 
+    Args:
+        beta: the difference at which the loss turns from a square to a line.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)

@@ -153,6 +153,9 @@ def prelu(input: Any, weight: Any) -> Any:
 
     x above 0, weight * x below; one weight, or one a channel (dimension 1).
 
+    Args:
+        weight: the slope of negative values: one, or one for each channel.
+
     >>> import rushlight as torch
     >>> torch.prelu(torch.tensor([-1., 2.]), torch.tensor(0.5))
     tensor([-0.5000,  2.0000])

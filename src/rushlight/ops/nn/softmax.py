@@ -223,6 +223,9 @@ def gumbel_softmax(
     A differentiable draw from the categories with these logits: softmax of the logits plus Gumbel
     noise. With `hard` the result is one-hot, and the gradient is that of the soft draw.
 
+    Args:
+        tau: the temperature: the lower, the nearer to one-hot vectors.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.gumbel_softmax(torch.tensor([1., 2.]), hard=True).sum()
     tensor(1.)

@@ -470,6 +470,9 @@ def heaviside(input: Any, values: Any) -> Any:
 
     0 below zero, 1 above it, and `values` at zero.
 
+    Args:
+        values: the result where `input` is 0.
+
     >>> import rushlight as torch
     >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
@@ -487,6 +490,9 @@ def ldexp(input: Any, other: Any) -> Any:
     """ldexp(input, other, *, out=None) -> Tensor
 
     `input` times 2 to the power of `other`.
+
+    Args:
+        other: the exponents of 2.
 
     >>> import rushlight as torch
     >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))

@@ -397,6 +397,9 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
     With the condition alone: where it holds, as `nonzero(condition, as_tuple=True)`.
 
+    Args:
+        args: `condition`, and then, unless the indices are wanted, `input` and `other`.
+
     >>> import rushlight as torch
     >>> x = torch.tensor([1., -2., 3.])
     >>> torch.where(x > 0, x, 0.)
@@ -454,6 +457,9 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     """where(condition, other) -> Tensor
 
     The tensor's elements where `condition` holds, `other`'s elsewhere.
+
+    Args:
+        condition: where it is true the tensor's own element is taken, elsewhere `other`'s.
     """
     return where(condition, self, other)
 

@@ -553,6 +553,9 @@ def polygamma(n: int, input: Any) -> Any:
 
     The derivative number `n` of `digamma`.
 
+    Args:
+        n: which derivative of `digamma`.
+
     >>> import rushlight as torch
     >>> torch.polygamma(1, torch.tensor([1., 0.5]))
     tensor([1.6449, 4.9348])
@@ -565,6 +568,9 @@ def polygamma_method(input: Any, n: int) -> Any:
     """polygamma(n) -> Tensor
 
     See `rushlight.polygamma`.
+
+    Args:
+        n: which derivative of `digamma`.
     """
     return _polygamma(n, input)
 
@@ -574,6 +580,9 @@ def mvlgamma(input: Any, p: int) -> Any:
     """mvlgamma(input, p, *, out=None) -> Tensor
 
     The logarithm of the gamma function of `p` dimensions.
+
+    Args:
+        p: the dimension of the multivariate function.
 
     >>> import rushlight as torch
     >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)

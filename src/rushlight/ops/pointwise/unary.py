@@ -487,6 +487,9 @@ def logit(input: Any, eps: float | None = None) -> Any:
 
     log(x / (1 - x)); with `eps`, x is first clamped to [eps, 1 - eps].
 
+    Args:
+        eps: `input` is clamped to [eps, 1 - eps] first; not at all if None.
+
     >>> import rushlight as torch
     >>> torch.logit(torch.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])

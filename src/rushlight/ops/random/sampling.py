@@ -176,7 +176,11 @@ def log_normal_(input: Any, mean: float = 1, std: float = 2, *, generator: Any =
 
 @function(free=False)
 def exponential_(input: Any, lambd: float = 1, *, generator: Any = None) -> Any:
-    """exponential_(lambd=1, *, generator=None) -> Tensor: fill from an exponential distribution."""
+    """exponential_(lambd=1, *, generator=None) -> Tensor: fill from an exponential distribution.
+
+    Args:
+        lambd: the rate.
+    """
     gen = _generator("exponential_", generator)
     return _fill(_EXPONENTIAL, input, lambda a: random.exponential_(a, lambd, gen))
 
@@ -207,6 +211,9 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     """random_(from=0, to=None, *, generator=None) -> Tensor
 
     Fill with integers from [from, to); without bounds, with any the dtype holds exactly.
+
+    Args:
+        bounds: `to`, left out itself; or `from` and `to`.
 
     >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
@@ -347,6 +354,9 @@ def randint(
 
     Integers drawn evenly from [low, high).
 
+    Args:
+        args: `high` and `size`; or `low`, `high` and `size`.
+
     >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.randint(10, (3,))
@@ -385,6 +395,9 @@ def randperm(
     """randperm(n, *, generator=None, out=None, dtype=torch.int64, device=None) -> Tensor
 
     The integers from 0 to n - 1 in random order.
+
+    Args:
+        n: how many numbers: 0 to n - 1.
 
     >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
@@ -563,6 +576,9 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
 
     Ones, each with the probability that stands in its place in `input`, and zeros.
 
+    Args:
+        input: the probabilities, where `p` does not give one for all.
+
     >>> import rushlight as torch
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
@@ -593,6 +609,9 @@ def multinomial(
     """multinomial(input, num_samples, replacement=False, *, generator=None, out=None) -> Tensor
 
     Indices drawn with probabilities proportional to the rows of `input`.
+
+    Args:
+        input: the weights of what may be drawn; each row is one distribution.
 
     >>> import rushlight as torch
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)

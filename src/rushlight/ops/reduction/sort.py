@@ -232,6 +232,9 @@ def topk(
 
     The `k` largest (or smallest) elements along a dimension, in order, and their indices.
 
+    Args:
+        k: how many to give.
+
     >>> import rushlight as torch
     >>> torch.topk(torch.tensor([1., 4., 3., 2.]), 2).values
     tensor([4., 3.])
@@ -387,6 +390,9 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
     """kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)
 
     The `k`-th smallest element along a dimension (`k` counts from 1), and its index.
+
+    Args:
+        k: which one: 1 is the smallest.
 
     >>> import rushlight as torch
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values

@@ -495,6 +495,10 @@ def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
     How many elements fall into each of `bins` equal parts between `min` and `max` (if they are
     equal: between the smallest and the largest element).
 
+    Args:
+        min: where the first bin begins.
+        max: where the last bin ends; with both 0, the range of `input` is taken.
+
     >>> import rushlight as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])

@@ -154,6 +154,9 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
 
     Elements moved along `dims`, round the end; without dims, of the flattened tensor.
 
+    Args:
+        dims: the dimensions that `shifts` belong to; none: the flattened tensor.
+
     >>> import rushlight as torch
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
@@ -215,6 +218,10 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """rot90(input, k=1, dims=(0, 1)) -> Tensor
 
     A copy turned by `k` quarter turns in the plane of two dimensions.
+
+    Args:
+        k: how many quarter turns.
+        dims: the two dimensions of the plane to turn.
 
     >>> import rushlight as torch
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))

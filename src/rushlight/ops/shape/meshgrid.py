@@ -402,6 +402,9 @@ def diff(
 
     Differences of neighbours along a dimension, `n` times.
 
+    Args:
+        n: how often to take differences.
+
     >>> import rushlight as torch
     >>> torch.diff(torch.tensor([1, 3, 2]))
     tensor([ 2, -1])

@@ -323,6 +323,10 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
     A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
 
+    Args:
+        mode: what the new places hold: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: the constant; 0 if None.
+
     >>> import rushlight as torch
     >>> from rushlight.ops.shape.pad import pad
     >>> pad(torch.tensor([[1., 2., 3.]]), (1, 1), "reflect")

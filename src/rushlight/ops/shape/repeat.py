@@ -63,6 +63,9 @@ def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
 
     Copies of the whole along each dimension.
 
+    Args:
+        sizes: how often, for each dimension.
+
     >>> import rushlight as torch
     >>> torch.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
@@ -91,6 +94,9 @@ def tile(input: Any, dims: Any) -> Any:
     """tile(input, dims) -> Tensor
 
     Copies of the whole; dims that are not given count as 1.
+
+    Args:
+        dims: how often, for each dimension.
 
     >>> import rushlight as torch
     >>> torch.tile(torch.tensor([1, 2]), (2,))

@@ -148,6 +148,10 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 
     A view of windows of `size` along a dimension, every `step`; the window comes last.
 
+    Args:
+        size: the size of each slice.
+        step: the distance between slices.
+
     >>> import rushlight as torch
     >>> torch.arange(4).unfold(0, 2, 1)
     tensor([[0, 1],

@@ -100,6 +100,9 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
     Dimensions moved to other places; the rest keep their order.
 
+    Args:
+        source: the dimensions to move.
+
     >>> import rushlight as torch
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])

@@ -303,6 +303,9 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
 
     One dimension made into several; one of the sizes may be -1.
 
+    Args:
+        sizes: the sizes that `dim` becomes; one may be -1.
+
     >>> import rushlight as torch
     >>> torch.unflatten(torch.zeros(3, 4), 1, (2, -1)).shape
     torch.Size([3, 2, 2])

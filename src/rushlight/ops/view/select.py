@@ -73,6 +73,9 @@ def select(input: Any, dim: int, index: int) -> Any:
 
     A view of one index of a dimension, which disappears.
 
+    Args:
+        index: the index along `dim`.
+
     >>> import rushlight as torch
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])

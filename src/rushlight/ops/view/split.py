@@ -77,6 +77,9 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
 
     Views of consecutive pieces of a dimension: of one size, or of the sizes given.
 
+    Args:
+        tensor: the tensor to cut.
+
     >>> import rushlight as torch
     >>> torch.split(torch.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
