@@ -98,7 +98,7 @@ def advice(home: str, name: str, there: Iterable[str]) -> str:
     )
 
 
-def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
+def missing_error(home: str, name: str, there: Iterable[str]) -> AttributeError:
     """The error for a name that a module has not; `there` are those it has."""
     first = f"module {home!r} has no attribute {name!r}"
     if name.startswith("_"):  # probed for by tools, and nobody reads the answer
@@ -109,12 +109,13 @@ def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
 
 def face(
     home: str, space: dict[str, Any], later: Mapping[str, str] | None = None,
-    unlisted: Iterable[str] = (),
+    unlisted: Iterable[str] = (), given: Callable[[str], Any] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
     """`__getattr__` and `__dir__` of the module that PyTorch calls `home`; `space` is its globals.
 
     `dir` shows `__all__`, and the names `unlisted` in it. Those in `later` are imported when first
-    used: each is a submodule (""), or in the submodule given.
+    used: each is a submodule (""), or in the submodule given. `given` gives what else the module
+    has, or None.
     """
     waiting = later or {}
 
@@ -128,7 +129,10 @@ def face(
             found = importlib.import_module(f"{space['__name__']}.{place or name}")
             space[name] = getattr(found, name) if place else found
             return space[name]
-        error = lacking(home, name, __dir__())
+        if given is not None and (made := given(name)) is not None:
+            space[name] = made
+            return made
+        error = missing_error(home, name, __dir__())
         if is_missing(home, name) and _is_importing(sys._getframe(1)):
             more = str(error).partition("\n")[2]
             raise ImportError(f"cannot import name {name!r} from {home!r}\n{more}", name=home)
@@ -162,7 +166,7 @@ class Lacking:
         )
 
 
-def without_lacking(cls: type, names: Iterable[str]) -> list[str]:
+def hide_lacking(cls: type, names: Iterable[str]) -> list[str]:
     """What `dir` shows of a class that answers for names it lacks."""
     hidden = {n for c in cls.__mro__ for n, x in vars(c).items() if isinstance(x, Lacking)}
     return sorted(set(names) - hidden)

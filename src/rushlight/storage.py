@@ -17,8 +17,7 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import ByteBounds, address, device_of, make_array, root_of, shares_root
-from rushlight.core.graph import Storage, TensorBase, note, sharers_of
-from rushlight.core.node_api import extra_of
+from rushlight.core.graph import Storage, TensorBase, extra_of, note, sharers_of
 from rushlight.ops.shape.contiguous import lent
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -204,7 +203,7 @@ class UntypedStorage(_Storage):
         """
         if self._part:
             raise RuntimeError("Trying to resize storage that is not resizable")
-        self._look_at(enlarged(self._bytes, size, self._memory))
+        self._look_at(enlarge(self._bytes, size, self._memory))
         return self
 
     def _over(self, memory: Any) -> UntypedStorage:
@@ -349,7 +348,7 @@ def _looking(memory: Storage) -> list[Any]:
     return list(found.values())
 
 
-def enlarged(memory: Any, nbytes: int, known: Storage) -> Any:
+def enlarge(memory: Any, nbytes: int, known: Storage) -> Any:
     """Other memory, `nbytes` long, in place of `memory`, a flat array of bytes: tensors and
     storages that looked into the old one, found by `known`, look into the new one."""
     if lent(memory):

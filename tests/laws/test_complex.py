@@ -81,7 +81,7 @@ def test_all_is_stored() -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_derivatives(group: str) -> None:
+def test_derivatives_as_pytorch(group: str) -> None:
     text = wrong(
         (name, written.cases.run(torch, name), STORED["cases"][name]) for name in of_group(group)
     )
@@ -89,7 +89,7 @@ def test_derivatives(group: str) -> None:
 
 
 @pytest.mark.parametrize("name", written.programs)
-def test_programs(name: str) -> None:
+def test_programs_as_pytorch(name: str) -> None:
     compare(written.programs.run(torch, name), STORED["programs"][name], name)
 
 
@@ -176,7 +176,7 @@ sort_stable threshold topk trunc unique unique_consecutive unique_dim view_as_co
 
 
 def test_every_other_op_is_drawn_in_complex_numbers() -> None:
-    """The laws of the table (tests/laws/test_laws.py) see complex inputs of each op that takes them."""
+    """The laws of the table (test_laws.py) see complex inputs of each op that takes them."""
     without = set()
     for name, cls in table.items():
         if not any(

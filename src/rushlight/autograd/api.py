@@ -8,15 +8,14 @@ from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
-from rushlight.core.engine import engine
-from rushlight.core.engine.engine import Target
+from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
+from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import Node, TensorBase, requires_grad, wrap
+from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
-from rushlight.core.record import normal
 from rushlight.core.transforms.stack import refuse_inside
-from rushlight.core.views.views import edge_of_view
-from rushlight.errors import sentence
+from rushlight.core.views.history import edge_of_view
+from rushlight.errors import hide_insides, sentence
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
 
@@ -153,7 +152,7 @@ def checked(out: Any, g: Any, i: int, batched: bool) -> Any:
 
 def run(
     roots: list[tuple[Any, int]], grads: list[Any], keep: bool, create: bool,
-    targets: list[Target] | None, store: bool,
+    targets: list[Capture] | None, store: bool,
 ) -> None:  # fmt: skip
     """Start the engine: raw arrays, or tensors when the gradients are to be recorded."""
     tensors = create or engine.with_tangents()
@@ -162,7 +161,7 @@ def run(
     engine.backward(ends, nrs, start, keep, create, targets, store)
 
 
-def target_of(t: Any) -> Target:
+def target_of(t: Any) -> Capture:
     """An input whose gradient is wanted."""
     if not isinstance(t, TensorBase):
         if not is_edge(t):
@@ -170,13 +169,13 @@ def target_of(t: Any) -> Target:
                 f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}"
             )
         node = t.node
-        return Target(node.variable if isinstance(node, AccumulateGradBase) else node, t.output_nr)
+        return Capture(node.variable if isinstance(node, AccumulateGradBase) else node, t.output_nr)
     if not requires_grad(t):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     edge: Any = edge_of_view(t) if t._view is not None else (t._node or t)
     if edge is None:
         edge = t
-    return Target(edge, int(t._output_nr) if isinstance(edge, Node) else 0)
+    return Capture(edge, int(t._output_nr) if isinstance(edge, Node) else 0)
 
 
 def backward(
@@ -200,21 +199,25 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if state.level != 0:
-        refuse_inside("backward")
-    wanted = None if inputs is None else inputs_of(inputs, "backward")
-    outputs = as_tuple(tensors)
-    grads = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
-    start = first_gradients(outputs, grads, False)
-    keep = create_graph if retain_graph is None else retain_graph
-    roots = [root_of(out, i) for i, out in enumerate(outputs)]
-    targets: list[Target] | None = None
-    if wanted is not None:
-        for t in wanted:
-            if isinstance(t, Tensor):
-                t.retain_grad()  # an interior tensor keeps what it is asked for, as in PyTorch
-        targets = [target_of(t) for t in wanted]
-    run(roots, start, keep, create_graph, targets, True)
+    try:
+        if state.level != 0:
+            refuse_inside("backward")
+        wanted = None if inputs is None else inputs_of(inputs, "backward")
+        outputs = as_tuple(tensors)
+        grads = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
+        start = first_gradients(outputs, grads, False)
+        keep = create_graph if retain_graph is None else retain_graph
+        roots = [root_of(out, i) for i, out in enumerate(outputs)]
+        targets: list[Capture] | None = None
+        if wanted is not None:
+            for t in wanted:
+                if isinstance(t, Tensor):
+                    t.retain_grad()  # an interior tensor keeps what it is asked for, as in PyTorch
+            targets = [target_of(t) for t in wanted]
+        run(roots, start, keep, create_graph, targets, True)
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 def as_tensor(g: Any) -> Any:
@@ -225,7 +228,7 @@ def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
     create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
     is_grads_batched: bool = False, materialize_grads: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched.
 
     A tuple, one gradient an input; for a dict of inputs a dict with its keys.
@@ -249,12 +252,16 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    outs, ins = as_tuple(outputs), inputs_of(inputs, "grad")
-    grads = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
-    start = first_gradients(outs, grads, is_grads_batched)
-    keep = create_graph if retain_graph is None else retain_graph
-    way = batched if is_grads_batched else once
-    found = way(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
+    try:
+        outs, ins = as_tuple(outputs), inputs_of(inputs, "grad")
+        grads = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
+        start = first_gradients(outs, grads, is_grads_batched)
+        keep = create_graph if retain_graph is None else retain_graph
+        way = batched if is_grads_batched else once
+        found = way(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
+    except Exception as error:
+        hide_insides(error)
+        raise
     if type(inputs) is dict:  # rare enough that everyone else may count on a tuple
         return cast(Any, dict(zip(inputs, found, strict=True)))  # type: ignore[no-any-return]
     return found
@@ -334,22 +341,26 @@ def _backward(
     >>> x.grad
     tensor([ 2., 40.])
     """
-    given = gradient is None or isinstance(gradient, TensorBase)
-    if inputs is None and create_graph is False and given:
-        # the usual calls, without the detours
-        if gradient is None and engine.backward_scalar(self, bool(retain_graph)):
+    try:
+        given = gradient is None or isinstance(gradient, TensorBase)
+        if inputs is None and create_graph is False and given:
+            # the usual calls, without the detours
+            if gradient is None and engine.backward_scalar(self, bool(retain_graph)):
+                return
+            if state.level != 0:
+                refuse_inside("backward")
+            grads = first_gradients((self,), (gradient,), False)
+            edge, nr = root_of(self, 0)
+            g = grads[0]
+            keep = bool(retain_graph)
+            if g is not None and not engine.with_tangents():
+                g = g._array
+            engine.backward([edge], [nr], [g], keep, False, None, True)
             return
-        if state.level != 0:
-            refuse_inside("backward")
-        grads = first_gradients((self,), (gradient,), False)
-        edge, nr = root_of(self, 0)
-        g = grads[0]
-        keep = bool(retain_graph)
-        if g is not None and not engine.with_tangents():
-            g = g._array
-        engine.backward([edge], [nr], [g], keep, False, None, True)
-        return
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 _backward.__name__ = "backward"

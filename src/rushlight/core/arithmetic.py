@@ -11,16 +11,36 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import broadcast
-from rushlight.core.families import Arithmetic, Elementwise, conj
+from rushlight.core.families import Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
+from rushlight.native import mypyc_attr
 
-__all__ = ["Add", "Div", "Mul", "Neg", "Sub", "refuse_bools"]
+__all__ = ["Add", "Arithmetic", "Div", "Mul", "Neg", "Sub", "refuse_bools"]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Arithmetic(Elementwise):
+    """An element-wise op of two operands whose calls are compiled: the hottest ops alone."""
+
+    inputs = ("self", "other")
+    complex_too = True
+    direct = True
+
+    def forward(self, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def forward_binary(self, a: Any, b: Any) -> Any:
+        return self.forward(a, b)
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        return self.vjp_binary(node, g, *saved) if saved else self.vjp_binary(node, g, None, None)
 
 
 class Add(Arithmetic):
     """input + alpha * other."""
 
     name = "add"
+    aten = "add.Tensor"
     params = ("alpha",)
     scalar = "({0} + {1})"
 
@@ -65,6 +85,7 @@ class Sub(Arithmetic):
     """input - alpha * other."""
 
     name = "sub"
+    aten = "sub.Tensor"
     params = ("alpha",)
     scalar = "({0} - {1})"
 
@@ -92,6 +113,7 @@ class Mul(Arithmetic):
     """input * other."""
 
     name = "mul"
+    aten = "mul.Tensor"
     unrounded = (0, 1)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}
@@ -117,6 +139,7 @@ class Div(Arithmetic):
     """input / other."""
 
     name = "div"
+    aten = "div.Tensor"
     unrounded = (1,)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self", "other")}

@@ -11,13 +11,14 @@ from rushlight.autograd.forward_ad import dual_at, primal_at, tangent_at
 from rushlight.core.graph import TensorBase
 from rushlight.core.transforms.forward_ad import LevelBlock
 from rushlight.core.transforms.stack import Transform
+from rushlight.errors import readable
 from rushlight.func.arguments import (
     Argnums,
     Function,
     check_real,
     chosen,
     differentiable,
-    replaced,
+    replace,
     split_aux,
     unchosen,
 )
@@ -30,6 +31,7 @@ from rushlight.trees import tree_flatten, tree_unflatten
 WHO: Final = "jvp(f, primals, tangents)"
 
 
+@readable
 def jvp(
     func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> Any:
@@ -149,6 +151,7 @@ def jacfwd(
     """
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = chosen(args, argnums)
         check_real(given, "jacfwd", "inputs")
@@ -159,7 +162,7 @@ def jacfwd(
 
         def call(leaves: list[Any], others: Any) -> Any:
             args, kwargs = others
-            return func(*replaced(args, argnums, tree_unflatten(leaves, spec)), **kwargs)
+            return func(*replace(args, argnums, tree_unflatten(leaves, spec)), **kwargs)
 
         def along(*directions: Any) -> Any:
             output, slopes, aux = pushed(call, flat, list(directions), False, has_aux, others)

@@ -8,31 +8,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
-from rushlight.core.engine.engine import Target
+from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import grad_enabled
-from rushlight.core.graph import TensorBase, requires_grad, wrap
-from rushlight.core.record import normal, slots
+from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
 from rushlight.core.saved.packed import Saving, saving_now
-from rushlight.core.transforms.stack import Transform, leads_outside
+from rushlight.core.transforms.histories import leads_outside
+from rushlight.core.transforms.stack import Transform, stack
+from rushlight.errors import readable
 from rushlight.func.arguments import (
     Argnums,
     Function,
     check_real,
     chosen,
     differentiable,
-    replaced,
+    replace,
     split_aux,
     unchosen,
 )
 from rushlight.func.batching import vmap
-from rushlight.func.tracking import Loans, end_of, plain, records_of, released, track
+from rushlight.func.tracking import Loans, end_of, plain, records_of, release, track
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
+P = ParamSpec("P")
 NO_HOOKS: Final = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."
@@ -80,7 +82,7 @@ class Trace:
         self.aux = tree_unflatten(seen[len(self.flat) :], aux_spec)
 
     def released(self, tensors: list[Any], outside: bool) -> list[Any]:
-        return released(tensors, self.sources, self.level, outside)
+        return release(tensors, self.sources, self.level, outside)
 
     def pull(self, cotangents: list[Any], keep: bool, create: bool | None) -> Any:
         """The product of cotangents, one an output, with the Jacobian: a tree like the inputs.
@@ -95,14 +97,14 @@ class Trace:
             for end, y, g in zip(self.ends, self.flat, cotangents, strict=True)
             if end is not None
         ]
-        targets = [Target(s.node, 0) for s in self.sources]
+        targets = [Capture(s.node, 0) for s in self.sources]
         if starts:
             tensors = create or engine.with_tangents()
             engine.backward(
                 [end for end, _, _ in starts],
                 [nr for _, nr, _ in starts],
                 [g if tensors else g._array for _, _, g in starts],
-                keep, create, targets, False, None, slots.batches != 0 and self.level.recording,
+                keep, create, targets, False, None, stack.batches != 0 and self.level.recording,
             )  # fmt: skip
         grads = self.released([as_tensor(t.grad) for t in targets], create)
         made = [
@@ -136,7 +138,7 @@ def refuse_hooks() -> None:
 
 
 # --- grad -----------------------------------------------------------------------------------------
-def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """A function that computes the gradient of `func`, which gives a tensor of one element.
 
     `argnums` says of which arguments; an argument may be a tree of tensors, and its gradient is
@@ -151,6 +153,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     """
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, trace = gradient_of(func, argnums, has_aux, args, kwargs)
         return (gradient, trace.aux) if has_aux else gradient
@@ -158,7 +161,9 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     return wrapper
 
 
-def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad_and_value(
+    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """A function that computes the gradient of `func` and its value: `(gradient, value)`.
 
     With `has_aux` it gives `(gradient, (value, aux))`.
@@ -168,6 +173,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     """
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, trace = gradient_of(func, argnums, has_aux, args, kwargs)
         return gradient, ((trace.output, trace.aux) if has_aux else trace.output)
@@ -190,7 +196,7 @@ def with_arguments(func: Function, argnums: Any) -> Callable[[Any, Any], Any]:
 
     def call(given: Any, others: Any) -> Any:
         args, kwargs = others
-        return func(*replaced(args, argnums, given), **kwargs)
+        return func(*replace(args, argnums, given), **kwargs)
 
     return call
 
@@ -216,6 +222,7 @@ def check_scalar(y: Any) -> None:
 
 
 # --- vjp ------------------------------------------------------------------------------------------
+@readable
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that multiplies cotangents with its
     Jacobian there. With `has_aux`, also what `func` gave beside its output.
@@ -287,6 +294,7 @@ def cotangent(i: int, y: Any, g: Any) -> Any:
 
 
 # --- linearize ------------------------------------------------------------------------------------
+@readable
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of `func` at `primals`, and its linear part there: a function of tangents, which
     does not call `func` again.
@@ -343,6 +351,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = chosen(args, argnums)
         check_real(given, "jacrev", "inputs")

@@ -19,16 +19,17 @@ from typing import Any
 from rushlight.core.graph import (
     Node,
     TensorBase,
-    begin_node,
     factory,
+    new_node,
     requires_grad,
     wrap_alias,
     wrap_as,
 )
-from rushlight.core.record import edge, slots
-from rushlight.core.transforms.forward_ad import Tangent
-from rushlight.core.transforms.stack import Entrance, Level, kept_outside
-from rushlight.core.transforms.vmap import is_tracked, seen_at
+from rushlight.core.record import edge
+from rushlight.core.transforms.histories import Entrance, kept_outside
+from rushlight.core.transforms.lift import is_tracked, seen_at
+from rushlight.core.transforms.stack import TransformLevel, stack
+from rushlight.core.transforms.tangents import Tangent, push_view
 from rushlight.ops.view.select import ALIAS
 from rushlight.trees import tree_map
 
@@ -42,7 +43,7 @@ class Source:
         self.node = node
 
 
-def track(x: Any, level: Level) -> Source:
+def track(x: Any, level: TransformLevel) -> Source:
     """Make a tensor an input of the level; see Note [One tape]."""
     if not isinstance(x, TensorBase):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
@@ -52,17 +53,13 @@ def track(x: Any, level: Level) -> Source:
     x = at_level(x, level)
     target = edge(x) if level.recording and requires_grad(x) else None
     op = Entrance(level)
-    node = begin_node(op.plan, op)
-    node._next_edges = (target,)
-    if target is not None:
-        node._needs_grad_mask = 1
-        if x._output_nr != 0:
-            node._output_nrs = (x._output_nr,)
+    nr = x._output_nr if target is not None else 0
+    node = new_node(op, (target,), (nr,) if nr != 0 else None, 0 if target is None else 1)
     node._input_shapes = (x._array.shape,)
     node._input_dtypes = (x._array.dtype,)
     leaf = wrap_as(x._array, x._storage)
-    if slots.levels != 0:
-        slots.push_view(ALIAS, x, leaf)
+    if stack.tangents != 0:
+        push_view(ALIAS, x, leaf)
     leaf._requires_grad = True
     leaf._node = node
     level.give(given, leaf)
@@ -74,7 +71,7 @@ class Loans:
     """The tensors among the other arguments of a transform; see Note [Lent tensors]. Those with a
     history or a tangent stay as they are: the transform may not write into them."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: TransformLevel) -> None:
         self.level = level
         self.given: list[Any] = []
         self.inside: list[Any] = []
@@ -112,9 +109,9 @@ class Loans:
                     x._view.version = version
 
 
-def at_level(x: Any, level: Level) -> Any:
+def at_level(x: Any, level: TransformLevel) -> Any:
     """A tensor as the `vmap` around a level sees it: derivatives taken inside are the members'."""
-    around: Level | None = level.outer
+    around: TransformLevel | None = level.outer
     while around is not None and around.batch is None:
         around = around.outer
     return x if around is None else seen_at(x, around.batch)
@@ -132,25 +129,27 @@ def plain(t: Any) -> Any:
     return made
 
 
-def released(tensors: list[Any], sources: list[Source], level: Level, outside: bool) -> list[Any]:
+def release(
+    tensors: list[Any], sources: list[Source], level: TransformLevel, outside: bool
+) -> list[Any]:
     """Results of a level as the code around sees them: with a history if that leads outside.
     `outside`: for some of them it may."""
     slopes: list[Any] = []
-    if slots.levels != 0:
+    if stack.tangents != 0:
         slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
     reduce_all = [*tensors, *slopes]
     live = kept_outside([end_of(t) for t in reduce_all], level) if outside else set()
-    results = [freed(t, sources, live, outside) for t in reduce_all]
+    results = [free(t, sources, live, outside) for t in reduce_all]
     count = len(tensors)
     instead = {id(a): b for a, b in zip(slopes, results[count:], strict=True) if a is not b}
     if instead:
         for t in results[:count]:
             if isinstance(t, TensorBase):
-                t._tangent = exchanged(t._tangent, instead)
+                t._tangent = exchange(t._tangent, instead)
     return results[:count]
 
 
-def freed(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
+def free(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
     """One result, without a history that is not live."""
     for source in sources:
         if t is source.leaf:
@@ -169,10 +168,10 @@ def records_of(t: Any) -> list[Tangent]:
     return found
 
 
-def exchanged(record: Tangent | None, instead: dict[int, Any]) -> Tangent | None:
+def exchange(record: Tangent | None, instead: dict[int, Any]) -> Tangent | None:
     """A chain of records with other values. (Nodes may hold the old one.)"""
     if record is None:
         return None
     value = None if record.value is None else instead.get(id(record.value), record.value)
-    outer = exchanged(record.outer, instead)
+    outer = exchange(record.outer, instead)
     return Tangent(record.level, value, record.root, record.ops, outer)

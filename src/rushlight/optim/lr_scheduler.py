@@ -7,11 +7,11 @@ be chained; `_at` is the closed form, where there is one.
 from __future__ import annotations
 
 import math
+import typing as _typing
 import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
@@ -36,13 +36,13 @@ _ORDER = (
 )
 
 
-def copied(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     return value.clone() if isinstance(value, TensorBase) else value  # type: ignore[attr-defined]
 
 
 def values(optimizer: Optimizer, key: str) -> list[Any]:
     """One option of all groups."""
-    return [copied(group[key]) for group in optimizer.param_groups]
+    return [copy_value(group[key]) for group in optimizer.param_groups]
 
 
 def set_lr(group: dict[str, Any], lr: Any) -> None:
@@ -69,7 +69,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", copied(group["lr"]))
+                group.setdefault("initial_lr", copy_value(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
@@ -100,7 +100,7 @@ class LRScheduler:
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self) -> list[Any]:
+    def get_last_lr(self) -> list[float]:
         """The learning rates now, one a group."""
         return self._last_lr
 
@@ -114,7 +114,9 @@ class LRScheduler:
                 stacklevel=2,
             )
         pairs = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
-        return [self._next(copied(group["lr"]), base, i) for i, (group, base) in enumerate(pairs)]
+        return [
+            self._next(copy_value(group["lr"]), base, i) for i, (group, base) in enumerate(pairs)
+        ]
 
     def _next(self, lr: Any, base: Any, i: int) -> Any:
         """The learning rate of group `i` after `lr`."""
@@ -176,7 +178,7 @@ class Closed(LRScheduler):
         return [self._at(base) for base in self.base_lrs]
 
 
-def one_each(given: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
+def one_per_group(given: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
     """One function a group."""
     check_optimizer(optimizer)
     groups = len(optimizer.param_groups)
@@ -192,7 +194,7 @@ class Functional(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
-        self.lr_lambdas = one_each(lr_lambda, optimizer)
+        self.lr_lambdas = one_per_group(lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -608,5 +610,5 @@ class ReduceLROnPlateau(LRScheduler):
         return a > (best * (self.threshold + 1.0) if relative else best + self.threshold)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.optim.lr_scheduler", globals())

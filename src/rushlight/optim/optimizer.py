@@ -16,7 +16,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar, overload
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_array
@@ -24,9 +24,10 @@ from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.core.saved.packed import before_write
 from rushlight.core.views.inplace import turn
+from rushlight.errors import hide_insides, sentence
 from rushlight.ops.numbers import plain
 from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
@@ -38,6 +39,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 Hook = Callable[..., Any]
+R = TypeVar("R")  # what a closure returns
 
 
 class Required:
@@ -194,7 +196,15 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(
+                sentence(
+                    "optimizer got an empty parameter list",
+                    "",
+                    "`model.parameters()` gives what was assigned to attributes of the model: "
+                    "modules in a plain list are not seen (`nn.ModuleList` is), and an iterator "
+                    "that was read once is empty.",
+                )
+            )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -250,7 +260,14 @@ class Optimizer:
                 )
             leaf = param.grad_fn is None or param.retains_grad  # type: ignore[attr-defined]
             if not self.defaults.get("differentiable") and not leaf:
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise ValueError(
+                    sentence(
+                        "can't optimize a non-leaf Tensor",
+                        f"it is the result of {type(param.grad_fn).__name__}",  # type: ignore[attr-defined]
+                        "Optimize the tensor it was computed from, or begin anew from its values: "
+                        "`x.detach().requires_grad_()`.",
+                    )
+                )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(
@@ -278,7 +295,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or with `set_to_none=False` set them to zero."""
-        if slots.profile is None:
+        if observer.profile is None:
             self._zero_grad(set_to_none)
             return
         from rushlight.autograd.profiler import record_function
@@ -302,6 +319,12 @@ class Optimizer:
                 grad.zero_()
 
     # --- steps ----------------------------------------------------------------------------------
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients. `closure` computes the loss anew."""
         raise NotImplementedError
@@ -391,7 +414,7 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             if key in by_number:
                 param = by_number[key]
-                state[param] = _fitted(param, value)
+                state[param] = _fit_state(param, value)
             else:
                 state[key] = value
         for old, new in zip(groups, saved):
@@ -432,12 +455,16 @@ def _with_hooks(step: Hook) -> Hook:
 
     @functools.wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if slots.profile is None:
-            return inside(self, *args, **kwargs)
-        from rushlight.autograd.profiler import record_function
+        try:
+            if observer.profile is None:
+                return inside(self, *args, **kwargs)
+            from rushlight.autograd.profiler import record_function
 
-        with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-            return inside(self, *args, **kwargs)
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return inside(self, *args, **kwargs)
+        except Exception as error:
+            hide_insides(error)
+            raise
 
     def inside(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
@@ -498,7 +525,7 @@ def _warn_repeated() -> None:
     )
 
 
-def _fitted(param: Any, value: Any, key: Hashable = None) -> Any:
+def _fit_state(param: Any, value: Any, key: Hashable = None) -> Any:
     """A saved state, in a parameter's dtype and on its device; the count of steps stays."""
     if isinstance(value, TensorBase):
         t: Any = value
@@ -508,7 +535,7 @@ def _fitted(param: Any, value: Any, key: Hashable = None) -> Any:
             return t.to(dtype=param.dtype, device=param.device, copy=True)
         return t.to(device=param.device, copy=True)
     if isinstance(value, dict):
-        return {k: _fitted(param, v, k) for k, v in value.items()}
+        return {k: _fit_state(param, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return type(value)(_fitted(param, v, key) for v in value)  # type: ignore[call-arg]
+        return type(value)(_fit_state(param, v, key) for v in value)  # type: ignore[call-arg]
     return value

@@ -18,8 +18,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
-from rushlight.core.transforms.stack import innermost
+from rushlight.core.transforms.stack import innermost, stack
 from rushlight.random import fork_rng
 from tests.harness import LIVE, stored
 from tests.ops.random import cases_batching as written
@@ -34,7 +33,7 @@ def nothing_left() -> Iterator[None]:
     with fork_rng():
         yield
     assert state.active == before
-    assert slots.batches == 0
+    assert stack.batches == 0
     assert innermost() is None
 
 
@@ -63,17 +62,17 @@ def check(stored: Any, run: Any) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(written.CALLS))
-def test_calls(name: str) -> None:
+def test_calls_as_pytorch(name: str) -> None:
     check(STORED["calls"][name], lambda lib: written.seen_call(lib, name))
 
 
 @pytest.mark.parametrize("name", sorted(written.cases))
-def test_cases(name: str) -> None:
+def test_cases_as_pytorch(name: str) -> None:
     check(STORED["cases"][name], lambda lib: written.cases.run(lib, name))
 
 
 @pytest.mark.parametrize("first", range(0, len(written.SEEDS), 50))
-def test_programs(first: int) -> None:
+def test_programs_as_pytorch(first: int) -> None:
     for seed in written.SEEDS[first : first + 50]:
         ours = json.loads(
             json.dumps(written.seen(torch, lambda lib, seed=seed: written.program(lib, seed)))

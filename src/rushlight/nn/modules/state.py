@@ -74,7 +74,7 @@ class Stateful:
     # --- saving ---------------------------------------------------------------------------------
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> Any:
+    ) -> dict[str, Any]:
         """The parameters and persistent buffers of the module and all below it, by name.
 
         The tensors share memory with the module's; `keep_vars` gives the very parameters.
@@ -114,7 +114,8 @@ class Stateful:
             if getattr(hook, "_from_public_api", False):
                 raise RuntimeError("state_dict post-hook must return None")
             destination = answer
-        return destination
+        state: dict[str, Any] = destination
+        return state
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """The values of this module alone, into `destination`."""
@@ -151,12 +152,10 @@ class Stateful:
         errors = loading.errors
         if strict:
             if loading.missing:
-                errors.insert(0, f"Missing key(s) in state_dict: {quoted(loading.missing)}. ")
+                errors.insert(0, f"Missing key(s) in state_dict: {quote(loading.missing)}. ")
             if loading.unexpected:
                 at = 1 if loading.missing else 0
-                errors.insert(
-                    at, f"Unexpected key(s) in state_dict: {quoted(loading.unexpected)}. "
-                )
+                errors.insert(at, f"Unexpected key(s) in state_dict: {quote(loading.unexpected)}. ")
         if errors:
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
@@ -301,5 +300,5 @@ class Loading:
                 )
 
 
-def quoted(names: list[str]) -> str:
+def quote(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)

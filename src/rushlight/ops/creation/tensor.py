@@ -94,7 +94,8 @@ def made(array: Any, requires_grad: bool) -> Any:
     if requires_grad:
         if array.dtype.kind not in "fcVW":
             raise RuntimeError(
-                "Only Tensors of floating point and complex dtype can require gradients"
+                "Only Tensors of floating point and complex dtype can require gradients\n"
+                f"This one is {dtypes.of(array.dtype)}: write `1.` for `1`, or give a dtype."
             )
         t._requires_grad = True
     return t
@@ -379,6 +380,9 @@ def eye(
     """eye(n, m=None, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
 
     Ones on the diagonal and zeros elsewhere.
+
+    Args:
+        n: how many rows.
 
     >>> import rushlight as torch
     >>> torch.eye(2)

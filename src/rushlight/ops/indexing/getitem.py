@@ -20,14 +20,17 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import settled
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import evaluate, finish, make_node, save_values
+from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.stack import stack
+from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
+from rushlight.errors import hide_insides
 from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
-    edges,
     same_device,
     scalar_for,
     write_directly,
@@ -69,7 +72,6 @@ class Indexed(Op):
         return explained(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
 
 
-@edges(0)
 @op
 class Index(Indexed):
     """The elements of `self` at an index of arrays.
@@ -78,6 +80,9 @@ class Index(Indexed):
     """
 
     name, params = "index", ("index", "dynamic")
+    aten = "index.Tensor"
+    saved_names = "self_sym_sizes=self.sizes"
+    shown_edges = (0,)
     index: tuple[Any, ...]
     dynamic: bool = False
 
@@ -107,12 +112,13 @@ class Index(Indexed):
         yield Index((_ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
 
 
-@edges(0)
 @op
 class Unpick(Indexed):
     """The adjoint of `Index`: zeros of `shape` with the input added at an index of arrays."""
 
     name, params = "index_backward", ("shape", "index")
+    aten = None
+    shown_edges = (0,)
     shape: tuple[int, ...]
     index: tuple[Any, ...]
     complex_too = True
@@ -132,12 +138,12 @@ class Unpick(Indexed):
         yield Unpick((3, 2), (v.SLOT, v.SLOT)), draw.real(4), draw.ints(0, 3, 4), draw.ints(0, 2, 4)
 
 
-@edges(0, 1)
 @op
 class IndexPut(Indexed):
     """`self` with `values` written (or added, if `accumulate`) at an index of arrays."""
 
     name, params = "index_put", ("index", "accumulate")
+    shown_edges = (0, 1)
     index: tuple[Any, ...]
     accumulate: bool = False
     skips = 2
@@ -254,18 +260,18 @@ def _int_shapes(arrays: tuple[Any, ...]) -> Iterator[tuple[int, ...]]:
 # --- running them ---------------------------------------------------------------------------------
 def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an `Indexed` op, keeping its index arrays only."""
-    if slots.batches != 0:
-        xs = slots.lifted(xs)
+    if stack.batches != 0:
+        xs = lifted(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
-    node = node_for(what, xs, raws)
+    node = make_node(what, xs)
     if node is not None:
         skip = what.skips
         none = (None,) * skip
-        remember_all(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
+        save_values(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
         t._node = node
-    if slots.levels != 0:
-        slots.push(what, xs, raws, [t], False)
+    if stack.tangents != 0:
+        push(what, xs, raws, [t], False)
     return t
 
 
@@ -341,14 +347,12 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 _selects: Final = {(d, i): Select(d, i) for d in range(-4, 0) for i in range(64)}
 
 
-def select_at(x: Any, dim: int, index: int) -> Any:
-    """`x[..., index, ...]` at dimension `dim` (not negative)."""
+def select_at(x: Any, dim: int, index: int, place: int = 0) -> Any:
+    """`x[..., index, ...]` at dimension `dim` (not negative); the index was written at `place`."""
     shape = x._array.shape
     n = shape[dim] if dim < len(shape) else 0
     if not -n <= index < n:
-        raise IndexError(
-            f"index {index} is out of bounds for dimension {min(dim, len(shape) - 1)} with size {n}"
-        )
+        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {n}")
     key = (dim - len(shape), index + n if index < 0 else index)
     found = _selects.get(key)
     return apply_view(Select(*key) if found is None else found, x)
@@ -393,7 +397,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     slots: dict[int, Any] = {}
     d = 0
-    for item in found:
+    for place, item in enumerate(found):
         if item is ...:
             d += rank - wide
         elif item is None:
@@ -411,12 +415,12 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
                 if kind == dtypes.bool_.numpy or kind == dtypes.uint8.numpy:
                     x, d = _truth(x, d, bool(array), slots)
                 else:
-                    x = select_at(x, d, int(array))
+                    x = select_at(x, d, int(array), place)
             else:
                 slots[d] = item
                 d += item._array.ndim if kind.kind == "b" or kind.itemsize == 1 else 1
         elif hasattr(item, "__index__") and not (is_scalar(item) and item.dtype.kind == "b"):
-            x = select_at(x, d, item.__index__())
+            x = select_at(x, d, item.__index__(), place)
         else:
             raise IndexError(_KINDS.format(dtypes.type_name(item)))
     if not slots:
@@ -460,7 +464,10 @@ def checked_index(item: Any, x: Any, dim: int) -> Any:
         item = wrap(array)
         kind = array.dtype
     elif kind != dtypes.int64.numpy and kind != dtypes.int32.numpy and kind.kind != "b":
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        raise IndexError(
+            "tensors used as indices must be long, int, byte or bool tensors\n"
+            f"This one is {dtypes.of(kind)}: `index.long()`, or a mask such as `index > 0`."
+        )
     if kind.kind == "b":
         shape = x._array.shape
         for j, n in enumerate(array.shape):
@@ -487,30 +494,34 @@ def getitem(self: Any, index: Any) -> Any:
     (tensor([3, 5]), tensor([[0, 0],
             [3, 3]]), tensor([4, 5]))
     """
-    cls = type(index)
-    if cls is int:
-        if not self._array.ndim:
-            raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
-            )
-        return select_at(self, 0, index)
-    if cls is slice:
-        if not self._array.ndim:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        return slice_at(self, 0, index, True)
-    if (
-        isinstance(index, TensorBase)
-        and index._array.ndim
-        and index._array.ndim <= self._array.ndim
-    ):
-        item = checked_index(index, self, 0)
-        return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
-    view, pattern, arrays = take_apart(self, _as_tuple(index))
-    if pattern:
-        masks = any(a._array.dtype.kind == "b" for a in arrays)
-        return run_indexed(Index(pattern, masks), (view, *arrays))
-    return apply_view(Alias(), view) if view is self else view
+    try:
+        cls = type(index)
+        if cls is int:
+            if not self._array.ndim:
+                raise IndexError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                    "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+                )
+            return select_at(self, 0, index)
+        if cls is slice:
+            if not self._array.ndim:
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            return slice_at(self, 0, index, True)
+        if (
+            isinstance(index, TensorBase)
+            and index._array.ndim
+            and index._array.ndim <= self._array.ndim
+        ):
+            item = checked_index(index, self, 0)
+            return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
+        view, pattern, arrays = take_apart(self, _as_tuple(index))
+        if pattern:
+            masks = any(a._array.dtype.kind == "b" for a in arrays)
+            return run_indexed(Index(pattern, masks), (view, *arrays))
+        return apply_view(Alias(), view) if view is self else view
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 # --- writing --------------------------------------------------------------------------------------

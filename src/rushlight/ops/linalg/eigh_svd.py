@@ -135,6 +135,7 @@ class Eigh(Op):
     """Eigenvalues and eigenvectors of a Hermitian matrix; one of its triangles is read."""
 
     name = "linalg_eigh"
+    saved_names = ""
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
     lower: bool = True

@@ -8,9 +8,11 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.core.graph import Op, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import lift_operands
+from rushlight.errors import sentence
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import each_member
@@ -26,6 +28,7 @@ class Embedding(Op):
     no derivative, so samples have none."""
 
     name = "embedding"
+    shown_edges = (0,)
     inputs = ("weight", "indices")
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq")
@@ -65,13 +68,29 @@ def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got torch.{kind}Tensor instead (while checking arguments for "
-            "embedding)"
+            "embedding)\nThe input holds numbers of rows: `input.long()`."
         )
     if w.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if outside(i, w.shape[0]):
-        raise IndexError("index out of range in self")
+        raise _no_row(i, w.shape[0])
     return apply(shared(Embedding, padding_idx, by_freq), weight, indices)
+
+
+def _no_row(i: Any, n: int) -> IndexError:
+    """The error for an index that names no row of a table of `n`."""
+    i = bottom(i)
+    where = ""
+    if has_values(i):
+        wrong = i[(i < 0) | (i >= n)]
+        where = f"index {int(wrong[0])}, and the table has {n} rows: 0 to {n - 1}"
+    return IndexError(
+        sentence(
+            "index out of range in self",
+            where,
+            "Make the table larger (`num_embeddings`), or look where the indices come from.",
+        )
+    )
 
 
 def outside(i: Any, n: int) -> bool:
@@ -93,6 +112,9 @@ def embedding(
 
     The rows of `weight` that `input` names. With `max_norm` rows that are longer are first
     shortened, in place.
+
+    Args:
+        weight: the table, a row for each index.
 
     >>> import rushlight as torch
     >>> table = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])
@@ -125,7 +147,7 @@ def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
         weight._storage.written()
         return
     if outside(indices._array, weight._array.shape[0]):
-        raise IndexError("index out of range in self")
+        raise _no_row(indices._array, weight._array.shape[0])
     i = v.unique(v.reshape(indices._array, (-1,)))[0]
     rows = v.pick(weight._array, (v.SLOT,), i)
     table: Any = wrap(rows)
@@ -145,6 +167,9 @@ def _free_embedding(
 
     `nn.functional.embedding`, with the table first.
 
+    Args:
+        weight: the table, a row for each index.
+
     >>> import rushlight as torch
     >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1]))
     tensor([[2., 3.]])
@@ -157,6 +182,9 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """one_hot(tensor, num_classes=-1) -> LongTensor
 
     Each class index as a vector that is 1 there and 0 elsewhere.
+
+    Args:
+        tensor: the classes, as whole numbers.
 
     >>> import rushlight as torch
     >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))

@@ -49,6 +49,7 @@ def weighed(y: Any, weight: Any, shape: Any, how: int) -> Any:
 @op
 class MseLoss(DifferenceLoss):
     name = "mse_loss"
+    saved_names = "reduction"
 
     def each(self, d: Any) -> Any:
         return d * d
@@ -112,6 +113,7 @@ class SmoothL1Loss(DifferenceLoss):
     """d² / (2 beta) within beta of 0, |d| - beta / 2 outside."""
 
     name = "smooth_l1_loss"
+    saved_names = "reduction beta"
     params = ("reduction", "rank", "beta")
     beta: float
 
@@ -137,6 +139,9 @@ def smooth_l1_loss(
 
     |input - target|, but quadratic within `beta` of 0, averaged.
 
+    Args:
+        beta: the difference at which the loss turns from a square to a line.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
@@ -156,6 +161,7 @@ class HuberLoss(DifferenceLoss):
     """d² / 2 within delta of 0, delta * (|d| - delta / 2) outside."""
 
     name = "huber_loss"
+    saved_names = "reduction delta"
     params = ("reduction", "rank", "delta")
     delta: float
     lies = "input"

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.core.record import binary, unary
 from rushlight.ops import old_forms
-from rushlight.ops.apply import operand, result_dtype, run
+from rushlight.ops.apply import run
 from rushlight.ops.checks import check_operands, check_tensors, invalid
 from rushlight.ops.numbers import Number
 from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
@@ -107,6 +108,7 @@ class Rsub(Elementwise):
     """other - alpha * input."""
 
     name, inputs, params = "rsub", ("self", "other"), ("alpha",)
+    aten = "rsub.Scalar"
     complex_too = True
     scalar = "({1} - {0})"
 
@@ -126,6 +128,8 @@ class Rsub(Elementwise):
 
 class RsubNumber(Rsub):
     """other - alpha * input, for a number."""
+
+    shown_edges = (0,)
 
     node = "RsubBackward1"
 
@@ -195,6 +199,7 @@ class DivTrunc(DivRounded):
     """input / other, rounded towards zero."""
 
     name = "div_trunc"
+    aten = "div.Tensor_mode"
     rounding_mode = "trunc"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -210,6 +215,7 @@ class DivFloor(DivRounded):
     """input / other, rounded down."""
 
     name = "div_floor"
+    aten = "div.Tensor_mode"
     rounding_mode = "floor"
 
     def forward(self, a: Any, b: Any) -> Any:

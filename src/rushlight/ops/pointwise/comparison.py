@@ -14,15 +14,19 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.arrays.layouts import arranged
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, is_complex
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, normal, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import apply
+from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import number_in, operand, result_dtype, run_inplace, run_out
+from rushlight.ops.apply import run_inplace, run_out
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import lined_up
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.operands import attach_operator, integral, number_from, zeros
 from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import expose_pair, register_impl
@@ -47,6 +51,7 @@ class Eq(Compare):
     """Whether elements are equal."""
 
     name, scalar, ordered = "eq", "({0} == {1})", False
+    aten = "eq.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -58,6 +63,7 @@ class Ne(Compare):
     """Whether elements differ."""
 
     name, scalar, ordered = "ne", "({0} != {1})", False
+    aten = "ne.Tensor|Scalar"
     complex_too = True
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -69,6 +75,7 @@ class Lt(Compare):
     """Whether elements of input are less."""
 
     name, scalar = "lt", "({0} < {1})"
+    aten = "lt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less(a, b)
@@ -79,6 +86,7 @@ class Le(Compare):
     """Whether elements of input are less or equal."""
 
     name, scalar = "le", "({0} <= {1})"
+    aten = "le.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.less_equal(a, b)
@@ -89,6 +97,7 @@ class Gt(Compare):
     """Whether elements of input are greater."""
 
     name, scalar = "gt", "({0} > {1})"
+    aten = "gt.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater(a, b)
@@ -99,6 +108,7 @@ class Ge(Compare):
     """Whether elements of input are greater or equal."""
 
     name, scalar = "ge", "({0} >= {1})"
+    aten = "ge.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.greater_equal(a, b)
@@ -126,10 +136,15 @@ def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
 
     @functools.wraps(plain)
     def write(input: Any, other: Any) -> Any:
-        tensor = isinstance(other, TensorBase)
-        if not tensor:
-            check_second(cls.name + "_", input, other)
-        return run_inplace(ops[tensor], (input, other))
+        try:
+            tensor = isinstance(other, TensorBase)
+            if not tensor:
+                check_second(cls.name + "_", input, other)
+            return run_inplace(ops[tensor], (input, other))
+        except BLAMED as error:
+            if (better := blame(cls.name + "_", write, (input, other), {}, error)) is not None:
+                raise better from None
+            raise
 
     for name in names:
         functions[name + "_"] = methods[name + "_"] = write
@@ -208,7 +223,7 @@ def allclose(
     True
     """
     check_tensors("allclose", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
@@ -228,7 +243,7 @@ def equal(input: Any, other: Any) -> bool:
     True
     """
     check_tensors("equal", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
             "Compare with `(a == b).all()`: its answer is a tensor, one a member."
@@ -306,6 +321,9 @@ class Where(Op):
     """
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
+    aten = "where.self"
+    saved_names = ""
+    shown_edges = (0, 1)
     params = ("dtype",)
     vmap_rule = lined_up
     lies = "operands"
@@ -385,54 +403,62 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
     With the condition alone: where it holds, as `nonzero(condition, as_tuple=True)`.
 
+    Args:
+        args: `condition`, and then, unless the indices are wanted, `input` and `other`.
+
     >>> import rushlight as torch
     >>> x = torch.tensor([1., -2., 3.])
     >>> torch.where(x > 0, x, 0.)
     tensor([1., 0., 3.])
     """
-    if len(args) == 3 and out is None and not named:
-        c, a, b = args
-        plain = isinstance(a, TensorBase) and isinstance(b, (TensorBase, int, float))
-        if plain and isinstance(c, TensorBase) and c._array.dtype is _BOOL:
-            return choose(c, a, b)
-    names = ("condition", "input", "other")
-    given = dict(zip(names, args))
-    given.update({("input" if name == "self" else name): x for name, x in named.items()})
-    xs = tuple(given[name] for name in names if name in given)
-    condition = given.get("condition")
-    fine = isinstance(condition, TensorBase) and len(args) + len(named) == len(xs) in (1, 3)
-    if not fine or not all(isinstance(x, TensorBase) or is_number(x) for x in xs):
-        raise invalid(
-            "where", xs, "(Tensor condition)",
-            "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
-            "(Tensor condition, Number self, Tensor other)",
-            "(Tensor condition, Tensor input, Number other)",
-            "(Tensor condition, Number self, Number other)",
-        )  # fmt: skip
-    assert isinstance(condition, TensorBase)
-    if len(xs) == 1:
-        return (
-            tuple(wrap(i) for i in v.nonzero(condition._array))
-            if condition._array.ndim
-            else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
-        )
-    kind = dtypes.of(condition._array.dtype)
-    if kind is dtypes.uint8:
-        warnings.warn(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be "
-            "removed in a future version of PyTorch. Use a boolean condition instead.",
-            stacklevel=2,
-        )
-        condition = wrap(v.not_equal(condition._array, 0))
-    elif kind is not dtypes.bool_:
-        raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{kind.scalar_type}"
-        )
-    if out is not None:
-        a, b = operand(xs[1]), operand(xs[2])
-        return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
-    return choose(condition, xs[1], xs[2])
+    try:
+        if len(args) == 3 and out is None and not named:
+            c, a, b = args
+            plain = isinstance(a, TensorBase) and isinstance(b, (TensorBase, int, float))
+            if plain and isinstance(c, TensorBase) and c._array.dtype is _BOOL:
+                return choose(c, a, b)
+        names = ("condition", "input", "other")
+        given = dict(zip(names, args))
+        given.update({("input" if name == "self" else name): x for name, x in named.items()})
+        xs = tuple(given[name] for name in names if name in given)
+        condition = given.get("condition")
+        fine = isinstance(condition, TensorBase) and len(args) + len(named) == len(xs) in (1, 3)
+        if not fine or not all(isinstance(x, TensorBase) or is_number(x) for x in xs):
+            raise invalid(
+                "where", xs, "(Tensor condition)",
+                "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
+                "(Tensor condition, Number self, Tensor other)",
+                "(Tensor condition, Tensor input, Number other)",
+                "(Tensor condition, Number self, Number other)",
+            )  # fmt: skip
+        assert isinstance(condition, TensorBase)
+        if len(xs) == 1:
+            return (
+                tuple(wrap(i) for i in v.nonzero(condition._array))
+                if condition._array.ndim
+                else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
+            )
+        kind = dtypes.of(condition._array.dtype)
+        if kind is dtypes.uint8:
+            warnings.warn(
+                "where received a uint8 condition tensor. This behavior is deprecated and will be "
+                "removed in a future version of PyTorch. Use a boolean condition instead.",
+                stacklevel=2,
+            )
+            condition = wrap(v.not_equal(condition._array, 0))
+        elif kind is not dtypes.bool_:
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{kind.scalar_type}"
+            )
+        if out is not None:
+            a, b = operand(xs[1]), operand(xs[2])
+            return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
+        return choose(condition, xs[1], xs[2])
+    except BLAMED as error:
+        if (better := blame("where", where, args, named, error)) is not None:
+            raise better from None
+        raise
 
 
 functions["where"] = where
@@ -442,6 +468,9 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     """where(condition, other) -> Tensor
 
     The tensor's elements where `condition` holds, `other`'s elsewhere.
+
+    Args:
+        condition: where it is true the tensor's own element is taken, elsewhere `other`'s.
     """
     return where(condition, self, other)
 

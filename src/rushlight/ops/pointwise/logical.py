@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import unary
 from rushlight.ops.checks import check_tensors, invalid, is_number
 from rushlight.ops.operands import attach_operator, integral
 from rushlight.ops.pointwise.family import Pointwise, expose, expose_pair, register_impl
@@ -106,6 +106,7 @@ class BitwiseAnd(Bits):
     """The bits that both have."""
 
     name = "bitwise_and"
+    aten = "bitwise_and.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.bitwise_and(a, b)
@@ -116,6 +117,7 @@ class BitwiseOr(Bits):
     """The bits that either has."""
 
     name = "bitwise_or"
+    aten = "bitwise_or.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.bitwise_or(a, b)
@@ -126,6 +128,7 @@ class BitwiseXor(Bits):
     """The bits that just one has."""
 
     name = "bitwise_xor"
+    aten = "bitwise_xor.Tensor|Scalar"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.bitwise_xor(a, b)

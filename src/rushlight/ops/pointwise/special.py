@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary, unary
-from rushlight.ops.apply import operand
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensors, invalid, is_number
 from rushlight.ops.operands import roomy
@@ -348,6 +348,7 @@ class Xlogy(Special):
     """input · log(other), and 0 where input is 0."""
 
     name, scipy, kernel = "xlogy", "xlogy", "xlogy_cpu"
+    aten = "xlogy.Tensor"
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
@@ -357,11 +358,15 @@ class Xlogy(Special):
 class XlogyOfNumber(Xlogy):
     """A number · log(other)."""
 
+    shown_edges = (1,)
+
     node = "XlogyBackward1"
 
 
 class XlogyByNumber(Xlogy):
     """input · log of a number."""
+
+    shown_edges = (0,)
 
     node = "XlogyBackward2"
 
@@ -548,6 +553,9 @@ def polygamma(n: int, input: Any) -> Any:
 
     The derivative number `n` of `digamma`.
 
+    Args:
+        n: which derivative of `digamma`.
+
     >>> import rushlight as torch
     >>> torch.polygamma(1, torch.tensor([1., 0.5]))
     tensor([1.6449, 4.9348])
@@ -560,6 +568,9 @@ def polygamma_method(input: Any, n: int) -> Any:
     """polygamma(n) -> Tensor
 
     See `rushlight.polygamma`.
+
+    Args:
+        n: which derivative of `digamma`.
     """
     return _polygamma(n, input)
 
@@ -569,6 +580,9 @@ def mvlgamma(input: Any, p: int) -> Any:
     """mvlgamma(input, p, *, out=None) -> Tensor
 
     The logarithm of the gamma function of `p` dimensions.
+
+    Args:
+        p: the dimension of the multivariate function.
 
     >>> import rushlight as torch
     >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)

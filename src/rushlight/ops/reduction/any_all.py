@@ -47,6 +47,7 @@ class Any_(Reduce):
     """Whether any element over `dims` is not zero."""
 
     name, differentiable = "any", False
+    aten = "any.default|dim|dims"
     complex_too = True
 
     def forward(self, x: Any) -> Any:
@@ -63,6 +64,7 @@ class All(Reduce):
     """Whether all elements over `dims` are not zero."""
 
     name, differentiable = "all", False
+    aten = "all.default|dim|dims"
     complex_too = True
 
     def forward(self, x: Any) -> Any:
@@ -79,6 +81,7 @@ class Truth(Linear):
     """Each element as a bool, or as 0 and 1 of uint8: `x.any(dim=())` reduces nothing."""
 
     name, params, differentiable = "truth", ("dtype",), False
+    aten = None
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()

@@ -103,6 +103,7 @@ class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
@@ -131,6 +132,7 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
@@ -166,6 +168,7 @@ class LogCumSumExp(Scan):
     """The logarithm of the running sum of exponentials along `dim`."""
 
     name, saves = "logcumsumexp", ("self", "result")
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
@@ -245,6 +248,7 @@ class CumMax(Champion):
     """The running largest along `dim`, and where."""
 
     name, most = "cummax", True
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     @staticmethod
@@ -259,6 +263,7 @@ class CumMin(Champion):
     """The running smallest along `dim`, and where."""
 
     name, most = "cummin", False
+    saved_names = "dim"
     vmap_rule = batch_leading
 
     @staticmethod

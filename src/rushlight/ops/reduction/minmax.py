@@ -65,6 +65,7 @@ class MaxAll(Even):
     """The largest of all elements: `x.max()`."""
 
     name, node = "max", "MaxBackward1"
+    saved_names = ""
 
     def forward(self, x: Any) -> Any:
         return reduce_max(x, self.dims, self.keepdim)
@@ -80,6 +81,7 @@ class MinAll(Even):
     """The smallest of all elements: `x.min()`."""
 
     name, node = "min", "MinBackward1"
+    saved_names = ""
 
     def forward(self, x: Any) -> Any:
         return reduce_min(x, self.dims, self.keepdim)
@@ -95,6 +97,7 @@ class Amax(Even):
     """The largest over `dims`."""
 
     name = "amax"
+    saved_names = "dim=dims* keepdim"
 
     def hits(self, x: Any, y: Any) -> Any:
         return equal(x, self.back(y, x.shape))
@@ -132,6 +135,7 @@ class AminMax(Amax):
     """Smallest and largest over `dims`."""
 
     name, outputs, saves = "aminmax", ("min", "max"), ("self", "min", "max")
+    saved_names = "dim=dims keepdim"
 
     def forward(self, x: Any) -> Any:
         return reduce_min(x, self.dims, self.keepdim), reduce_max(x, self.dims, self.keepdim)
@@ -199,6 +203,8 @@ class Max(Chosen):
     """The largest along a dimension, and where: `x.max(dim)`."""
 
     name, node = "max_dim", "MaxBackward0"
+    aten = "max.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         return place_of_largest(x, dim, True)
@@ -215,6 +221,8 @@ class Min(Chosen):
     """The smallest along a dimension, and where: `x.min(dim)`."""
 
     name, node = "min_dim", "MinBackward0"
+    aten = "min.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         return place_of_smallest(x, dim, True)

@@ -37,6 +37,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
@@ -64,6 +65,8 @@ class Sum(Fold):
     """The sum over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "sum_dim", "SumBackward1"
+    aten = "sum.dim_IntList"
+    saved_names = "dim=dims* keepdim self_sym_sizes=self.sizes"
     params = ("dims", "keepdim", "dtype")
 
     def __init__(
@@ -80,7 +83,9 @@ class Sum(Fold):
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
-        return (broadcast(self.back(g, shapes[0]), shapes[0]),)
+        if self.dims is not None:
+            g = self.back(g, shapes[0])
+        return (broadcast(g, shapes[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
@@ -100,6 +105,8 @@ class SumAll(Sum):
     """The sum of all elements: `x.sum()`."""
 
     name, node = "sum", "SumBackward0"
+    aten = "sum.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -118,10 +125,21 @@ def _sum_dtype(given: Any, array: Any) -> Any:
     return None if want is array.dtype and want.kind != "b" else want
 
 
+def _told(
+    title: str, fn: Any, input: Any, dim: Any, keepdim: Any, named: dict[str, Any], error: Exception
+) -> Exception | None:
+    """What to raise for an error in `sum` or `mean`, which the table does not wrap."""
+    args = (input,) if dim is ... else (input, dim)
+    if keepdim is not False:
+        named["keepdim"] = keepdim
+    given = {name: x for name, x in named.items() if x is not None and x is not ...}
+    return blame(title, fn, args, given, error)
+
+
 @function(bare=True)
 def sum(
     input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None,
+    axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
 ) -> Any:  # fmt: skip
     """sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 
@@ -131,25 +149,36 @@ def sum(
     >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
     tensor([4., 6.])
     """
-    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
+    try:
+        if (
+            dim is ... and dtype is None and axis is ... and out is None and not keepdim
+            and not wrong
+        ):  # fmt: skip
+            array = check_tensor(input, "sum")
+            raw = array.dtype
+            if raw is _F32 or raw is _F64:
+                return apply(SUM, input)
         array = check_tensor(input, "sum")
-        raw = array.dtype
-        if raw is _F32 or raw is _F64:
-            return apply(SUM, input)
-    array = check_tensor(input, "sum")
-    check_dtype(dtype, "sum")
-    if axis is not ...:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
-    want = _sum_dtype(dtype, array)
-    if dim is ...:
-        if keepdim:
-            raise mismatch("sum", keepdim=keepdim)
-        y = apply(SUM if want is None else SumAll(None, False, want), input)
-    else:
-        y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-    return y if out is None else fill_out("sum", out, y)
+        if wrong:
+            raise mismatch("sum", **wrong)
+        check_dtype(dtype, "sum")
+        if axis is not ...:
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        want = _sum_dtype(dtype, array)
+        if dim is ...:
+            if keepdim:
+                raise mismatch("sum", keepdim=keepdim)
+            y = apply(SUM if want is None else SumAll(None, False, want), input)
+        else:
+            y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
+        return y if out is None else fill_out("sum", out, y)
+    except BLAMED as error:
+        named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
+        if (better := _told("sum", sum, input, dim, keepdim, named, error)) is not None:
+            raise better from None
+        raise
 
 
 @implements("reduce_sum")
@@ -166,6 +195,8 @@ class Mean(Sum):
     """The mean over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "mean_dim", "MeanBackward1"
+    aten = "mean.dim"
+    saved_names = "dim=dims* keepdim self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
@@ -196,6 +227,8 @@ class MeanAll(Mean):
     """The mean of all elements: `x.mean()`."""
 
     name, node = "mean", "MeanBackward0"
+    aten = "mean.default"
+    saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -210,7 +243,7 @@ MEAN: Final = MeanAll()
 @function(bare=True)
 def mean(
     input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None,
+    axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
 ) -> Any:  # fmt: skip
     """mean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 
@@ -220,32 +253,44 @@ def mean(
     >>> torch.tensor([[1., 2.], [3., 4.]]).mean(1)
     tensor([1.5000, 3.5000])
     """
-    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
+    try:
+        if (
+            dim is ... and dtype is None and axis is ... and out is None and not keepdim
+            and not wrong
+        ):  # fmt: skip
+            array = check_tensor(input, "mean")
+            raw = array.dtype
+            if raw is _F32 or raw is _F64:
+                return apply(MEAN, input)
         array = check_tensor(input, "mean")
-        raw = array.dtype
-        if raw is _F32 or raw is _F64:
-            return apply(MEAN, input)
-    array = check_tensor(input, "mean")
-    check_dtype(dtype, "mean")
-    have = dtypes.of(array.dtype) if dtype is None else dtype
-    if not (have.is_floating_point or have.is_complex):
-        whose = "Input" if dtype is None else "Optional"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
-            f"or complex dtype. Got: {have.scalar_type}"
-        )
-    if axis is not ...:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
-    want = None if have.numpy is array.dtype else have.numpy
-    if dim is ...:
-        if keepdim:
-            raise mismatch("mean", keepdim=keepdim)
-        y = apply(MEAN if want is None else MeanAll(None, False, want), input)
-    else:
-        y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-    return y if out is None else fill_out("mean", out, y)
+        if wrong:
+            raise mismatch("mean", **wrong)
+        check_dtype(dtype, "mean")
+        have = dtypes.of(array.dtype) if dtype is None else dtype
+        if not (have.is_floating_point or have.is_complex):
+            whose = "Input" if dtype is None else "Optional"
+            raise RuntimeError(
+                f"mean(): could not infer output dtype. {whose} dtype must be either a floating "
+                f"point or complex dtype. Got: {have.scalar_type}\n"
+                "Say in which: `x.float().mean()`, or `x.mean(dtype=torch.float32)`."
+            )
+        if axis is not ...:
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        want = None if have.numpy is array.dtype else have.numpy
+        if dim is ...:
+            if keepdim:
+                raise mismatch("mean", keepdim=keepdim)
+            y = apply(MEAN if want is None else MeanAll(None, False, want), input)
+        else:
+            y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
+        return y if out is None else fill_out("mean", out, y)
+    except BLAMED as error:
+        named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
+        if (better := _told("mean", mean, input, dim, keepdim, named, error)) is not None:
+            raise better from None
+        raise
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------
@@ -254,6 +299,8 @@ class NanSum(Sum):
     """The sum over `dims` of what is not NaN."""
 
     name, node = "nansum", "NansumBackward0"
+    aten = "nansum.default"
+    saved_names = "dim=dims* keepdim"
     saves = ("self",)
 
     def forward(self, x: Any) -> Any:
@@ -332,6 +379,8 @@ class Prod(Fold):
     """
 
     name, node = "prod_dim", "ProdBackward1"
+    aten = "prod.dim_int"
+    saved_names = "dim=dims keepdim"
     saves = ("self", "result")
     params = ("dims", "keepdim", "dtype")
 
@@ -380,6 +429,8 @@ class ProdAll(Prod):
     """The product of all elements: `x.prod()`."""
 
     name, node = "prod", "ProdBackward0"
+    aten = "prod.default"
+    saved_names = ""
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -420,6 +471,7 @@ class LogSumExp(Fold):
     """log(sum(exp(x))) over `dims`, computed from the largest down."""
 
     name, saves = "logsumexp", ("self", "result")
+    saved_names = "dim=dims* keepdim"
 
     def forward(self, x: Any) -> Any:
         w = wide(x)
@@ -470,6 +522,7 @@ class Floated(Linear):
     """Integers as floats, on the way into an op that has no integer form."""
 
     name, params, differentiable = "to_float", ("dtype",), False
+    aten = None
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -485,6 +538,7 @@ class Trace(Linear):
     """The sum along the diagonal of a matrix."""
 
     name, params = "trace", ("dtype",)
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()

@@ -36,10 +36,10 @@ from rushlight.arrays.vocabulary import (
 )
 from rushlight.arrays.vocabulary import bincount as count_each
 from rushlight.arrays.vocabulary import searchsorted as place_among
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import one_by_one
@@ -81,6 +81,7 @@ class Refused(Op):
 
 class Unique2(Refused):
     name, reason = "unique2", "the derivative for '_unique2' is not implemented."
+    aten = "_unique2.default"
 
 
 class UniqueRuns(Refused):
@@ -130,6 +131,8 @@ class Unique(Distinct):
     """The distinct values, in order."""
 
     name = "unique"
+    aten = "_unique2.default"
+    profile_name = "_unique"
 
     def forward(self, x: Any) -> Any:
         line = reshape(x, (x.size,))
@@ -289,6 +292,7 @@ class SearchSorted(Op):
     """The index at which each value would stand in the sorted last axis of `sorted_sequence`."""
 
     name, differentiable = "searchsorted", False
+    aten = "searchsorted.Tensor"
     inputs, params = ("sorted_sequence", "self"), ("right", "dtype")
 
     def __init__(self, right: bool, dtype: Any) -> None:
@@ -354,6 +358,11 @@ def searchsorted(
             )
         right = side == "right"
     shape = input._array.shape if isinstance(input, TensorBase) else ()
+    if bounds.ndim == 0 and shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
+            "dimension"
+        )
     if bounds.ndim != 1 and (shape == () or shape[:-1] != bounds.shape[:-1]):
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
@@ -490,6 +499,10 @@ def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
 
     How many elements fall into each of `bins` equal parts between `min` and `max` (if they are
     equal: between the smallest and the largest element).
+
+    Args:
+        min: where the first bin begins.
+        max: where the last bin ends; with both 0, the range of `input` is taken.
 
     >>> import rushlight as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
-from rushlight.errors import dim_out_of_range
-from rushlight.ops.apply import result_dtype
+from rushlight.errors import dim_out_of_range, sentence
 from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import about, function, functions, implements, op, variant
@@ -50,6 +50,7 @@ class Cat(Join):
     """Tensors one after another along a dimension. Empty vectors are left out, as in PyTorch."""
 
     name = "cat"
+    saved_names = "dim"
     lies = "channels"
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
@@ -90,6 +91,7 @@ class Stack(Join):
     """Tensors of one shape side by side along a new dimension (negative, of the result)."""
 
     name = "stack"
+    saved_names = "dim=dim+"
     vmap_rule = batch_leading
     lies = "stacked"
 
@@ -166,14 +168,19 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
             continue
         if len(shape) != len(first):
             raise RuntimeError(
-                f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}"
+                f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}\n"
+                f"  the first has the shape {list(first)}, number {position} has {list(shape)}"
             )
         for k in range(-len(first), 0):
             if k != d and shape[k] != first[k]:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d + len(first)}. Expected "
-                    f"size {first[k]} but got size {shape[k]} for tensor number {position} in the "
-                    "list."
+                    sentence(
+                        f"Sizes of tensors must match except in dimension {d + len(first)}. "
+                        f"Expected size {first[k]} but got size {shape[k]} for tensor number "
+                        f"{position} in the list.",
+                        f"the first has the shape {list(first)}, number {position} has "
+                        f"{list(shape)}",
+                    )
                 )
     return Cat(d, _common(xs)), xs
 

@@ -22,6 +22,7 @@ class Clone(Linear):
     """A copy: in the same order of strides ("preserve"), in row order, or channels last."""
 
     name, params = "clone", ("format",)
+    saved_names = ""
     format: str = "preserve"
 
     def forward(self, x: Any) -> Any:
@@ -62,6 +63,8 @@ class LaidOut(Linear):
     """A copy whose axes lie in memory in a given order, widest stride first (None: rows)."""
 
     name, node, params = "laid_out", "CloneBackward0", ("order",)
+    aten = "clone.default"
+    saved_names = ""
     order: tuple[int, ...] | None
 
     def forward(self, x: Any) -> Any:
@@ -148,6 +151,7 @@ class UnsafeSplit(UnsafePieces, Split):
     """`split` into tensors that are no views."""
 
     name = "unsafe_split"
+    aten = "unsafe_split.Tensor"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

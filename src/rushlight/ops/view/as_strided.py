@@ -39,6 +39,7 @@ class Diagonal(ViewOp):
     """A diagonal of two axes, as the last axis."""
 
     name, params = "diagonal", ("offset", "dim1", "dim2")
+    saved_names = "offset dim1 dim2 self_sym_sizes=self.sizes"
     offset: int
     dim1: int
     dim2: int
@@ -86,6 +87,7 @@ class Unfold(ViewOp):
     """Windows of `size` along an axis, every `step`; the window is a new last axis."""
 
     name, params = "unfold", ("dim", "size", "step")
+    saved_names = "dimension=dim size step self_sym_sizes=self.sizes"
     dim: int
     size: int
     step: int
@@ -135,6 +137,10 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 
     A view of windows of `size` along a dimension, every `step`; the window comes last.
 
+    Args:
+        size: the size of each slice.
+        step: the distance between slices.
+
     >>> import rushlight as torch
     >>> torch.arange(4).unfold(0, 2, 1)
     tensor([[0, 1],
@@ -174,6 +180,7 @@ class AsStrided(ViewOp):
     """
 
     name, params = "as_strided", ("size", "stride", "storage_offset", "start", "inside")
+    saved_names = "size stride storage_offset"
     size: tuple[int, ...]
     stride: tuple[int, ...]
     storage_offset: int
@@ -202,6 +209,7 @@ class AsStridedBackward(Linear):
     """The adjoint of `AsStrided`."""
 
     name, params = "as_strided_backward", ("shape", "stride", "start", "inside", "size")
+    aten = None
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     start: int

@@ -35,6 +35,7 @@ class Expand(ViewOp):
     """Axes of size 1 repeated without copying, and new axes in front."""
 
     name, params = "expand", ("size",)
+    saved_names = "self_sym_sizes=self.sizes"
     size: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:

@@ -24,6 +24,7 @@ class Permute(ViewOp):
     """The axes in another order (negative ints; further axes in front stay)."""
 
     name, params = "permute", ("dims",)
+    saved_names = "dims=dims*"
     dims: tuple[int, ...]
 
     def forward(self, x: Any) -> Any:
@@ -93,6 +94,9 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
     Dimensions moved to other places; the rest keep their order.
 
+    Args:
+        source: the dimensions to move.
+
     >>> import rushlight as torch
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
@@ -139,6 +143,8 @@ class Transpose(ViewOp):
     """Two axes exchanged."""
 
     name, params = "transpose", ("dim0", "dim1")
+    aten = "transpose.int"
+    saved_names = "dim0 dim1"
     dim0: int
     dim1: int
 
@@ -156,7 +162,7 @@ class Transpose(ViewOp):
 
 
 class TransposeInplace(Transpose):
-    node = "TransposeBackward1"
+    node, aten = "TransposeBackward1", "transpose_.default"
 
 
 @function(bare=True)
@@ -210,6 +216,7 @@ class T(ViewOp):
     """`t()`: a matrix transposed; vectors and numbers stay."""
 
     name, params = "t", ("rank",)
+    saved_names = ""
     rank: int
 
     def forward(self, x: Any) -> Any:

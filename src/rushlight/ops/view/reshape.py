@@ -12,6 +12,7 @@ from rushlight.core.families import Linear, ViewOp
 from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
+from rushlight.errors import sentence
 from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, methods, op
@@ -37,6 +38,7 @@ class ViewShape(Reshape, ViewOp):
     """`view`: only where the strides allow it, which the public functions check."""
 
     name = "view"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -50,6 +52,7 @@ class ReshapeAlias(Reshape, ViewOp):
     """What `reshape` records where a view is possible though the input is not contiguous."""
 
     name = "reshape_alias"
+    aten = "_reshape_alias.default"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -60,7 +63,8 @@ class ReshapeAlias(Reshape, ViewOp):
 class UnsafeView(Reshape):
     """`view` of a copy that nothing else refers to: the result counts as a tensor of its own."""
 
-    name = "unsafe_view"
+    name, aten = "unsafe_view", "_unsafe_view.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -92,7 +96,14 @@ def _full_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
             "dimension size -1 can be any value and is ambiguous"
         )
-    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    wanted = f"a multiple of {known}" if unknown >= 0 else f"{known}"
+    raise RuntimeError(
+        sentence(
+            f"shape '{list(shape)}' is invalid for input of size {size}",
+            "",
+            f"The shape asks for {wanted} elements, and there are {size}.",
+        )
+    )
 
 
 def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
@@ -282,6 +293,9 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     """unflatten(input, dim, sizes) -> Tensor
 
     One dimension made into several; one of the sizes may be -1.
+
+    Args:
+        sizes: the sizes that `dim` becomes; one may be -1.
 
     >>> import rushlight as torch
     >>> torch.unflatten(torch.zeros(3, 4), 1, (2, -1)).shape

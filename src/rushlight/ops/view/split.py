@@ -44,6 +44,8 @@ class Split(Parts):
     """Pieces of `split_size` along an axis; the last may be shorter."""
 
     name, params = "split", ("split_size", "dim")
+    aten = "split.Tensor"
+    saved_names = "split_size dim self_sym_sizes=self.sizes"
     split_size: int
     dim: int
 
@@ -67,6 +69,9 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
     """split(tensor, split_size_or_sections, dim=0) -> tuple of Tensors
 
     Views of consecutive pieces of a dimension: of one size, or of the sizes given.
+
+    Args:
+        tensor: the tensor to cut.
 
     >>> import rushlight as torch
     >>> torch.split(torch.arange(5), 2)
@@ -98,6 +103,7 @@ class SplitWithSizes(Parts):
     """Pieces of the given sizes along an axis."""
 
     name, params = "split_with_sizes", ("split_sizes", "dim")
+    saved_names = "split_sizes dim self_sym_sizes=self.sizes"
     split_sizes: tuple[int, ...]
     dim: int
 
@@ -281,6 +287,8 @@ class Unbind(Parts):
     """All the indices of an axis, each as a view."""
 
     name, params = "unbind", ("dim",)
+    aten = "unbind.int"
+    saved_names = "dim"
     dim: int
 
     def pieces(self, shape: tuple[int, ...]) -> list[Any]:
