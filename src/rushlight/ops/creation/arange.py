@@ -120,7 +120,7 @@ def range(
     return write_created("range", out, move(array, place_of(device, "range")), want, requires_grad)
 
 
-def _spaced(
+def _space(
     name: str, start: Any, end: Any, steps: Any, base: Any, out: Any, dtype: Any, layout: Any,
     device: Any, pin_memory: bool, requires_grad: bool,
 ) -> Any:  # fmt: skip
@@ -128,8 +128,8 @@ def _spaced(
         rest = (steps, base, out, dtype, layout, device, pin_memory, requires_grad)
         zero = 0j if any(holds_complex(x) for x in (start, end)) else 0
         return one_by_one(
-            name, lambda a, b: _spaced(name, a, b, *rest), start, end,
-            blank=lambda: _spaced(name, zero, zero, *rest),
+            name, lambda a, b: _space(name, a, b, *rest), start, end,
+            blank=lambda: _space(name, zero, zero, *rest),
         )  # fmt: skip
     tensors = [isinstance(x, TensorBase) for x in (start, end)]
     ranks = [x._array.ndim if isinstance(x, TensorBase) else 0 for x in (start, end)]
@@ -195,7 +195,7 @@ def linspace(
     >>> torch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    return _spaced(
+    return _space(
         "linspace", start, end, steps, None, out, dtype, layout, device, pin_memory, requires_grad
     )
 
@@ -218,7 +218,7 @@ def logspace(
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    return _spaced(
+    return _space(
         "logspace", start, end, steps, base, out, dtype, layout, device, pin_memory, requires_grad
     )
 

@@ -211,8 +211,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     check_tensor(src, "copy_", "other")
     shape, have = self._array.shape, src._array.shape
     if shape != have:
-        joint = tuple(max(a, b) if min(a, b) else 0 for a, b in _paired(shape, have))
-        if any(a != b and 1 not in (a, b) for a, b in _paired(shape, have)):
+        joint = tuple(max(a, b) if min(a, b) else 0 for a, b in _pair_sizes(shape, have))
+        if any(a != b and 1 not in (a, b) for a, b in _pair_sizes(shape, have)):
             raise RuntimeError(broadcast_mismatch(shape, have))
         if joint != shape:
             raise RuntimeError(
@@ -221,7 +221,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     return copy_into(self, src)
 
 
-def _paired(a: tuple[int, ...], b: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+def _pair_sizes(a: tuple[int, ...], b: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     """Sizes of two shapes side by side from the last, missing ones as 1, in order."""
     rank = max(len(a), len(b))
     yield from zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)

@@ -108,7 +108,9 @@ def _new(
         if value is not None:
             fresh.fill(value)
         return made(v.moved(fresh, place_of(place, name)), requires_grad)
-    return creation.filled(name, shape, value, None, kind, layout, place, pin_memory, requires_grad)
+    return creation.fill_new(
+        name, shape, value, None, kind, layout, place, pin_memory, requires_grad
+    )
 
 
 def _export_new(
@@ -174,7 +176,7 @@ def new_tensor(
     place = device_of(input._array) if device is None else place_of(device, "new_tensor")
     if isinstance(data, TensorBase):
         warnings.warn(creation.COPIES.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-        return made(creation.copied(data._array, kind, place), requires_grad)
+        return made(creation.copy_raw(data._array, kind, place), requires_grad)
     return made(move(creation.raw_from(data, kind), place), requires_grad)
 
 
@@ -221,7 +223,7 @@ def scalar_tensor(
     value = creation.number(s, "scalar_tensor", "s", 1)
     kind = dtype_of(dtype, "scalar_tensor") or dtypes.default
     value = making.fill_number(value, kind.numpy)
-    return creation.filled(
+    return creation.fill_new(
         "scalar_tensor", (), value, None, kind, layout, device, pin_memory, requires_grad
     )
 

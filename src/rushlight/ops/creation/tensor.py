@@ -206,13 +206,13 @@ def tensor(
     if isinstance(data, TensorBase):
         warnings.warn(COPIES.format("torch.tensor"), UserWarning, stacklevel=2)
         place = device_of(data._array) if device is None else place_of(device, "tensor")
-        return made(copied(data._array, want, place), requires_grad)
+        return made(copy_raw(data._array, want, place), requires_grad)
     place = place_of(device, "tensor")
     array = raw_from(data, want)
     return made(array if place is CPU else move(array, place), requires_grad)
 
 
-def copied(array: Any, dtype: dtypes.dtype | None, place: device) -> Any:
+def copy_raw(array: Any, dtype: dtypes.dtype | None, place: device) -> Any:
     """A copy of a raw array in another dtype or place."""
     moved = move(array, place)
     if dtype is not None and dtype.numpy != moved.dtype:
@@ -254,7 +254,7 @@ def shared(ndarray: Any) -> Any:
 
 
 # --- filled ---------------------------------------------------------------------------------------
-def filled(
+def fill_new(
     name: str, shape: tuple[int, ...], value: Any, out: Any, dtype: Any, layout: Any, device: Any,
     pin_memory: bool, requires_grad: bool,
 ) -> Any:  # fmt: skip
@@ -285,7 +285,7 @@ def _export_filled(name: str, value: int, example: str, shown: str) -> None:
         pin_memory: bool = False, requires_grad: bool = False, **named: Any,
     ) -> Any:  # fmt: skip
         shape = size_of(name, size, size_named(name, named))
-        return filled(name, shape, value, out, dtype, layout, device, pin_memory, requires_grad)
+        return fill_new(name, shape, value, out, dtype, layout, device, pin_memory, requires_grad)
 
     header = f"{name}(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor"
     text = about(header, f"A tensor of {name}.", f"torch.{name}({example})", shown)
@@ -311,7 +311,7 @@ def empty(
     torch.Size([2, 3])
     """
     shape = size_of("empty", size, size_named("empty", named))
-    t = filled("empty", shape, None, out, dtype, layout, device, pin_memory, requires_grad)
+    t = fill_new("empty", shape, None, out, dtype, layout, device, pin_memory, requires_grad)
     if memory_format is not dtypes.contiguous_format:
         t._array = v.laid_out(t._array, order_for(memory_format, shape))
     return t
@@ -358,7 +358,7 @@ def full(
         kind = dtypes.of_scalar(value)
     value = making.fill_number(value, kind.numpy)
     shape = shape_of("full", size)
-    return filled("full", shape, value, out, kind, layout, device, pin_memory, requires_grad)
+    return fill_new("full", shape, value, out, kind, layout, device, pin_memory, requires_grad)
 
 
 def number(x: Any, name: str, argument: str, position: int) -> Any:
@@ -400,6 +400,6 @@ def eye(
         if value < 0:
             raise RuntimeError(f"{letter} must be greater or equal to 0, got {value}")
     assert rows is not None and columns is not None
-    t = filled("eye", (rows, columns), 0, out, dtype, layout, device, pin_memory, requires_grad)
+    t = fill_new("eye", (rows, columns), 0, out, dtype, layout, device, pin_memory, requires_grad)
     v.diagonal(t._array, 0, 0, 1).fill(1)
     return t

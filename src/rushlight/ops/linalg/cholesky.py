@@ -150,7 +150,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     ...     torch.cholesky(torch.tensor([[4.]]))
     tensor([[2.]])
     """
-    common.outdated("cholesky", "cholesky")
+    common.warn_outdated("cholesky", "cholesky")
     check_tensor(input, "cholesky", "input")
     return write_out(
         "cholesky", (input,), out, lambda: _sure_factor(input, upper, Cholesky, "cholesky")
@@ -164,18 +164,18 @@ class Factored(Op):
     params = ("upper",)
     upper: bool = False
 
-    def solved(self, factor: Any, b: Any) -> Any:
+    def solve_factored(self, factor: Any, b: Any) -> Any:
         """inv(K) @ b."""
         if self.upper:
             return upper_solve(factor, lower_solve(mh(factor), b))
         return upper_solve(mh(factor), lower_solve(factor, b))
 
-    def pulled(self, gk: Any, factor: Any) -> Any:
+    def factor_vjp(self, gk: Any, factor: Any) -> Any:
         """The gradient of the factor from the gradient of K. PyTorch gives both triangles of it."""
         both = gk + mh(gk)
         return factor @ both if self.upper else both @ factor
 
-    def pushed(self, t: Any, factor: Any) -> Any:
+    def factor_jvp(self, t: Any, factor: Any) -> Any:
         """The tangent of K from that of the factor."""
         half = mh(t) @ factor if self.upper else t @ mh(factor)
         return half + mh(half)
@@ -193,18 +193,18 @@ class CholeskySolve(Factored):
     inputs, saves = ("self", "input2"), ("input2", "result")
 
     def forward(self, b: Any, factor: Any) -> Any:
-        return self.solved(factor, b)
+        return self.solve_factored(factor, b)
 
     def vjp(self, node: Node, g: Any, factor: Any, x: Any) -> Any:
-        step = self.solved(factor, g)
-        return step, self.pulled(-(step @ mh(x)), factor) if node._needs_grad(1) else None
+        step = self.solve_factored(factor, g)
+        return step, self.factor_vjp(-(step @ mh(x)), factor) if node._needs_grad(1) else None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
         if ts[1] is not None:
-            moved = self.pushed(ts[1], xs[1]) @ y
+            moved = self.factor_jvp(ts[1], xs[1]) @ y
             t = -moved if t is None else t - moved
-        return self.solved(xs[1], t)
+        return self.solve_factored(xs[1], t)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -259,10 +259,10 @@ class CholeskyInverse(Factored):
         return mt(mt(half) @ conj(half))
 
     def vjp(self, node: Node, g: Any, factor: Any, y: Any) -> Any:
-        return (self.pulled(-(y @ g @ y), factor),)
+        return (self.factor_vjp(-(y @ g @ y), factor),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return -(y @ self.pushed(ts[0], xs[0]) @ y)
+        return -(y @ self.factor_jvp(ts[0], xs[0]) @ y)
 
     @staticmethod
     def samples(draw: Any) -> Any:

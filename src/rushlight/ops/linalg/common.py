@@ -219,7 +219,7 @@ def check_info(function: str, info: Any, reason: str, kind: type[Exception] = Li
     raise kind(f"{function}: {where_}{_REASONS[reason].format(int(numbers[at]))}")
 
 
-def outdated(old: str, new: str) -> None:
+def warn_outdated(old: str, new: str) -> None:
     """Warn, as PyTorch does, of a function that has a successor."""
     warnings.warn(
         f"torch.{old} is deprecated in favor of torch.linalg.{new} and will be removed in a future "

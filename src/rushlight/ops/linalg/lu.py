@@ -18,7 +18,7 @@ from rushlight.ops.registry import function, op
 _INT: Final = dtypes.int64.numpy
 
 
-def unpacked(both: Any) -> tuple[Any, Any]:
+def unpack(both: Any) -> tuple[Any, Any]:
     """L, with ones on its diagonal, and U."""
     m, n = both.shape[-2:]
     k = min(m, n)
@@ -33,7 +33,7 @@ def permuting(order: Any, like: Any) -> Any:
     return v.cast(v.equal(rows(at), columns(order)), raw_dtype(like))
 
 
-def pulled(gl: Any, gu: Any, low: Any, high: Any) -> Any:
+def product_vjp(gl: Any, gu: Any, low: Any, high: Any) -> Any:
     """The gradient of L U, as the product of both, from those of L and U.
 
     Of a tall matrix the lower rows of L are X inv(U), of a wide one the right columns of U are
@@ -62,7 +62,7 @@ def pulled(gl: Any, gu: Any, low: Any, high: Any) -> Any:
     return v.concat([found, extra], -2 if m > n else -1)
 
 
-def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
+def product_jvp(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """The tangents of L and U from that of their product."""
     m, n = t.shape[-2:]
     k = min(m, n)
@@ -80,7 +80,7 @@ def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return tl, tu
 
 
-def packed(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
+def pack(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
     """The strict lower triangle of one and the upper triangle of the other, as one matrix."""
     m, n = shape[-2:]
     low, high = v.triangle(low, -1, True), v.triangle(high, 0, False)
@@ -103,16 +103,16 @@ class LuFactor(Op):
         return v.lu(x)
 
     def vjp(self, node: Node, g: Any, both: Any, order: Any) -> Any:
-        low, high = unpacked(both)
+        low, high = unpack(both)
         k = low.shape[-1]
         gl = v.triangle(v.window(g[0], (..., slice(0, k))), -1, True)
         gu = v.triangle(v.window(g[0], (..., slice(0, k), slice(None))), 0, False)
-        return (permuting(order, both) @ pulled(gl, gu, low, high),)
+        return (permuting(order, both) @ product_vjp(gl, gu, low, high),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         both, pivots, order, info = y
-        tl, tu = pushed(mt(permuting(order, both)) @ ts[0], *unpacked(both))
-        return packed(tl, tu, both.shape), pivots * 0, order * 0, info * 0
+        tl, tu = product_jvp(mt(permuting(order, both)) @ ts[0], *unpack(both))
+        return pack(tl, tu, both.shape), pivots * 0, order * 0, info * 0
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -133,14 +133,14 @@ class Lu(Op):
 
     def forward(self, x: Any) -> Any:
         both, _, order, _ = v.lu(x)
-        return (permuting(order, x), *unpacked(both))
+        return (permuting(order, x), *unpack(both))
 
     def vjp(self, node: Node, g: Any, p: Any, low: Any, high: Any) -> Any:
-        return (p @ pulled(g[1], g[2], low, high),)
+        return (p @ product_vjp(g[1], g[2], low, high),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         p, low, high = y
-        return (p * 0, *pushed(mt(p) @ ts[0], low, high))
+        return (p * 0, *product_jvp(mt(p) @ ts[0], low, high))
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -185,7 +185,7 @@ class LuSolve(Op):
         step = self.solved(both, order, g, not self.turned)
         if not node._needs_grad(0):
             return None, None, self.side(step)
-        p, (low, high) = permuting(order, both), unpacked(both)
+        p, (low, high) = permuting(order, both), unpack(both)
         if self.turned:
             inside = mt(p) @ x
             gl = inside @ mh(v.solve_triangular(low, mt(p) @ g, False, True))
@@ -193,14 +193,14 @@ class LuSolve(Op):
         else:
             gu = v.solve_triangular(mh(high), g, False, False) @ mh(x)
             gl = (mt(p) @ step) @ mh(high @ x)
-        return -packed(gl, gu, both.shape), None, self.side(step)
+        return -pack(gl, gu, both.shape), None, self.side(step)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         both, order, _ = xs
         x = self.side(y)
         t = None if ts[2] is None else self.side(ts[2])
         if ts[0] is not None:
-            p, (low, high) = permuting(order, both), unpacked(both)
+            p, (low, high) = permuting(order, both), unpack(both)
             moved = v.triangle(ts[0], -1, True) @ high + low @ v.triangle(ts[0], 0, False)
             moved = mh(moved) @ (mt(p) @ x) if self.turned else p @ (moved @ x)
             t = -moved if t is None else t - moved
@@ -224,11 +224,11 @@ class LuUnpack(Op):
     complex_too = True
 
     def forward(self, both: Any, order: Any) -> Any:
-        return (permuting(order, both), *unpacked(both))
+        return (permuting(order, both), *unpack(both))
 
     def vjp(self, node: Any, g: Any) -> Any:
         shapes = node._input_shapes
-        return packed(g[1], g[2], shapes[0]), None
+        return pack(g[1], g[2], shapes[0]), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         k = min(ts[0].shape[-2:])
@@ -242,7 +242,7 @@ class LuUnpack(Op):
 
 
 # --- public ---------------------------------------------------------------------------------------
-def _checked(A: Any, function: str, pivot: bool) -> None:
+def _check(A: Any, function: str, pivot: bool) -> None:
     array = check_tensor(A, "linalg_" + function)
     if array.ndim < 2:
         title = "linalg.lu" if function == "lu" else "torch.lu_factor"
@@ -255,8 +255,8 @@ def _checked(A: Any, function: str, pivot: bool) -> None:
     common.lapack_only(array, "lu_cpu")
 
 
-def _factored(A: Any, pivot: bool) -> Any:
-    _checked(A, "lu_factor", pivot)
+def _factor(A: Any, pivot: bool) -> Any:
+    _check(A, "lu_factor", pivot)
     return apply(LuFactor(), A)
 
 
@@ -274,7 +274,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     >>> pivots
     tensor([2, 2], dtype=torch.int32)
     """
-    both, pivots, _, info = _factored(A, pivot)
+    both, pivots, _, info = _factor(A, pivot)
     common.check_info("torch.linalg.lu_factor", info, "lu_factor", RuntimeError)
     return write_outs("linalg_lu_factor", return_types.linalg_lu_factor, (both, pivots), out)
 
@@ -289,7 +289,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    both, pivots, _, info = _factored(A, pivot)
+    both, pivots, _, info = _factor(A, pivot)
     if check_errors:
         common.check_info("torch.linalg.lu_factor_ex", info, "lu_factor", RuntimeError)
     kind = return_types.linalg_lu_factor_ex
@@ -307,7 +307,7 @@ def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     tensor([[2., 2.],
             [0., 3.]])
     """
-    _checked(A, "lu", pivot)
+    _check(A, "lu", pivot)
     p, low, high = apply(Lu(), A)
     return write_outs("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
 
@@ -324,8 +324,8 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     tensor([[2.0000, 2.0000],
             [0.5000, 3.0000]])
     """
-    common.outdated("lu", "lu_factor")
-    both, pivots, _, info = _factored(A, pivot)
+    common.warn_outdated("lu", "lu_factor")
+    both, pivots, _, info = _factor(A, pivot)
     if get_infos:
         return write_outs("lu", return_types._lu_with_info, (both, pivots, info), out)
     return write_outs("lu", tuple, (both, pivots), out)
@@ -378,7 +378,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     ...     torch.lu_solve(torch.ones(1, 1), *torch.linalg.lu_factor(torch.tensor([[4.]])))
     tensor([[0.2500]])
     """
-    common.outdated("lu_solve", "lu_solve")
+    common.warn_outdated("lu_solve", "lu_solve")
     check_tensor(b, "lu_solve", "input")
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 

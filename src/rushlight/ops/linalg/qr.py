@@ -145,7 +145,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     ...     torch.qr(torch.tensor([[3.], [4.]])).R.abs()
     tensor([[5.]])
     """
-    common.outdated("qr", "qr")
+    common.warn_outdated("qr", "qr")
     check_tensor(input, "qr", "input")
     results = _checked_qr(input, "reduced" if some else "complete")
     return write_outs("qr", return_types.qr, results, out)

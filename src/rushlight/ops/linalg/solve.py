@@ -46,7 +46,7 @@ class Inv(Op):
         yield Inv(), square(draw, 2, 2, complex=True)
 
 
-def _inverted(A: Any, function: str) -> Any:
+def _invert(A: Any, function: str) -> Any:
     common.check_square(A._array, function)
     common.floating(A._array, function)
     return apply(Inv(), A)
@@ -68,7 +68,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
 
 
 def _sure_inverse(A: Any) -> Any:
-    inverse, info = _inverted(A, "linalg.inv")
+    inverse, info = _invert(A, "linalg.inv")
     common.check_info("linalg.inv", info, "inv")
     return inverse
 
@@ -84,7 +84,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     tensor(1, dtype=torch.int32)
     """
     check_tensor(A, "linalg_inv_ex", "A")
-    results = _inverted(A, "linalg.inv")
+    results = _invert(A, "linalg.inv")
     if check_errors:
         common.check_info("linalg.inv_ex", results[1], "inv")
     return write_outs("linalg_inv_ex", return_types.linalg_inv_ex, results, out)
@@ -122,7 +122,7 @@ class Solve(Op):
     left: bool = True
     vector: bool = False
 
-    def solved(self, a: Any, b: Any) -> Any:
+    def solve_side(self, a: Any, b: Any) -> Any:
         if self.left:
             return v.solve(a, b)
         x, info = v.solve(mt(a), mt(b))
@@ -130,15 +130,15 @@ class Solve(Op):
 
     def forward(self, a: Any, b: Any) -> Any:
         if not self.vector:
-            return self.solved(a, b)
-        x, info = self.solved(a, rows(b))
+            return self.solve_side(a, b)
+        x, info = self.solve_side(a, rows(b))
         # PyTorch lays a batch of vectors out as if it were a matrix
         x = v.window(x, (..., 0))
         return by_columns(x) if self.left and x.ndim > 1 else x, info
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         g = rows(g[0]) if self.vector else g[0]
-        step, _ = self.solved(mh(a), g)
+        step, _ = self.solve_side(mh(a), g)
         ga: Any = None
         if node._needs_grad(0):
             turned = mh(rows(x) if self.vector else x)
@@ -151,7 +151,7 @@ class Solve(Op):
         if ts[0] is not None:
             moved = ts[0] @ x if self.left else x @ ts[0]
             t = -moved if t is None else t - moved
-        step, _ = self.solved(xs[0], t)
+        step, _ = self.solve_side(xs[0], t)
         return v.window(step, (..., 0)) if self.vector else step, y[1] * 0
 
     @staticmethod
@@ -384,7 +384,7 @@ def triangular_solve(
     ...     torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.]])).solution
     tensor([[0.5000]])
     """
-    common.outdated("triangular_solve", "solve_triangular")
+    common.warn_outdated("triangular_solve", "solve_triangular")
     b, a = (
         check_tensor(input, "triangular_solve", "input"),
         check_tensor(A, "triangular_solve", "A", 2),

@@ -15,7 +15,7 @@ from rushlight.core.record import apply
 from rushlight.core.views.inplace import write
 from rushlight.errors import ONE_DTYPE, product_mismatch
 from rushlight.ops import old_forms
-from rushlight.ops.checks import c_name, check_tensors
+from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times
 from rushlight.ops.numbers import Number
@@ -41,10 +41,10 @@ class AddProduct(Op):
         dtype = a.dtype
         if low_precision(dtype):
             wide = [cast(each, _FLOAT32) for each in (x, a, b)]
-            return cast(self.combined(*wide), dtype)
-        return self.combined(x, a, b)
+            return cast(self.combine(*wide), dtype)
+        return self.combine(x, a, b)
 
-    def combined(self, x: Any, a: Any, b: Any) -> Any:
+    def combine(self, x: Any, a: Any, b: Any) -> Any:
         rule: Any = self
         y = rule.times(a, b)
         if self.alpha != 1:
@@ -377,6 +377,11 @@ def _export(
 ) -> None:  # fmt: skip
     """The function `name` and its in-place form, a free function too if `free`."""
 
+    def check(input: Any, a: Any, b: Any) -> None:
+        check_tensor(input, name)
+        check_tensor(a, name, first, 2)
+        check_tensor(b, name, second, 3)
+
     def add(
         input: Any, a: Any, b: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1,
         out: Any = None,
@@ -384,7 +389,7 @@ def _export(
         if deprecated:
             args = (input, a, b, *deprecated)
             input, a, b, beta, alpha = old_forms.weighted(name, args, first, second)
-        check_tensors(name, **{"input": input, first: a, second: b})
+        check(input, a, b)
         return compute(input, a, b, beta, alpha, out, False)
 
     def write(
@@ -393,7 +398,7 @@ def _export(
         if deprecated:
             args = (input, a, b, *deprecated)
             input, a, b, beta, alpha = old_forms.weighted(f"{name}_", args, first, second)
-        check_tensors(name, **{"input": input, first: a, second: b})
+        check(input, a, b)
         return compute(input, a, b, beta, alpha, None, True)
 
     header = f"{name}(input, {first}, {second}, *, beta=1, alpha=1, out=None) -> Tensor"

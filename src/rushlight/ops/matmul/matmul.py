@@ -64,10 +64,10 @@ def product(a: Any, b: Any) -> Any:
         # a batch of one that asks for gradients: one product, not one a matrix
         k, p = a._array.shape[0], b._array.shape[0]
         if k > 1 and p == 1 and requires_grad(b):
-            return folded(a, b.squeeze(0))
+            return fold(a, b.squeeze(0))
         if p > 1 and k == 1 and requires_grad(a):
-            return folded(a.squeeze(0), b)
-    return folded(a, b) if folds(a, b) else batched(a, b)
+            return fold(a.squeeze(0), b)
+    return fold(a, b) if folds(a, b) else batched(a, b)
 
 
 def requires_grad(t: Any) -> bool:
@@ -93,7 +93,7 @@ def folds(a: Any, b: Any) -> bool:
     return all(x.strides[d] == x.strides[d + 1] * x.shape[d + 1] for d in range(x.ndim - 2))
 
 
-def folded(a: Any, b: Any) -> Any:
+def fold(a: Any, b: Any) -> Any:
     """A batch times one matrix or vector, as one product; if the batch stands right, transposed."""
     turned = a._array.ndim < b._array.ndim
     large, small = (b.mT, a) if turned else (a, b)
@@ -180,7 +180,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(a.shape)} and {list(b.shape)}"
         )
-    return write_out("inner", (input, other), out, lambda: contracted(input, other, [-1], [-1]))
+    return write_out("inner", (input, other), out, lambda: contract(input, other, [-1], [-1]))
 
 
 @function(method=False)
@@ -220,10 +220,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
                 f"tensordot(): argument '{name}' (position {3 + position}) must be tuple of ints, "
                 f"not {type(side).__name__}"
             )
-    return write_out("tensordot", (a, b), out, lambda: contracted(a, b, list(left), list(right)))
+    return write_out("tensordot", (a, b), out, lambda: contract(a, b, list(left), list(right)))
 
 
-def contracted(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
+def contract(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
     """The sum of products over dimensions `left` of `a` and `right` of `b`, as one product."""
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
@@ -300,10 +300,10 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes[i]} and {shapes[i + 1]} "
                 "cannot be multiplied"
             )
-    return write_out("linalg_multi_dot", tuple(xs), out, lambda: chained(xs).reshape(shape))
+    return write_out("linalg_multi_dot", tuple(xs), out, lambda: multiply_chain(xs).reshape(shape))
 
 
-def chained(xs: list[Any]) -> Any:
+def multiply_chain(xs: list[Any]) -> Any:
     """The product of matrices, by the cheapest order of multiplying (Cormen et al., chapter 15)."""
     n = len(xs)
     sizes = [x._array.shape[0] for x in xs] + [xs[-1]._array.shape[1]]

@@ -64,7 +64,7 @@ def export_activation(cls: Any, text: str, example: str, shown: str) -> None:
     functional()(fn)
 
 
-def fitted(input: Any, *bounds: Any) -> Any:
+def fit_bounds(input: Any, *bounds: Any) -> Any:
     """Bounds as the input's dtype holds them: whole numbers for integers."""
     if not isinstance(input, TensorBase):
         return bounds
@@ -72,13 +72,13 @@ def fitted(input: Any, *bounds: Any) -> Any:
     if kind == "f":
         for b in bounds:
             if type(b) is complex:
-                raise unfit(input)
+                raise unfit_error(input)
     elif kind != "c" and any(type(b) is complex for b in bounds):
-        raise unfit(input)
+        raise unfit_error(input)
     return [int(b) for b in bounds] if kind in "iu" else bounds
 
 
-def unfit(input: TensorBase) -> RuntimeError:
+def unfit_error(input: TensorBase) -> RuntimeError:
     """PyTorch's error for a complex number where the input is real."""
     name = {"float32": "float", "float64": "double"}.get(dtypes.of(input._array.dtype).name, "")
     name = name or dtypes.of(input._array.dtype).scalar_type

@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.activation import Activation, Piecewise, act, export_activation, fitted
+from rushlight.ops.nn.activation import Activation, Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
 from rushlight.ops.registry import function, functional, op
@@ -51,7 +51,7 @@ def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
-    return act("elu", shared(Elu, *fitted(input, alpha), 1.0, 1.0), input, inplace)
+    return act("elu", shared(Elu, *fit_bounds(input, alpha), 1.0, 1.0), input, inplace)
 
 
 @functional()
@@ -60,7 +60,7 @@ def elu_(input: Any, alpha: Number = 1.0) -> Any:
 
     In-place version of `elu`.
     """
-    return act("elu_", shared(Elu, *fitted(input, alpha), 1.0, 1.0), input, True)
+    return act("elu_", shared(Elu, *fit_bounds(input, alpha), 1.0, 1.0), input, True)
 
 
 @function(method=False, namespace="nn.functional")
@@ -114,7 +114,7 @@ def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return act("celu", shared(Celu, *fitted(input, alpha)), input, inplace)
+    return act("celu", shared(Celu, *fit_bounds(input, alpha)), input, inplace)
 
 
 @function(name="celu", method=False)
@@ -259,7 +259,7 @@ def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
     """
-    return act("softplus", shared(Softplus, *fitted(input, beta, threshold)), input)
+    return act("softplus", shared(Softplus, *fit_bounds(input, beta, threshold)), input)
 
 
 @op

@@ -10,7 +10,7 @@ from rushlight.core.elementwise import number_in
 from rushlight.core.graph import TensorBase
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.activation import Piecewise, act, export_activation, fitted
+from rushlight.ops.nn.activation import Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, op
 
@@ -55,7 +55,7 @@ def hardtanh(
     >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5]))
     tensor([-1.0000,  0.5000])
     """
-    low, high = fitted(input, min_val, max_val)
+    low, high = fit_bounds(input, min_val, max_val)
     if isinstance(input, TensorBase) and input._array.dtype.kind == "u" and (low < 0 or high < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val > max_val:
@@ -162,7 +162,7 @@ def threshold(input: Any, threshold: Number, value: Number, inplace: bool = Fals
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
     tensor([-9.,  2.])
     """
-    return act("threshold", shared(Threshold, *fitted(input, threshold, value)), input, inplace)
+    return act("threshold", shared(Threshold, *fit_bounds(input, threshold, value)), input, inplace)
 
 
 @function(method=False, namespace="nn.functional")
@@ -171,7 +171,7 @@ def threshold_(input: Any, threshold: Number, value: Number) -> Any:
 
     In-place version of `threshold`.
     """
-    return act("threshold_", shared(Threshold, *fitted(input, threshold, value)), input, True)
+    return act("threshold_", shared(Threshold, *fit_bounds(input, threshold, value)), input, True)
 
 
 # --- towards 0 ------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Shrink(Piecewise):
         return where((x >= -self.lambd) & (x <= self.lambd), 0, g)
 
 
-def _held(input: Any, lambd: Any) -> Any:
+def _round_bound(input: Any, lambd: Any) -> Any:
     """`lambd` as an input of low precision holds it: that is what PyTorch compares with."""
     if isinstance(input, TensorBase) and low_precision(input._array.dtype):
         return number_in(lambd, dtypes.of(input._array.dtype))
@@ -216,7 +216,7 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
     tensor([-0.5000,  0.0000,  1.5000])
     """
     if type(lambd) is complex:
-        fitted(input, lambd)
+        fit_bounds(input, lambd)
     if lambd < 0:
         kind = dtypes.of(input._array.dtype)
         top = dtypes.finfo(kind).max
@@ -224,7 +224,9 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
             f"lambda must be in range [0, {top:g}] for input dtype {kind.scalar_type}, but found "
             f"{lambd:g}"
         )
-    return act("softshrink", shared(Softshrink, *fitted(input, _held(input, lambd))), input)
+    return act(
+        "softshrink", shared(Softshrink, *fit_bounds(input, _round_bound(input, lambd))), input
+    )
 
 
 @op
@@ -248,7 +250,9 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
-    return act("hardshrink", shared(Hardshrink, *fitted(input, _held(input, lambd))), input)
+    return act(
+        "hardshrink", shared(Hardshrink, *fit_bounds(input, _round_bound(input, lambd))), input
+    )
 
 
 @functional()

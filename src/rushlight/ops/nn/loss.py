@@ -45,7 +45,7 @@ class Loss(Op):
             n *= x.shape[d]
         return n
 
-    def reduced(self, y: Any) -> Any:
+    def apply_reduction(self, y: Any) -> Any:
         if self.reduction == NONE:
             return y
         out = reduce_sum(y, self.axes, False)
@@ -67,8 +67,8 @@ class Loss(Op):
         dtype = xs[0].dtype
         if low_precision(dtype):
             wide = [None if x is None else cast(x, _FLOAT32) for x in xs]
-            return cast(self.reduced(rule.each(*wide)), dtype)
-        return self.reduced(rule.each(*xs))
+            return cast(self.apply_reduction(rule.each(*wide)), dtype)
+        return self.apply_reduction(rule.each(*xs))
 
 
 class DifferenceLoss(Loss):
@@ -79,8 +79,8 @@ class DifferenceLoss(Loss):
         dtype = x.dtype
         if low_precision(dtype):
             d = cast(x, _FLOAT32) - cast(target, _FLOAT32)
-            return cast(self.reduced(rule.each(d)), dtype)
-        return self.reduced(rule.each(x - target))
+            return cast(self.apply_reduction(rule.each(d)), dtype)
+        return self.apply_reduction(rule.each(x - target))
 
     def vjp(self, node: Node, g: Any, x: Any, target: Any) -> Any:
         rule: Any = self
@@ -95,7 +95,7 @@ class DifferenceLoss(Loss):
             t = -ts[1]
         else:
             t = ts[0] - ts[1]
-        return self.reduced(rule.slope(xs[0] - xs[1]) * t)
+        return self.apply_reduction(rule.slope(xs[0] - xs[1]) * t)
 
 
 class TwoSided(Loss):
@@ -115,7 +115,7 @@ class TwoSided(Loss):
         for i in range(len(ts)):
             if ts[i] is not None:
                 out = out + ts[i] * rule.partial(i, *xs)
-        return self.reduced(out)
+        return self.apply_reduction(out)
 
 
 def pairs(cls: Any, draw: Draw, *more: Any) -> Iterator[tuple[Any, ...]]:
@@ -159,7 +159,7 @@ def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
 
 
 # --- losses made of other functions ---------------------------------------------------------------
-def reduced(y: Any, how: int) -> Any:
+def reduce_loss(y: Any, how: int) -> Any:
     """A loss made of other functions, reduced."""
     if how == NONE:
         return y

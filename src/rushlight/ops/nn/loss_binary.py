@@ -21,11 +21,11 @@ from rushlight.ops.view.expand import broadcast_shape
 from rushlight.size import Size
 
 
-def _weighed(y: Any, w: Any) -> Any:
+def _weigh(y: Any, w: Any) -> Any:
     return y if w is None else y * w
 
 
-def _beside(weight: Any, input: Any) -> Any:
+def _expand_weight(weight: Any, input: Any) -> Any:
     """A weight in the shape of the input."""
     if weight is None or weight._array.shape == input._array.shape:
         return weight
@@ -45,13 +45,13 @@ class BinaryCrossEntropy(TwoSided):
 
     def each(self, x: Any, t: Any, w: Any) -> Any:
         yes, no = maximum(log(x), -100), maximum(log1p(-x), -100)
-        return _weighed((t - 1) * no - t * yes, w)
+        return _weigh((t - 1) * no - t * yes, w)
 
     def partial(self, i: int, x: Any, t: Any, w: Any) -> Any:
         if i == 0:
-            return _weighed((x - t) / maximum(x * (1 - x), 1e-12), w)
+            return _weigh((x - t) / maximum(x * (1 - x), 1e-12), w)
         if i == 1:
-            return _weighed(maximum(log1p(-x), -100) - maximum(log(x), -100), w)
+            return _weigh(maximum(log1p(-x), -100) - maximum(log(x), -100), w)
         return self.each(x, t, None)
 
     @staticmethod
@@ -97,7 +97,9 @@ def binary_cross_entropy(
     if has_values(known) and not bool(((known >= 0) & (known <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     refuse_grad("binary_cross_entropy", weight=weight)
-    return apply(shared(BinaryCrossEntropy, how, x.ndim), input, target, _beside(weight, input))
+    return apply(
+        shared(BinaryCrossEntropy, how, x.ndim), input, target, _expand_weight(weight, input)
+    )
 
 
 @op
@@ -115,17 +117,17 @@ class BinaryCrossEntropyWithLogits(TwoSided):
         yes = special(x, "log_expit")
         if p is not None:
             yes = yes * ((p - 1) * t + 1)
-        return _weighed((1 - t) * x - yes, w)
+        return _weigh((1 - t) * x - yes, w)
 
     def partial(self, i: int, x: Any, t: Any, w: Any, p: Any) -> Any:
         if i == 0:
             s = special(x, "expit")
-            return _weighed(s - t if p is None else (p * t + 1 - t) * s - p * t, w)
+            return _weigh(s - t if p is None else (p * t + 1 - t) * s - p * t, w)
         if i == 1:
-            return _weighed(-x if p is None else -x - (p - 1) * special(x, "log_expit"), w)
+            return _weigh(-x if p is None else -x - (p - 1) * special(x, "log_expit"), w)
         if i == 2:
             return self.each(x, t, None, p)
-        return _weighed(-t * special(x, "log_expit"), w)
+        return _weigh(-t * special(x, "log_expit"), w)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -170,4 +172,6 @@ def binary_cross_entropy_with_logits(
         input, target = input.to(common), target.to(common)
     refuse_grad("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     what = shared(BinaryCrossEntropyWithLogits, how, x.ndim)
-    return apply(what, input, target, _beside(weight, input), _beside(pos_weight, input))
+    return apply(
+        what, input, target, _expand_weight(weight, input), _expand_weight(pos_weight, input)
+    )

@@ -19,7 +19,7 @@ from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.embedding import outside
-from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduced, reduction_enum
+from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
 from rushlight.ops.operands import integral
 from rushlight.ops.registry import functional, functions, op
@@ -290,7 +290,7 @@ def cross_entropy(
     dim = 0 if input._array.ndim == 1 else 1
     logs = along(LogSoftmax, "log_softmax", input, dim, None)
     if label_smoothing:
-        return _smoothed(logs, target, weight, how, ignore_index, label_smoothing, dim)
+        return _smooth_targets(logs, target, weight, how, ignore_index, label_smoothing, dim)
     return _nll(logs, target, weight, how, ignore_index)
 
 
@@ -321,7 +321,7 @@ def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: flo
     return y / (input._array.size // classes if classes else 0) if how == MEAN else y
 
 
-def _smoothed(
+def _smooth_targets(
     logs: Any, target: Any, weight: Any, how: int, ignore: int, smoothing: float, dim: int
 ) -> Any:
     """A share of `smoothing` of each target spread evenly over all classes."""
@@ -380,5 +380,5 @@ def kl_div(
         y = target.exp() * (target - input)
     else:
         y = functions["xlogy"](target, target) - target * input
-    y = reduced(y, how)
+    y = reduce_loss(y, how)
     return y / input._array.shape[0] if batchmean and input._array.ndim else y

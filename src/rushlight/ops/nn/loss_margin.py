@@ -11,7 +11,7 @@ from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, refuse_grad
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduced, reduction_enum
+from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
 from rushlight.ops.registry import functional, functions, op
 from rushlight.ops.sample_inputs import Draw
@@ -79,7 +79,7 @@ def hinge_embedding_loss(
     choose = functions["where"]
     short = (margin - input).clamp_min(0)
     y = choose(target != 1, short, 0.0) + choose(target != -1, input, 0.0)
-    return reduced(y, how)
+    return reduce_loss(y, how)
 
 
 @functional()
@@ -109,7 +109,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {shapes[0]}, input2: {shapes[1]}, target: {shapes[2]} "
         )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), how)
+    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), how)
 
 
 @functional()
@@ -147,7 +147,7 @@ def cosine_embedding_loss(
     choose = functions["where"]
     apart = (cos - margin).clamp_min(0)
     y = choose(target == 1, 1 - cos, 0.0) + choose(target == -1, apart, 0.0)
-    return reduced(y, how)
+    return reduce_loss(y, how)
 
 
 @functional()
@@ -183,4 +183,4 @@ def triplet_margin_loss(
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = functions["minimum"](far, pairwise_distance(positive, negative, p, eps))
-    return reduced((margin + near - far).clamp_min(0), how)
+    return reduce_loss((margin + near - far).clamp_min(0), how)

@@ -36,7 +36,7 @@ def check_pair(function: str, input: Any, target: Any) -> None:
         )
 
 
-def weighed(y: Any, weight: Any, shape: Any, how: int) -> Any:
+def weigh(y: Any, weight: Any, shape: Any, how: int) -> Any:
     """Losses times weights; the mean is by the weights too."""
     if weight._array.shape != shape:
         raise ValueError("Weights and input must have the same size.")
@@ -80,7 +80,7 @@ def mse_loss(
     how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "mse_cpu")
     if weight is not None:
-        return weighed(
+        return weigh(
             apply(shared(MseLoss, NONE, a._array.ndim), a, b), weight, input._array.shape, how
         )
     return apply(shared(MseLoss, how, a._array.ndim), a, b)
@@ -104,8 +104,8 @@ def l1_loss(
     how = reduction_enum(reduction, size_average, reduce)
     y = (input - target).abs()
     if weight is not None:
-        return weighed(y, weight, input._array.shape, how)
-    return loss.reduced(y, how)
+        return weigh(y, weight, input._array.shape, how)
+    return loss.reduce_loss(y, how)
 
 
 @op
@@ -152,7 +152,7 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return loss.reduced((a - b).abs(), how)
+        return loss.reduce_loss((a - b).abs(), how)
     return apply(shared(SmoothL1Loss, how, a._array.ndim, beta), a, b)
 
 
@@ -197,7 +197,7 @@ def huber_loss(
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     rank = a._array.ndim
     if weight is not None:
-        return weighed(
+        return weigh(
             apply(shared(HuberLoss, NONE, rank, delta), a, b),
             weight,
             input._array.shape,
@@ -229,7 +229,7 @@ def poisson_nll_loss(
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         y = y + stirling.masked_fill(target <= 1, 0)
-    return loss.reduced(y, how)
+    return loss.reduce_loss(y, how)
 
 
 @functional()
@@ -272,4 +272,4 @@ def gaussian_nll_loss(
     y = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         y = y + 0.5 * math.log(2 * math.pi)
-    return loss.reduced(y, loss.REDUCTIONS[reduction])
+    return loss.reduce_loss(y, loss.REDUCTIONS[reduction])

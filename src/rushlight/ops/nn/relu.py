@@ -13,7 +13,7 @@ from rushlight.core.graph import Node, wrap
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.matmul.mm import shared
-from rushlight.ops.nn.activation import Activation, Piecewise, act, fitted
+from rushlight.ops.nn.activation import Activation, Piecewise, act, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, functions, op
 
@@ -103,7 +103,7 @@ def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False)
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return act("leaky_relu", shared(LeakyRelu, *fitted(input, negative_slope)), input, inplace)
+    return act("leaky_relu", shared(LeakyRelu, *fit_bounds(input, negative_slope)), input, inplace)
 
 
 @functional()
@@ -112,7 +112,7 @@ def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
 
     In-place version of `leaky_relu`.
     """
-    return act("leaky_relu_", shared(LeakyRelu, *fitted(input, negative_slope)), input, True)
+    return act("leaky_relu_", shared(LeakyRelu, *fit_bounds(input, negative_slope)), input, True)
 
 
 @op
@@ -223,7 +223,7 @@ def rrelu(
     >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), 0.25, 0.75)
     tensor([-0.5000,  2.0000])
     """
-    lower, upper = fitted(input, lower, upper)
+    lower, upper = fit_bounds(input, lower, upper)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:

@@ -106,7 +106,7 @@ def check_alive(x: Any) -> None:
         raise RuntimeError(ESCAPED)
 
 
-def packed(y: Any, level: TransformLevel, has_batch_dim: bool) -> Batched:
+def pack(y: Any, level: TransformLevel, has_batch_dim: bool) -> Batched:
     """A tensor from beneath as an array of the level."""
     return Batched(
         y if level.batch.tracked or is_tracked(y) else y._array, level.batch, has_batch_dim
@@ -114,7 +114,7 @@ def packed(y: Any, level: TransformLevel, has_batch_dim: bool) -> Batched:
 
 
 # --- new tensors ----------------------------------------------------------------------------------
-def drawn_anew(
+def draw_new(
     level: TransformLevel, shape: tuple[int, ...], requires_grad: bool,
     again: Callable[[tuple[int, ...], bool], Any],
 ) -> Any:  # fmt: skip
@@ -124,20 +124,20 @@ def drawn_anew(
             return again(shape, requires_grad)
     with beneath(level, True):
         y = again((level.batch.size, *shape), False)
-    return made(packed(y, level, True), requires_grad)
+    return made(pack(y, level, True), requires_grad)
 
 
-def drawn_singly(level: TransformLevel, requires_grad: bool, again: Callable[[bool], Any]) -> Any:
+def draw_singly(level: TransformLevel, requires_grad: bool, again: Callable[[bool], Any]) -> Any:
     """The same for what cannot be drawn with one more axis: once for each member, in order."""
     if not differs(level):
         with beneath(level, False):
             return again(requires_grad)
     with beneath(level, True):
         y = functions["stack"]([again(False) for _ in range(level.batch.size)])
-    return made(packed(y, level, True), requires_grad)
+    return made(pack(y, level, True), requires_grad)
 
 
-def drawn_like(
+def draw_like(
     level: TransformLevel, input: Any, requires_grad: bool, again: Callable[[Any, bool], Any]
 ) -> Any:
     """A new tensor in the shape and layout of another."""
@@ -147,7 +147,7 @@ def drawn_like(
             return again(one[0] if batched_of(input, level) else one, requires_grad)
     with beneath(level, True):
         y = again(each(input, level), False)
-    return made(packed(y, level, True), requires_grad)
+    return made(pack(y, level, True), requires_grad)
 
 
 def each(x: Any, level: TransformLevel) -> Any:
@@ -156,7 +156,7 @@ def each(x: Any, level: TransformLevel) -> Any:
     return y if batched_of(x, level) else y.expand((level.batch.size, *y.shape))
 
 
-def drawn_from(
+def draw_from(
     level: TransformLevel, op: Any, xs: tuple[Any, ...], again: Callable[..., Any]
 ) -> Any:
     """Numbers that depend on the values of tensors, element by element (their shapes broadcast).
@@ -168,33 +168,33 @@ def drawn_from(
         with beneath(level, False):
             return again(*[inside(x, level) for x in xs])
     with beneath(level, True):
-        y = again(*(aligned(xs, level) if different else [inside(x, level) for x in xs]))
-    array = packed(y, level, different)
+        y = again(*(align_batches(xs, level) if different else [inside(x, level) for x in xs]))
+    array = pack(y, level, different)
     if op is None:
         return finish(wrap(array))
     seen = tuple([seen_at(x, level.batch) for x in xs])
     return keep_record(op, seen, tuple([x._array for x in seen]), array)
 
 
-def aligned(xs: tuple[Any, ...], level: TransformLevel) -> list[Any]:
+def align_batches(xs: tuple[Any, ...], level: TransformLevel) -> list[Any]:
     """Tensors beneath the level whose batches line up; if none has one, the first gets it."""
     some = any(batched_of(x, level) for x in xs)
     rank = max(x._array.ndim for x in xs)
     found: list[Any] = []
     for i, x in enumerate(xs):
         own = batched_of(x, level) or (i == 0 and not some)
-        found.append(raised(each(x, level), rank) if own else inside(x, level))
+        found.append(raise_rank(each(x, level), rank) if own else inside(x, level))
     return found
 
 
-def raised(y: Any, rank: int) -> Any:
+def raise_rank(y: Any, rank: int) -> Any:
     """A batch of tensors of a smaller rank, with new axes behind the batch."""
     n, *rest = y.shape
     return y.reshape((n, *[1] * (rank - len(rest)), *rest)) if len(rest) < rank else y
 
 
 # --- in place -------------------------------------------------------------------------------------
-def drawn_into(
+def draw_into(
     level: TransformLevel, op: Any, target: Any, others: tuple[Any, ...], again: Callable[..., Any]
 ) -> Any:
     """Draw into a tensor, from the values of `others`. `again(target, *others)` does it beneath."""
@@ -226,7 +226,7 @@ def drawn_into(
         else:
             rank = target._array.ndim
             lined = [
-                raised(y, rank) if batched_of(x, level) else y
+                raise_rank(y, rank) if batched_of(x, level) else y
                 for x, y in zip(others, parts, strict=True)
             ]
             again(whole, *lined)

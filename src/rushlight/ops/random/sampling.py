@@ -55,30 +55,30 @@ class Drawn(Op):
         return v.full(y, y.shape, 0, y.dtype)
 
 
-def _drawn(name: str, node: str, *inputs: str) -> Drawn:
+def _drawn_op(name: str, node: str, *inputs: str) -> Drawn:
     cls = type(name, (Drawn,), {"name": name, "node": node, "inputs": inputs or ("self",)})
     made: Drawn = cls()
     return made
 
 
-_UNIFORM: Final = _drawn("uniform", "UniformBackward0")
-_NORMAL: Final = _drawn("normal", "NormalBackward0")
-_LOG_NORMAL: Final = _drawn("log_normal", "LogNormalBackward0")
-_EXPONENTIAL: Final = _drawn("exponential", "ExponentialBackward0")
-_CAUCHY: Final = _drawn("cauchy", "CauchyBackward0")
-_GEOMETRIC: Final = _drawn("geometric", "GeometricBackward0")
+_UNIFORM: Final = _drawn_op("uniform", "UniformBackward0")
+_NORMAL: Final = _drawn_op("normal", "NormalBackward0")
+_LOG_NORMAL: Final = _drawn_op("log_normal", "LogNormalBackward0")
+_EXPONENTIAL: Final = _drawn_op("exponential", "ExponentialBackward0")
+_CAUCHY: Final = _drawn_op("cauchy", "CauchyBackward0")
+_GEOMETRIC: Final = _drawn_op("geometric", "GeometricBackward0")
 _RANDOM: Final = (
-    _drawn("random", "RandomBackward2"),  # random_()
-    _drawn("random", "RandomBackward1"),  # random_(to)
-    _drawn("random", "RandomBackward0"),  # random_(from, to)
+    _drawn_op("random", "RandomBackward2"),  # random_()
+    _drawn_op("random", "RandomBackward1"),  # random_(to)
+    _drawn_op("random", "RandomBackward0"),  # random_(from, to)
 )
-_BERNOULLI_BY: Final = _drawn("bernoulli", "BernoulliBackward1", "self", "p")
-_BERNOULLI_IN: Final = _drawn("bernoulli", "BernoulliBackward2")
-_BERNOULLI: Final = _drawn("bernoulli", "BernoulliBackward0")
+_BERNOULLI_BY: Final = _drawn_op("bernoulli", "BernoulliBackward1", "self", "p")
+_BERNOULLI_IN: Final = _drawn_op("bernoulli", "BernoulliBackward2")
+_BERNOULLI: Final = _drawn_op("bernoulli", "BernoulliBackward0")
 _NORMAL_OF: Final = {
-    (True, False): _drawn("normal", "NormalBackward1", "mean"),
-    (False, True): _drawn("normal", "NormalBackward2", "std"),
-    (True, True): _drawn("normal", "NormalBackward3", "mean", "std"),
+    (True, False): _drawn_op("normal", "NormalBackward1", "mean"),
+    (False, True): _drawn_op("normal", "NormalBackward2", "std"),
+    (True, True): _drawn_op("normal", "NormalBackward3", "mean", "std"),
 }
 
 
@@ -93,9 +93,7 @@ def _generator(name: str, generator: Any) -> Any:
 def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
     """Draw into a tensor, from the values of others: by the rules of every write in place."""
     if stack.batches != 0 and (level := around()) is not None:
-        return batching.drawn_into(
-            level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs)
-        )
+        return batching.draw_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target._array
     hosts = [to_host(x._array) for x in others] if others else others
@@ -236,16 +234,16 @@ def bernoulli_(input: Any, p: Operand = 0.5, *, generator: Any = None) -> Any:
 
 
 # --- new tensors ----------------------------------------------------------------------------------
-def _sampled(
+def _sample(
     name: str, shape: tuple[int, ...], draw: Callable[[Any], None], out: Any, dtype: Any,
     layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
     default: dtypes.dtype | None = None,
 ) -> Any:  # fmt: skip
     if stack.batches != 0 and (level := around()) is not None:
         batching.refuse_out(out)
-        return batching.drawn_anew(
+        return batching.draw_new(
             level, shape, requires_grad,
-            lambda shape, requires_grad: _sampled(
+            lambda shape, requires_grad: _sample(
                 name, shape, draw, None, dtype, layout, device, pin_memory, requires_grad, default
             ),
         )  # fmt: skip
@@ -278,7 +276,7 @@ def _export_sampled(
     ) -> Any:  # fmt: skip
         gen = _generator(name, generator)
         shape = creation.size_of(name, size, creation.size_named(name, named))
-        return _sampled(
+        return _sample(
             name, shape, lambda a: draw(a, gen), out, dtype, layout, device, pin_memory,
             requires_grad,
         )  # fmt: skip
@@ -353,7 +351,7 @@ def randint(
             f"not {type_name(given['size'])}"
         )
     shape = creation.shape_of("randint", given["size"], at + 2)
-    return _sampled(
+    return _sample(
         "randint", shape, lambda a: random.random_(a, low, high, gen), out, dtype, layout, device,
         pin_memory, requires_grad, dtypes.int64,
     )  # fmt: skip
@@ -380,7 +378,7 @@ def randperm(
     count = _bound("randperm", "n", n, 1)
     if stack.batches != 0 and (level := around()) is not None:
         batching.refuse_out(out)
-        return batching.drawn_singly(
+        return batching.draw_singly(
             level, requires_grad,
             lambda requires_grad: randperm(
                 count, generator=gen, dtype=dtype, layout=layout, device=device,
@@ -402,7 +400,7 @@ def _like(
 ) -> Any:  # fmt: skip
     check_tensor(input, name)
     if stack.batches != 0 and (level := around()) is not None:
-        return batching.drawn_like(
+        return batching.draw_like(
             level, input, requires_grad,
             lambda like, requires_grad: _like(
                 name, like, draw, dtype, layout, device, pin_memory, requires_grad, memory_format
@@ -500,7 +498,7 @@ def normal(
         if size is None:
             raise unmatched("normal", _NORMAL_FORMS, (mean, std), {})
         m, s = creation.number(mean, "normal", "mean", 1), creation.number(std, "normal", "std", 2)
-        return _sampled(
+        return _sample(
             "normal", creation.shape_of("normal", size, 3), lambda a: random.normal_(a, m, s, gen),
             out, dtype, layout, device, pin_memory, requires_grad,
         )  # fmt: skip
@@ -509,7 +507,7 @@ def normal(
         batching.refuse_out(out)
         fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
         names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
-        return batching.drawn_from(
+        return batching.draw_from(
             level, _NORMAL_OF[by], tuple(xs),
             lambda *xs: normal(**fixed, **dict(zip(names, xs, strict=True)), generator=gen),
         )  # fmt: skip
@@ -520,10 +518,10 @@ def normal(
         drawn = random.normal(raws[0], raws[1], gen)
     except ValueError:
         raise RuntimeError(broadcast_mismatch(raws[0].shape, raws[1].shape)) from None
-    return _recorded("normal", _NORMAL_OF[by], xs, drawn, out)
+    return _record("normal", _NORMAL_OF[by], xs, drawn, out)
 
 
-def _recorded(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
+def _record(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
     drawn = from_host(drawn, xs[0]._array)
     if out is not None:
         return write_created(name, out, drawn, None, False)
@@ -546,7 +544,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     gen = _generator("bernoulli", generator)
     if stack.batches != 0 and (level := around()) is not None:
         batching.refuse_out(out)
-        return batching.drawn_from(
+        return batching.draw_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
         )  # fmt: skip
     raw = to_host(input._array)
@@ -556,7 +554,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     else:
         chance = to_host(p._array) if isinstance(p, TensorBase) else float(p)
     random.bernoulli_(drawn, chance, gen)
-    return _recorded("bernoulli", _BERNOULLI, [input], drawn, out)
+    return _record("bernoulli", _BERNOULLI, [input], drawn, out)
 
 
 @function()
@@ -580,7 +578,7 @@ def multinomial(
     if stack.batches != 0 and (level := around()) is not None:
         batching.refuse_out(out)
         different = level.batch.randomness == "different"
-        return batching.drawn_from(
+        return batching.draw_from(
             level, None, (input,), lambda x: _by_rows(x, different, count, replacement, gen)
         )
     if isinstance(out, TensorBase) and dtypes.of(out._array.dtype) is not dtypes.int64:

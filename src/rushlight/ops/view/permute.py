@@ -267,7 +267,7 @@ def t_(input: Any) -> Any:
     return turn(t_op(TInplace, input, "t_"), input)
 
 
-def _turned(input: Any, name: str, most: int) -> Any:
+def _transpose_last(input: Any, name: str, most: int) -> Any:
     """The last two dimensions exchanged, for `mT`, `mH`, `H` and `adjoint`."""
     rank = input._array.ndim
     if rank == 0:
@@ -284,7 +284,7 @@ def _turned(input: Any, name: str, most: int) -> Any:
     return apply_view(Transpose(-2, -1), input)
 
 
-def _conjugated(x: Any) -> Any:
+def _conjugate(x: Any) -> Any:
     return methods["conj"](x) if x._array.dtype.kind == "c" else x
 
 
@@ -299,7 +299,7 @@ def adjoint(input: Any) -> Any:
     tensor([[1.],
             [2.]])
     """
-    return _conjugated(_turned(input, "tensor.adjoint()", 64))
+    return _conjugate(_transpose_last(input, "tensor.adjoint()", 64))
 
 
 def _T(input: Any) -> Any:
@@ -327,17 +327,17 @@ def _T(input: Any) -> Any:
 
 def _mT(input: Any) -> Any:
     """The last two dimensions exchanged, as a view."""
-    return _turned(input, "tensor.mT", 64)
+    return _transpose_last(input, "tensor.mT", 64)
 
 
 def _H(input: Any) -> Any:
     """A matrix transposed and conjugated."""
-    return _conjugated(_turned(input, "tensor.H", 2))
+    return _conjugate(_transpose_last(input, "tensor.H", 2))
 
 
 def _mH(input: Any) -> Any:
     """The last two dimensions exchanged, and the elements conjugated."""
-    return _conjugated(_turned(input, "tensor.mH", 64))
+    return _conjugate(_transpose_last(input, "tensor.mH", 64))
 
 
 attribute("T", _T)
