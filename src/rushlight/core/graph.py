@@ -266,6 +266,8 @@ class Op:
     def __init__(self, *values: Any) -> None:
         """With values for `params`, in their order; a class attribute is a parameter's default."""
         self.plan: OpSpec = spec_for(type(self))
+        if len(values) > len(self.params):
+            raise TypeError(f"{type(self).__name__} has no parameter for {values[-1]!r}")
         for name, value in zip(self.params, values):  # the rest have defaults
             setattr(self, name, value)
 
