@@ -45,9 +45,13 @@ from rushlight.library import Tag as Tag
 from rushlight.func import vmap as vmap
 from rushlight.serialization import load as load
 from rushlight.serialization import save as save
+from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from rushlight.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
+from rushlight.tensor_types import is_tensor as is_tensor
+from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
+from rushlight.tensor_types import typename as typename
 
 bfloat16: _dtype
 bool: _dtype

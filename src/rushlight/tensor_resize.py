@@ -13,18 +13,19 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import ByteBounds, make_array
-from rushlight.core.grad_mode import inference_enabled, next_number
+from rushlight.core.grad_mode import inference_enabled
 from rushlight.core.graph import (
     Node,
     Op,
     Sharer,
     TensorBase,
     extra_of,
+    next_number,
     note,
     requires_grad,
     spec_for,
 )
-from rushlight.core.record import node_for
+from rushlight.core.record import make_node
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import forget_view_ops
 from rushlight.core.views.inplace import check_writable, settle
@@ -86,7 +87,7 @@ def set_(
             "implemented yet."
         )
     array = _there(input, source, storage_offset or 0, size, stride)
-    node = node_for(SET, (input, *others), (input._array, *[t._array for t in others]))
+    node = make_node(SET, (input, *others))
     input._array = array
     if other:
         share(input, source)

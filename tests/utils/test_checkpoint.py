@@ -44,7 +44,7 @@ STORED = stored("utils/checkpoint")
 
 
 @pytest.mark.parametrize("name", cases)
-def test_situations(torch: Any, name: str) -> None:
+def test_as_pytorch(torch: Any, name: str) -> None:
     before = state.active
     assert cases.run(torch, name) == STORED["cases"][name]
     assert state.active == before and observer.profile is None
@@ -410,10 +410,14 @@ FEWER = (
     "and recomputation.\nNumber of tensors saved during forward: 2\nNumber of tensors saved during "
     "recomputation: 1.\n"
 )
+
+
 MORE = (
     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
     "original forward pass.\n"
 )
+
+
 SHAPES = (
     "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
     "than during the forward pass.\ntensor at position 0:\nsaved metadata: {'shape': "
@@ -829,3 +833,22 @@ def test_an_error_leaves_no_cycle(torch: Any, reentrant: bool) -> None:
             assert [ref() is None for ref in refs] == [True] * 3
     finally:
         gc.enable()
+
+
+def test_a_checkpoint_in_debug_mode_says_where_to_look() -> None:
+    from rushlight.utils.checkpoint import CheckpointError, checkpoint
+
+    calls: list[int] = []
+
+    def fn(x: Any) -> Any:
+        calls.append(1)
+        return x.sin().exp() if len(calls) == 1 else x.sin()
+
+    y = checkpoint(fn, rushlight.ones(2, requires_grad=True), use_reentrant=False, debug=True)
+    with pytest.raises(CheckpointError) as error:
+        y.sum().backward()
+    assert str(error.value).startswith(
+        " An error happened while unpacking tensors; dumping logs of latest computation\n"
+        "because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`.\n"
+        "Scroll all the way down for guidance on how to navigate these logs.\n"
+    )

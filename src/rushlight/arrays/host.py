@@ -50,7 +50,7 @@ def is_array(x: Any) -> bool:
 
 def has_values(x: Any) -> bool:
     """Whether `x` is a raw array, on any device: neither the record of one, nor a batch."""
-    return isinstance(x, np.ndarray) or (not hasattr(x, "hidden") and device_of(x) is not CPU)
+    return isinstance(x, np.ndarray) or (not hasattr(x, "has_batch_dim") and device_of(x) is not CPU)
 
 
 def is_scalar(x: Any) -> bool:
@@ -134,7 +134,8 @@ def check_same_device(arrays: list[Any]) -> None:
         first, second = found[0], found[1]
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
-            f"{first} and {second}!"
+            f"{first} and {second}!\n"
+            "Move the data to where the model is, or the model to the data: `x.to(device)`."
         )
 
 

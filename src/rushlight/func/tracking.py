@@ -19,8 +19,8 @@ from typing import Any
 from rushlight.core.graph import (
     Node,
     TensorBase,
-    begin_node,
     factory,
+    new_node,
     requires_grad,
     wrap_alias,
     wrap_as,
@@ -53,12 +53,8 @@ def track(x: Any, level: TransformLevel) -> Source:
     x = at_level(x, level)
     target = edge(x) if level.recording and requires_grad(x) else None
     op = Entrance(level)
-    node = begin_node(op.plan, op)
-    node._next_edges = (target,)
-    if target is not None:
-        node._needs_grad_mask = 1
-        if x._output_nr != 0:
-            node._output_nrs = (x._output_nr,)
+    nr = x._output_nr if target is not None else 0
+    node = new_node(op, (target,), (nr,) if nr != 0 else None, 0 if target is None else 1)
     node._input_shapes = (x._array.shape,)
     node._input_dtypes = (x._array.dtype,)
     leaf = wrap_as(x._array, x._storage)

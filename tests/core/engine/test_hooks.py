@@ -14,7 +14,6 @@ import pytest
 import rushlight as torch
 from rushlight.core.engine.engine import GraphTask
 from rushlight.core.engine.hooks import leaf_hooks
-from rushlight.core.engine.ordered import ReadyQueue
 from tests.core.engine import (
     cases_hooks_modules,
     cases_hooks_nodes,
@@ -22,6 +21,7 @@ from tests.core.engine import (
     cases_hooks_tensors,
 )
 from tests.core.engine.cases_hooks_random import nested_passes, random_graphs
+from tests.core.engine.helpers import ones
 from tests.harness import LIVE, stored
 
 BANKS = {
@@ -125,17 +125,6 @@ if not torch.__config__.compiled():  # methods of compiled classes cannot be rep
             assert counted == (["MulBackward0"] if hooked else [])
 
 
-def test_the_queue_puts_the_largest_first() -> None:
-    queue = ReadyQueue()
-    for key in (5, 1, 9, 7, 3, 8, 2):
-        queue.push(0, key, key)
-    queue.push_leaf(0, "leaf")
-    queue.push(1, 4, "inner")
-    assert queue.depth() == 1
-    assert [queue.pop() for _ in range(10)] == ["inner", "leaf", 9, 8, 7, 5, 3, 2, 1, None]
-    assert queue.depth() == -1
-
-
 def test_a_pass_that_failed_leaves_nothing_to_the_next_one() -> None:
     a, w = (torch.ones(2, requires_grad=True) for _ in range(2))
     w.register_hook(lambda g: None)
@@ -237,3 +226,13 @@ def test_hooks_registered_and_removed_while_others_run() -> None:
 
     in_threads(work)
     assert x.grad is not None and x.grad.tolist() == [8 * 20 * 2] * 3
+
+
+def test_node_pre_hooks_come_after_capturing() -> None:
+    x = ones(2)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda gs: (gs[0] * 10,))
+    z = (y * 3).sum()
+    assert torch.autograd.grad(z, [y], retain_graph=True)[0].tolist() == [3, 3]
+    gy, gx = torch.autograd.grad(z, [y, x])
+    assert gy.tolist() == [3, 3] and gx.tolist() == [60, 60]

@@ -29,10 +29,10 @@ from rushlight.core.graph import (
     requires_grad,
 )
 from rushlight.core.observer import observer
-from rushlight.core.record import evaluate, node_for, recording, remember_all
+from rushlight.core.record import evaluate, make_node, recording, save_values
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
 from rushlight.core.transforms import lift
-from rushlight.core.transforms.forward_ad import (
+from rushlight.core.transforms.inplace_tangents import (
     Pending,
     inplace_tangent,
     old_tangent,
@@ -41,11 +41,11 @@ from rushlight.core.transforms.forward_ad import (
 from rushlight.core.transforms.stack import check_captured, stack
 from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.copy_slices import make_copy_slices
+from rushlight.core.views.errors import raise_forbidden
 from rushlight.core.views.history import (
     Written,
     edge_of_view,
     order_of,
-    raise_forbidden,
     set_history,
     view_ops_from_base,
 )
@@ -123,8 +123,13 @@ def check_history(target: TensorBase) -> None:
             raise_forbidden(target, view, True)
         if (view.base._node is None or view.base._requires_grad) and requires_grad(target):
             raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation."
+                sentence(
+                    "a view of a leaf Variable that requires grad is being used in an in-place "
+                    "operation.",
+                    "",
+                    "To set a part of it (`x[0] = 5`), write inside `with torch.no_grad():`; to "
+                    "compute with it, write to a copy: `y = x.clone()`, then `y[0] = 5`.",
+                )
             )
         stale = view.version != target._storage.version
     if target._requires_grad and not stale:
@@ -209,10 +214,11 @@ def write_raw(
     if y.shape != array.shape:
         raise RuntimeError(
             f"output with shape {list(array.shape)} doesn't match the broadcast shape "
-            f"{list(y.shape)}"
+            f"{list(y.shape)}\n"
+            "A tensor written in place keeps its shape: write out of place (`y = x + other`)."
         )
     plan: OpSpec = op.plan
-    node = node_for(op, xs, raws)
+    node = make_node(op, xs)
     if node is not None and plan.saves:
         # the rules read the old value of what is now overwritten: keep a copy, if at all
         before = raws
@@ -222,7 +228,7 @@ def write_raw(
                 before = (copy(array), *raws[1:])
         # Without the tensor itself: its copy has no version to watch. A second mention of it is
         # watched, so `x.mul_(x)` fails in backward, as in PyTorch.
-        remember_all(node, plan, (None, *xs[1:]), before, [target], True)
+        save_values(node, plan, (None, *xs[1:]), before, [target], True)
     pending: Pending | None = None
     old: Any = None
     if stack.tangents != 0:
