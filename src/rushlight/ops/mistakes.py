@@ -15,6 +15,7 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
+from rushlight.ops.checks import scalar_name
 from rushlight.ops.numbers import number
 
 # What a wrong argument may make a function raise without meaning to.
@@ -104,7 +105,8 @@ def _wrong(title: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> TypeEr
         if not wanted or (x is None and optional) or _fits(x, wanted):
             continue
         place = "" if parameter.kind is parameter.KEYWORD_ONLY else f" (position {at})"
-        return TypeError(f"{title}(): argument '{name}'{place} must be {wanted}, not {_kind(x)}")
+        kind = scalar_name(x)
+        return TypeError(f"{title}(): argument '{name}'{place} must be {wanted}, not {kind}")
     return None
 
 

@@ -6,6 +6,7 @@ The rules of the five hottest ops stand in `core.arithmetic`, which is compiled;
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 from rushlight import dtypes
@@ -17,7 +18,7 @@ from rushlight.core.operators import table as operators
 from rushlight.core.record import binary, unary
 from rushlight.ops import old_forms
 from rushlight.ops.apply import operand, result_dtype, run
-from rushlight.ops.checks import check_operands, check_tensors, invalid
+from rushlight.ops.checks import check_operands, invalid
 from rushlight.ops.numbers import Number
 from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
 from rushlight.ops.registry import function, functions, implements, op
@@ -28,6 +29,11 @@ for _cls in (Add, Div, Mul, Neg, Sub):
 ADD, SUB, MUL, DIV, NEG = Add(), Sub(), Mul(), Div(), Neg()
 operators.add, operators.sub, operators.mul = ADD, SUB, MUL
 operators.div, operators.neg = DIV, NEG
+implements("add")(partial(binary, ADD))
+implements("subtract")(partial(binary, SUB))
+implements("multiply")(partial(binary, MUL))
+implements("divide")(partial(binary, DIV))
+implements("negative")(partial(unary, NEG))
 
 
 # --- addition and subtraction ---------------------------------------------------------------------
@@ -71,11 +77,6 @@ def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     return Add(check_alpha("add", alpha, input, other)), (input, other)
 
 
-@implements("add")
-def _add(a: Any, b: Any) -> Any:
-    return binary(ADD, a, b)
-
-
 @function(out=True, inplace=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
@@ -95,11 +96,6 @@ def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     if type(alpha) is int and alpha == 1:
         return SUB, (input, other)
     return Sub(check_alpha("sub", alpha, input, other)), (input, other)
-
-
-@implements("subtract")
-def _subtract(a: Any, b: Any) -> Any:
-    return binary(SUB, a, b)
 
 
 @op
@@ -170,11 +166,6 @@ def mul(input: Any, other: Any) -> Any:
     return MUL, (input, other)
 
 
-@implements("multiply")
-def _multiply(a: Any, b: Any) -> Any:
-    return binary(MUL, a, b)
-
-
 class DivRounded(Elementwise):
     """input / other, rounded to an integer; flat, so its derivatives are zero."""
 
@@ -242,11 +233,6 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return (DIV_TRUNC if rounding_mode == "trunc" else DIV_FLOOR), (input, other)
 
 
-@implements("divide")
-def _divide(a: Any, b: Any) -> Any:
-    return binary(DIV, a, b)
-
-
 @function(out=True, inplace=True)
 def true_divide(input: Any, other: Any) -> Any:
     """true_divide(input, other, *, out=None) -> Tensor
@@ -272,13 +258,7 @@ def neg(input: Any) -> Any:
     >>> torch.neg(torch.tensor([1., -2.]))
     tensor([-1.,  2.])
     """
-    check_tensors("neg", input=input)
     return NEG, (input,)
-
-
-@implements("negative")
-def _negative(x: Any) -> Any:
-    return unary(NEG, x)
 
 
 # --- Python's operators ---------------------------------------------------------------------------

@@ -19,8 +19,9 @@ from rushlight.ops.pointwise.family import (
     Numbered,
     Pointwise,
     Unfinished,
-    expose_pair,
+    expose,
     register_impl,
+    row,
     with_numbers,
 )
 from rushlight.ops.registry import function, functions, implements, op
@@ -206,49 +207,32 @@ attach_operator("floordiv", functions["floor_divide"], functions["floor_divide_"
 
 
 # --- two tensors ----------------------------------------------------------------------------------
-@op
-class Hypot(Pointwise):
-    """√(input² + other²)."""
-
-    name, inputs, saves = "hypot", ("self", "other"), ("self", "other", "result")
-    refuses = "bic"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.hypot(a, b)
-
-    def partials(self, a: Any, b: Any, y: Any) -> Any:
-        return a / y, b / y
+row(
+    "hypot", Pointwise, "√(input² + other²).", v.hypot, lambda a, b, y: (a / y, b / y),
+    inputs=("self", "other"), refuses="bic", primitive="hypot",
+    at="torch.tensor([3.]), torch.tensor([4.])", gives="[5.]",
+)  # fmt: skip
 
 
-@op
-class LogAddExp(Pointwise):
-    """log(exp(input) + exp(other)), without overflow."""
-
-    name, inputs, saves = "logaddexp", ("self", "other"), ("self", "other")
-    refuses, complex_too = "bi", True
-
-    def forward(self, a: Any, b: Any) -> Any:
-        if is_complex(a):
-            swap = v.real(a) < v.real(b)
-            return v.where(swap, b, a) + v.log1p(v.exp(v.where(swap, a - b, b - a)))
-        return v.logaddexp(a, b)
-
-    def partials(self, a: Any, b: Any) -> Any:
-        return 1 / (1 + v.exp(b - a)), 1 / (1 + v.exp(a - b))
+def _logaddexp(a: Any, b: Any) -> Any:
+    if is_complex(a):
+        swap = v.real(a) < v.real(b)
+        return v.where(swap, b, a) + v.log1p(v.exp(v.where(swap, a - b, b - a)))
+    return v.logaddexp(a, b)
 
 
-@op
-class LogAddExp2(Pointwise):
-    """log2(2**input + 2**other), without overflow."""
-
-    name, inputs, saves = "logaddexp2", ("self", "other"), ("self", "other")
-    refuses = "bic"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logaddexp2(a, b)
-
-    def partials(self, a: Any, b: Any) -> Any:
-        return 1 / (1 + v.exp2(b - a)), 1 / (1 + v.exp2(a - b))
+row(
+    "logaddexp", Pointwise, "log(exp(input) + exp(other)), without overflow.", _logaddexp,
+    lambda a, b: (1 / (1 + v.exp(b - a)), 1 / (1 + v.exp(a - b))), inputs=("self", "other"),
+    refuses="bi", complex_too=True, primitive="logaddexp", inplace=False,
+    at="torch.tensor([0.]), torch.tensor([0.])", gives="[0.6931]",
+)  # fmt: skip
+row(
+    "logaddexp2", Pointwise, "log2(2**input + 2**other), without overflow.", v.logaddexp2,
+    lambda a, b: (1 / (1 + v.exp2(b - a)), 1 / (1 + v.exp2(a - b))), inputs=("self", "other"),
+    refuses="bic", primitive="logaddexp2", inplace=False,
+    at="torch.tensor([0.]), torch.tensor([0.])", gives="[1.]",
+)  # fmt: skip
 
 
 class Extreme(Elementwise):
@@ -278,40 +262,20 @@ class Extreme(Elementwise):
         return v.where(self.loses(a, b), 0, half), v.where(self.loses(b, a), 0, half)
 
 
-@op
-class Maximum(Extreme):
-    """The larger of two elements; NaN wins."""
-
-    name, scalar = "maximum", "fmax({0}, {1})"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.maximum(a, b)
-
-    def loses(self, a: Any, b: Any) -> Any:
-        return a < b
-
-
-@op
-class Minimum(Extreme):
-    """The smaller of two elements; NaN wins."""
-
-    name, scalar = "minimum", "fmin({0}, {1})"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.minimum(a, b)
-
-    def loses(self, a: Any, b: Any) -> Any:
-        return a > b
+row(
+    "maximum", Extreme, "The larger of two elements; NaN wins.", v.maximum,
+    loses=lambda a, b: a < b, scalar="fmax({0}, {1})", primitive="maximum", inplace=False,
+    at="torch.tensor([1., 4.]), torch.tensor([3., 2.])", gives="[3., 4.]",
+)  # fmt: skip
+row(
+    "minimum", Extreme, "The smaller of two elements; NaN wins.", v.minimum,
+    loses=lambda a, b: a > b, scalar="fmin({0}, {1})", primitive="minimum", inplace=False,
+    at="torch.tensor([1., 4.]), torch.tensor([3., 2.])", gives="[1., 2.]",
+)  # fmt: skip
 
 
-class Choice(Elementwise):
+class Choice(Extreme):
     """The larger or smaller of two; NaN loses, and the first takes the gradient of equals."""
-
-    inputs = saves = ("self", "other")
-
-    def check(self, common: Any) -> None:
-        if common.is_complex:
-            raise RuntimeError(f"{self.name} not implemented for complex tensors.")
 
     def first(self, a: Any, b: Any) -> Any:
         """Where the answer is `a`."""
@@ -328,30 +292,16 @@ class Choice(Elementwise):
         return v.cast(mine, raw_dtype(a)), v.cast(v.logical_not(mine), raw_dtype(a))
 
 
-@op
-class Fmax(Choice):
-    """The larger of two elements; NaN loses."""
-
-    name = "fmax"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.fmax(a, b)
-
-    def first(self, a: Any, b: Any) -> Any:
-        return v.logical_or(a >= b, v.isnan(b))
-
-
-@op
-class Fmin(Choice):
-    """The smaller of two elements; NaN loses."""
-
-    name = "fmin"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.fmin(a, b)
-
-    def first(self, a: Any, b: Any) -> Any:
-        return v.logical_or(a <= b, v.isnan(b))
+row(
+    "fmax", Choice, "The larger of two elements; NaN loses.", v.fmax,
+    first=lambda a, b: v.logical_or(a >= b, v.isnan(b)), primitive="fmax", inplace=False,
+    at="torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", gives="[3., 2.]",
+)  # fmt: skip
+row(
+    "fmin", Choice, "The smaller of two elements; NaN loses.", v.fmin,
+    first=lambda a, b: v.logical_or(a <= b, v.isnan(b)), primitive="fmin", inplace=False,
+    at="torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", gives="[1., 2.]",
+)  # fmt: skip
 
 
 class Heaviside(Unfinished):
@@ -382,9 +332,12 @@ class NextAfter(Pointwise):
         return v.cast(a != b, raw_dtype(a)), b * 0
 
 
+expose(NextAfter, "torch.tensor([1.]), torch.tensor([2.])", "[1.0000]", primitive="nextafter")
+
+
 @op
 class Ldexp(Elementwise):
-    """input · 2**other."""
+    """`input` times 2 to the power of `other`."""
 
     name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("result",)}
@@ -407,6 +360,9 @@ class Ldexp(Elementwise):
         return v.exp(b * LN2) if is_complex(b) else v.exp2(roomy(b))
 
 
+expose(Ldexp, "torch.tensor([1.]), torch.tensor([1, 2, 3])", "[2., 4., 8.]", primitive="ldexp")
+
+
 class OfIntegers(Pointwise):
     """A function of two integers."""
 
@@ -419,42 +375,16 @@ class OfIntegers(Pointwise):
         yield cls(), draw.ints(-9, 10), draw.ints(1, 10)
 
 
-@op
-class Gcd(OfIntegers):
-    """The greatest common divisor."""
-
-    name = "gcd"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.gcd(a, b)
-
-
-@op
-class Lcm(OfIntegers):
-    """The least common multiple."""
-
-    name = "lcm"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.lcm(a, b)
-
-
-for _cls, _args, _shown, _inplace in (
-    (Hypot, "torch.tensor([3.]), torch.tensor([4.])", "tensor([5.])", True),
-    (LogAddExp, "torch.tensor([0.]), torch.tensor([0.])", "tensor([0.6931])", False),
-    (LogAddExp2, "torch.tensor([0.]), torch.tensor([0.])", "tensor([1.])", False),
-    (Maximum, "torch.tensor([1., 4.]), torch.tensor([3., 2.])", "tensor([3., 4.])", False),
-    (Minimum, "torch.tensor([1., 4.]), torch.tensor([3., 2.])", "tensor([1., 2.])", False),
-    (Fmax, "torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", "tensor([3., 2.])", False),
-    (Fmin, "torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", "tensor([1., 2.])", False),
-    (NextAfter, "torch.tensor([1.]), torch.tensor([2.])", "tensor([1.0000])", True),
-    (Gcd, "torch.tensor([12, 15]), torch.tensor([8, 10])", "tensor([4, 5])", True),
-    (Lcm, "torch.tensor([4, 5]), torch.tensor([6, 10])", "tensor([12, 10])", True),
-):  # fmt: skip
-    register_impl(_cls.name, expose_pair(_cls, _args, _shown, inplace=_inplace))
-LDEXP, HEAVISIDE = Ldexp(), Heaviside()
+row(
+    "gcd", OfIntegers, "The greatest common divisor.", v.gcd, primitive="gcd",
+    at="torch.tensor([12, 15]), torch.tensor([8, 10])", gives="[4, 5]",
+)  # fmt: skip
+row(
+    "lcm", OfIntegers, "The least common multiple.", v.lcm, primitive="lcm",
+    at="torch.tensor([4, 5]), torch.tensor([6, 10])", gives="[12, 10]",
+)  # fmt: skip
+HEAVISIDE = Heaviside()
 register_impl("heaviside", HEAVISIDE)
-register_impl("ldexp", LDEXP)
 
 
 @function(out=True, inplace=True)
@@ -475,23 +405,9 @@ def heaviside(input: Any, values: Any) -> Any:
     return HEAVISIDE, (input, values)
 
 
-@function(out=True, inplace=True)
-def ldexp(input: Any, other: Any) -> Any:
-    """ldexp(input, other, *, out=None) -> Tensor
-
-    `input` times 2 to the power of `other`.
-
-    >>> import rushlight as torch
-    >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
-    tensor([2., 4., 8.])
-    """
-    check_tensors("ldexp", input=input, other=other)
-    return LDEXP, (input, other)
-
-
 @op
 class CopySign(Pointwise):
-    """The size of input with the sign of other."""
+    """The size of `input` with the sign of `other`."""
 
     name, node, inputs = "copysign", "CopysignBackward0", ("self", "other")
     saves, promotion, refuses = ("self", "result"), "float", "c"
@@ -516,19 +432,15 @@ class CopySignNumber(CopySign):
     node = "CopysignBackward1"
 
 
-COPYSIGN, COPYSIGN_NUMBER = CopySign(), CopySignNumber()
-register_impl("copysign", COPYSIGN)
+COPYSIGN_NUMBER = CopySignNumber()
 
 
-@function(out=True, inplace=True)
-def copysign(input: Any, other: Any) -> Any:
-    """copysign(input, other, *, out=None) -> Tensor
+def _choose_copysign(name: str, input: Any, other: Any) -> Any:
+    check_second(name, input, other)
+    return COPYSIGN_NUMBER
 
-    The size of `input` with the sign of `other`.
 
-    >>> import rushlight as torch
-    >>> torch.copysign(torch.tensor([1., -2.]), torch.tensor([-1., 1.]))
-    tensor([-1.,  2.])
-    """
-    check_second("copysign", input, other)
-    return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER), (input, other)
+expose(
+    CopySign, "torch.tensor([1., -2.]), torch.tensor([-1., 1.])", "[-1.,  2.]",
+    primitive="copysign", choose=_choose_copysign,
+)  # fmt: skip

@@ -105,8 +105,22 @@ class ClampMaxNumber(ClampNumbers):
     node, params = "ClampMaxBackward0", ("max",)
 
 
+class ClampTensors(Clamping):
+    """Bounds element by element."""
+
+    def masks(self, *xs: Any) -> Any:
+        """Where the answer is the element, and where each of the bounds."""
+        raise NotImplementedError
+
+    def vjp(self, node: Node, g: Any, *xs: Any) -> Any:
+        return [v.where(mask, g, 0) for mask in self.masks(*agreed(*xs))]
+
+    def partials(self, *xs: Any) -> Any:
+        return [v.cast(mask, raw_dtype(xs[0])) for mask in self.masks(*agreed(*xs))]
+
+
 @op
-class Clamp(Clamping):
+class Clamp(ClampTensors):
     """At least `min`, at most `max`, element by element."""
 
     name, inputs, saves = "clamp", ("self", "min", "max"), ("self", "min", "max")
@@ -114,24 +128,16 @@ class Clamp(Clamping):
     def forward(self, x: Any, low: Any, high: Any) -> Any:
         return v.minimum(v.maximum(x, low), high)
 
-    def vjp(self, node: Node, g: Any, x: Any, low: Any, high: Any) -> Any:
-        return [v.where(mask, g, 0) for mask in self.masks(x, low, high)]
-
     def masks(self, x: Any, low: Any, high: Any) -> Any:
-        """Where the answer is the element, the lower bound, the upper bound."""
-        x, low, high = agreed(x, low, high)
         return (
             v.logical_and(x >= low, x <= high),
             v.logical_and(low < high, x < low),
             v.logical_or(x > high, high < low),
         )
 
-    def partials(self, x: Any, low: Any, high: Any) -> Any:
-        return [v.cast(mask, raw_dtype(x)) for mask in self.masks(x, low, high)]
-
 
 @op
-class ClampMin(Clamping):
+class ClampMin(ClampTensors):
     """At least `min`, element by element."""
 
     name, node, inputs, saves = "clamp_min", "ClampMinBackward1", ("self", "min"), ("self", "min")
@@ -139,17 +145,12 @@ class ClampMin(Clamping):
     def forward(self, x: Any, low: Any) -> Any:
         return v.maximum(x, low)
 
-    def vjp(self, node: Node, g: Any, x: Any, low: Any) -> Any:
-        x, low = agreed(x, low)
-        return v.where(x >= low, g, 0), v.where(x < low, g, 0)
-
-    def partials(self, x: Any, low: Any) -> Any:
-        x, low = agreed(x, low)
-        return v.cast(x >= low, raw_dtype(x)), v.cast(x < low, raw_dtype(x))
+    def masks(self, x: Any, low: Any) -> Any:
+        return x >= low, x < low
 
 
 @op
-class ClampMax(Clamping):
+class ClampMax(ClampTensors):
     """At most `max`, element by element."""
 
     name, node, inputs, saves = "clamp_max", "ClampMaxBackward1", ("self", "max"), ("self", "max")
@@ -157,13 +158,8 @@ class ClampMax(Clamping):
     def forward(self, x: Any, high: Any) -> Any:
         return v.minimum(x, high)
 
-    def vjp(self, node: Node, g: Any, x: Any, high: Any) -> Any:
-        x, high = agreed(x, high)
-        return v.where(x <= high, g, 0), v.where(x > high, g, 0)
-
-    def partials(self, x: Any, high: Any) -> Any:
-        x, high = agreed(x, high)
-        return v.cast(x <= high, raw_dtype(x)), v.cast(x > high, raw_dtype(x))
+    def masks(self, x: Any, high: Any) -> Any:
+        return x <= high, x > high
 
 
 class ClampMinOnly(ClampMin):
@@ -416,9 +412,6 @@ class AddCDiv(Fused):
         return 1, self.value / b, -self.value * a / (b * b)
 
 
-ADDCMUL, ADDCDIV = AddCMul(), AddCDiv()
-
-
 def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
     value = number_from(value, name, "value")
     common = result_dtype(xs)
@@ -427,46 +420,37 @@ def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
     return int(value.real) if common.numpy.kind in "iub" else value
 
 
-@function(out=True, inplace=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
-    """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
+def _fused(cls: Any, text: str, at: str, gives: str) -> None:
+    """The public function of `addcmul` or `addcdiv`."""
+    name, usual = cls.name, cls()
 
-    input + value · tensor1 · tensor2.
+    def fn(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
+        if deprecated:
+            args = (input, tensor1, tensor2, *deprecated)
+            input, tensor1, tensor2, value = old_forms.scaled(
+                name, args, "value", "tensor1", "tensor2"
+            )
+        check_tensors(name, input=input, tensor1=tensor1, tensor2=tensor2)
+        xs = (input, tensor1, tensor2)
+        value = _value(name, value, xs)
+        return (usual if value == 1 else cls(value)), xs
 
-    >>> import rushlight as torch
-    >>> torch.addcmul(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([3.]), value=0.5)
-    tensor([4.])
-    """
-    if deprecated:
-        args = (input, tensor1, tensor2, *deprecated)
-        input, tensor1, tensor2, value = old_forms.scaled(
-            "addcmul", args, "value", "tensor1", "tensor2"
-        )
-    check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
-    xs = (input, tensor1, tensor2)
-    value = _value("addcmul", value, xs)
-    return (ADDCMUL if value == 1 else AddCMul(value)), xs
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = (
+        f"{name}(input, tensor1, tensor2, *, value=1, out=None) -> Tensor\n\n{text}\n\n"
+        f">>> import rushlight as torch\n>>> torch.{name}({at})\n{gives}\n"
+    )
+    function(out=True, inplace=True)(fn)
 
 
-@function(out=True, inplace=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
-    """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
-
-    input + value · tensor1 / tensor2.
-
-    >>> import rushlight as torch
-    >>> torch.addcdiv(torch.tensor([1.]), torch.tensor([6.]), torch.tensor([3.]), value=0.5)
-    tensor([2.])
-    """
-    if deprecated:
-        args = (input, tensor1, tensor2, *deprecated)
-        input, tensor1, tensor2, value = old_forms.scaled(
-            "addcdiv", args, "value", "tensor1", "tensor2"
-        )
-    check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
-    xs = (input, tensor1, tensor2)
-    value = _value("addcdiv", value, xs)
-    return (ADDCDIV if value == 1 else AddCDiv(value)), xs
+_fused(
+    AddCMul, "input + value · tensor1 · tensor2.",
+    "torch.tensor([1.]), torch.tensor([2.]), torch.tensor([3.]), value=0.5", "tensor([4.])",
+)  # fmt: skip
+_fused(
+    AddCDiv, "input + value · tensor1 / tensor2.",
+    "torch.tensor([1.]), torch.tensor([6.]), torch.tensor([3.]), value=0.5", "tensor([2.])",
+)  # fmt: skip
 
 
 # --- numbers that are none ------------------------------------------------------------------------
@@ -526,7 +510,6 @@ def nan_to_num(
     >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, 1.]), posinf=9.)
     tensor([0., 9., 1.])
     """
-    check_tensors("nan_to_num", input=input)
     most = least = 0.0
     if not integral(input):
         limits = dtypes.finfo(dtypes.of(raw_dtype(input)))
