@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, equal, not_equal, reduce_all, reduce_any, reduce_sum
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear, Reduce
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
@@ -33,8 +33,8 @@ class CountNonzero(Fold):
         self.numbers = numbers
 
     def forward(self, x: Any) -> Any:
-        counted = equal(x, x) if self.numbers else not_equal(x, 0)
-        return reduce_sum(counted, self.dims, self.keepdim)
+        counted = v.equal(x, x) if self.numbers else v.not_equal(x, 0)
+        return v.reduce_sum(counted, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -50,7 +50,7 @@ class Any_(Reduce):
     complex_too = True
 
     def forward(self, x: Any) -> Any:
-        return reduce_any(not_equal(x, 0), self.dims, self.keepdim)
+        return v.reduce_any(v.not_equal(x, 0), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -66,7 +66,7 @@ class All(Reduce):
     complex_too = True
 
     def forward(self, x: Any) -> Any:
-        return reduce_all(not_equal(x, 0), self.dims, self.keepdim)
+        return v.reduce_all(v.not_equal(x, 0), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -85,7 +85,7 @@ class Truth(Linear):
         self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
-        return cast(cast(x, dtypes.bool_.numpy), self.dtype)
+        return v.cast(v.cast(x, dtypes.bool_.numpy), self.dtype)
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -12,32 +12,7 @@ import math
 from typing import Any
 
 from rushlight import dtypes, return_types
-from rushlight.arrays.vocabulary import (
-    cast,
-    concat,
-    contiguous,
-    copy,
-    equal,
-    exp,
-    flip,
-    full,
-    gather,
-    iota,
-    isinf,
-    less,
-    log,
-    logaddexp,
-    logical_and,
-    real,
-    reshape,
-    running,
-    scatter_add,
-    swap,
-    where,
-    window,
-)
-from rushlight.arrays.vocabulary import cumprod as running_product
-from rushlight.arrays.vocabulary import cumsum as running_sum
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -60,20 +35,20 @@ def recurrence(a: Any, b: Any) -> Any:
 
 def back_recurrence(a: Any, b: Any) -> Any:
     """s[i] = a[i] s[i+1] + b[i]."""
-    return flip(recurrence(flip(a, (-1,)), flip(b, (-1,))), (-1,))
+    return v.flip(recurrence(v.flip(a, (-1,)), v.flip(b, (-1,))), (-1,))
 
 
 def sooner(x: Any, value: Any) -> Any:
     """x[i+1] at each i along the last axis, `value` at the end."""
-    return flip(shifted(flip(x, (-1,)), 1, value), (-1,))
+    return v.flip(shifted(v.flip(x, (-1,)), 1, value), (-1,))
 
 
 def complex_logaddexp(a: Any, b: Any) -> Any:
     """log(exp(a) + exp(b)) from the one with the larger real part."""
-    less_first = less(real(a), real(b))
-    low, high = where(less_first, a, b), where(less_first, b, a)
-    stuck = logical_and(isinf(real(low)), equal(real(low), real(high)))
-    return where(stuck, low, log(1 + exp(where(stuck, 0, low - high))) + high)
+    less_first = v.less(v.real(a), v.real(b))
+    low, high = v.where(less_first, a, b), v.where(less_first, b, a)
+    stuck = v.logical_and(v.isinf(v.real(low)), v.equal(v.real(low), v.real(high)))
+    return v.where(stuck, low, v.log(1 + v.exp(v.where(stuck, 0, low - high))) + high)
 
 
 class Scan(Op):
@@ -90,12 +65,12 @@ class Scan(Op):
     def line(self, x: Any) -> Any:
         """`x` in the dtype asked for, with `dim` as its last axis."""
         if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return swap(x, self.dim, -1) if x.ndim else reshape(x, (1,))
+            x = v.cast(x, self.dtype)
+        return v.swap(x, self.dim, -1) if x.ndim else v.reshape(x, (1,))
 
     def unline(self, z: Any, shape: tuple[int, ...]) -> Any:
         """The inverse of `line`."""
-        return swap(z, self.dim, -1) if shape else reshape(z, ())
+        return v.swap(z, self.dim, -1) if shape else v.reshape(z, ())
 
 
 @op
@@ -107,11 +82,11 @@ class CumSum(Scan):
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        return self.unline(running_sum(z, -1), x.shape)
+        return self.unline(v.cumsum(z, -1), x.shape)
 
     def vjp(self, node: Node, g: Any) -> Any:
         z = self.line(g)
-        z = flip(running_sum(flip(z, (-1,)), -1), (-1,))
+        z = v.flip(v.cumsum(v.flip(z, (-1,)), -1), (-1,))
         return (self.unline(z, g.shape),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -135,7 +110,7 @@ class CumProd(Scan):
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        return self.unline(running_product(z, -1), x.shape)
+        return self.unline(v.cumprod(z, -1), x.shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
@@ -143,7 +118,7 @@ class CumProd(Scan):
         z, y, g = self.line(x), wide(self.line(y)), self.line(g)
         before = shifted(y, 1, 1)
         after = back_recurrence(sooner(conj(wide(z)), 0), wide(g))
-        return (contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
+        return (v.contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
@@ -173,29 +148,29 @@ class LogCumSumExp(Scan):
         y = wide(z)
         n = y.shape[-1]
         if is_complex(y):  # one by one: the order decides on which branch of the logarithm it ends
-            parts = [window(y, (..., slice(i, i + 1))) for i in range(n)]
+            parts = [v.window(y, (..., slice(i, i + 1))) for i in range(n)]
             for i in range(1, n):
                 parts[i] = complex_logaddexp(parts[i - 1], parts[i])
-            y = concat(parts, -1) if parts else y
+            y = v.concat(parts, -1) if parts else y
         else:
             step = 1
             while step < n:
-                y = logaddexp(y, shifted(y, step, -math.inf))
+                y = v.logaddexp(y, shifted(y, step, -math.inf))
                 step *= 2
-        return copy(self.unline(narrow(y, z), x.shape))
+        return v.copy(self.unline(narrow(y, z), x.shape))
 
     def ratios(self, y: Any) -> Any:
         """exp(y[i] - y[i+1]), at most 1; 1 where both are the same infinity, 0 at the end."""
         after = sooner(y, math.inf)
-        level = equal(y, after)
-        return where(level, 1, exp(where(level, 0, y) - where(level, 0, after)))
+        level = v.equal(y, after)
+        return v.where(level, 1, v.exp(v.where(level, 0, y) - v.where(level, 0, after)))
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
             return (g,)
         x, y = wide(self.line(x)), wide(self.line(y))
         later = back_recurrence(conj(self.ratios(y)), wide(self.line(g)))
-        return (contiguous(self.unline(narrow(conj(exp(x - y)) * later, g), g.shape)),)
+        return (v.contiguous(self.unline(narrow(conj(v.exp(x - y)) * later, g), g.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
@@ -203,7 +178,7 @@ class LogCumSumExp(Scan):
         shape, like = y.shape, y
         t, x, y = wide(self.line(ts[0])), wide(self.line(xs[0])), wide(self.line(y))
         earlier = shifted(self.ratios(y), 1, 0)
-        return self.unline(narrow(recurrence(earlier, t * exp(x - y)), like), shape)
+        return self.unline(narrow(recurrence(earlier, t * v.exp(x - y)), like), shape)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -223,21 +198,21 @@ class Champion(Scan):
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        y = running(z, -1, self.most)
-        places = iota(z, z.shape[-1], dtypes.int64.numpy)
-        index = running(where(same(z, y), places, 0), -1, True)
-        return copy(self.unline(y, x.shape)), copy(self.unline(index, x.shape))
+        y = v.running(z, -1, self.most)
+        places = v.iota(z, z.shape[-1], dtypes.int64.numpy)
+        index = v.running(v.where(same(z, y), places, 0), -1, True)
+        return v.copy(self.unline(y, x.shape)), v.copy(self.unline(index, x.shape))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         kinds = node._input_dtypes
         assert kinds is not None
         if g[0].ndim == 0:
             return (g[0],)
-        return (scatter_add(full(g[0], g[0].shape, 0, kinds[0]), self.dim, index, g[0]),)
+        return (v.scatter_add(v.full(g[0], g[0].shape, 0, kinds[0]), self.dim, index, g[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
-        return (gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
+        return (v.gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
 
 
 @op

@@ -9,25 +9,7 @@ import math
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
-from rushlight.arrays.vocabulary import (
-    argmax as place_of_largest,
-)
-from rushlight.arrays.vocabulary import (
-    argmin as place_of_smallest,
-)
-from rushlight.arrays.vocabulary import (
-    cast,
-    copy,
-    equal,
-    full,
-    gather,
-    reduce_max,
-    reduce_min,
-    reduce_sum,
-    reshape,
-    scatter,
-    where,
-)
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
@@ -48,16 +30,16 @@ class Even(Fold):
 
     def share(self, hits: Any, like: Any) -> Any:
         """What each hit gets; NaN where nothing was hit (all is NaN then)."""
-        n = reduce_sum(cast(hits, raw_dtype(like)), self.dims, True)
-        return 1 / where(equal(n, 0), math.nan, n)
+        n = v.reduce_sum(v.cast(hits, raw_dtype(like)), self.dims, True)
+        return 1 / v.where(v.equal(n, 0), math.nan, n)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         hits = self.hits(x, y)
-        return (cast(hits, raw_dtype(x)) * (self.back(g, x.shape) * self.share(hits, x)),)
+        return (v.cast(hits, raw_dtype(x)) * (self.back(g, x.shape) * self.share(hits, x)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         hits = self.hits(xs[0], y)
-        return reduce_sum(where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
+        return v.reduce_sum(v.where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
 
 
 @op
@@ -67,7 +49,7 @@ class MaxAll(Even):
     name, node = "max", "MaxBackward1"
 
     def forward(self, x: Any) -> Any:
-        return reduce_max(x, self.dims, self.keepdim)
+        return v.reduce_max(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -82,7 +64,7 @@ class MinAll(Even):
     name, node = "min", "MinBackward1"
 
     def forward(self, x: Any) -> Any:
-        return reduce_min(x, self.dims, self.keepdim)
+        return v.reduce_min(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -97,10 +79,10 @@ class Amax(Even):
     name = "amax"
 
     def hits(self, x: Any, y: Any) -> Any:
-        return equal(x, self.back(y, x.shape))
+        return v.equal(x, self.back(y, x.shape))
 
     def forward(self, x: Any) -> Any:
-        return reduce_max(x, self.dims, self.keepdim)
+        return v.reduce_max(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -118,7 +100,7 @@ class Amin(Amax):
     name = "amin"
 
     def forward(self, x: Any) -> Any:
-        return reduce_min(x, self.dims, self.keepdim)
+        return v.reduce_min(x, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -134,7 +116,7 @@ class AminMax(Amax):
     name, outputs, saves = "aminmax", ("min", "max"), ("self", "min", "max")
 
     def forward(self, x: Any) -> Any:
-        return reduce_min(x, self.dims, self.keepdim), reduce_max(x, self.dims, self.keepdim)
+        return v.reduce_min(x, self.dims, self.keepdim), v.reduce_max(x, self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any, low: Any, high: Any) -> Any:  # type: ignore[override]  # it saves more
         (first,) = super().vjp(node, g[0], x, low)
@@ -168,14 +150,14 @@ class Chosen(Fold):
 
     def forward(self, x: Any) -> Any:
         if x.ndim == 0:
-            return copy(x), full(x, (), 0, dtypes.int64.numpy)
+            return v.copy(x), v.full(x, (), 0, dtypes.int64.numpy)
         index = self.choose(x, self.dim)
-        value = gather(x, self.dim, index)
+        value = v.gather(x, self.dim, index)
         if self.keepdim:
             return value, index
         shape = list(x.shape)
         del shape[self.dim]
-        return reshape(value, tuple(shape)), reshape(index, tuple(shape))
+        return v.reshape(value, tuple(shape)), v.reshape(index, tuple(shape))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
@@ -183,15 +165,15 @@ class Chosen(Fold):
         shape = shapes[0]
         if shape == ():
             return (g[0],)
-        zeros = full(g[0], shape, 0, kinds[0])
-        return (scatter(zeros, self.dim, self.back(index, shape), self.back(g[0], shape)),)
+        zeros = v.full(g[0], shape, 0, kinds[0])
+        return (v.scatter(zeros, self.dim, self.back(index, shape), self.back(g[0], shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
         if t.ndim == 0:
             return t, y[1] * 0
-        moved = gather(t, self.dim, self.back(y[1], t.shape))
-        return reshape(moved, y[0].shape), y[1] * 0
+        moved = v.gather(t, self.dim, self.back(y[1], t.shape))
+        return v.reshape(moved, y[0].shape), y[1] * 0
 
 
 @op
@@ -201,7 +183,7 @@ class Max(Chosen):
     name, node = "max_dim", "MaxBackward0"
 
     def choose(self, x: Any, dim: int) -> Any:
-        return place_of_largest(x, dim, True)
+        return v.argmax(x, dim, True)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -217,7 +199,7 @@ class Min(Chosen):
     name, node = "min_dim", "MinBackward0"
 
     def choose(self, x: Any, dim: int) -> Any:
-        return place_of_smallest(x, dim, True)
+        return v.argmin(x, dim, True)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -236,7 +218,7 @@ class ArgMax(Reduce):
         return None if self.dims is None else super().vmap_rule(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
-        return place_of_largest(x, None if self.dims is None else self.dims[0], self.keepdim)
+        return v.argmax(x, None if self.dims is None else self.dims[0], self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -254,7 +236,7 @@ class ArgMin(Reduce):
         return None if self.dims is None else super().vmap_rule(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
-        return place_of_smallest(x, None if self.dims is None else self.dims[0], self.keepdim)
+        return v.argmin(x, None if self.dims is None else self.dims[0], self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:

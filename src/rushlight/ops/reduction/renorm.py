@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, greater, real, reduce_sum, where
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.ops.arguments import one_dim, raw_dtype
@@ -35,18 +35,18 @@ class Renorm(Op):
         return norm_of(x, self.p, self.dims, True)
 
     def factor(self, n: Any) -> Any:
-        over = greater(n, self.maxnorm)
-        return where(over, self.maxnorm / (where(over, n, 1) + _TINY), 1)
+        over = v.greater(n, self.maxnorm)
+        return v.where(over, self.maxnorm / (v.where(over, n, 1) + _TINY), 1)
 
     def slope(self, n: Any) -> Any:
         """The derivative of the factor by the norm."""
-        over = greater(n, self.maxnorm)
+        over = v.greater(n, self.maxnorm)
         # what is not chosen must not overflow: in the next derivative it is multiplied by zero
-        above = where(over, n, 1) + _TINY
-        return where(over, -self.maxnorm / (above * above), 0)
+        above = v.where(over, n, 1) + _TINY
+        return v.where(over, -self.maxnorm / (above * above), 0)
 
     def forward(self, x: Any) -> Any:
-        return cast(x * self.factor(self.norm(x)), raw_dtype(x))
+        return v.cast(x * self.factor(self.norm(x)), raw_dtype(x))
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         n = self.norm(x)
@@ -55,8 +55,8 @@ class Renorm(Op):
         if slope is None:
             return (found,)
         along = conj(x) * g
-        along = real(along) if is_complex(along) else along
-        return (found + slope * (reduce_sum(along, self.dims, True) * self.slope(n)),)
+        along = v.real(along) if is_complex(along) else along
+        return (found + slope * (v.reduce_sum(along, self.dims, True) * self.slope(n)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x, t = xs[0], ts[0]

@@ -9,22 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
-from rushlight.arrays.vocabulary import argmax as place_of_largest
-from rushlight.arrays.vocabulary import (
-    copy,
-    equal,
-    full,
-    gather,
-    iota,
-    isnan,
-    reduce_sum,
-    running,
-    scatter,
-    swap,
-    where,
-    window,
-)
-from rushlight.arrays.vocabulary import sort as sorting
+from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_nonempty, check_tensor, not_implemented
@@ -54,24 +39,24 @@ class Ranked(Op):
 
     def places(self, x: Any) -> Any:
         # PyTorch's sort on the CPU is stable whether asked or not
-        return sorting(wide(x), self.dim, self.descending, True)
+        return v.sort(wide(x), self.dim, self.descending, True)
 
     def forward(self, x: Any) -> Any:
         if x.ndim == 0:
-            return copy(x), full(x, (), 0, _INT64)
+            return v.copy(x), v.full(x, (), 0, _INT64)
         index = self.places(x)
-        return gather(x, self.dim, index), index
+        return v.gather(x, self.dim, index), index
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         if shapes[0] == ():
             return (g[0],)
-        return (scatter(full(g[0], shapes[0], 0, kinds[0]), self.dim, index, g[0]),)
+        return (v.scatter(v.full(g[0], shapes[0], 0, kinds[0]), self.dim, index, g[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
-        return (gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
+        return (v.gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
 
 
 @op
@@ -120,7 +105,7 @@ class TopK(Ranked):
         order = super().places(x)
         cut = [slice(None)] * x.ndim
         cut[self.dim] = slice(0, self.k)
-        return copy(window(order, tuple(cut)))
+        return v.copy(v.window(order, tuple(cut)))
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -145,8 +130,8 @@ class ArgSort(Op):
 
     def forward(self, x: Any) -> Any:
         if x.ndim == 0:
-            return full(x, (), 0, _INT64)
-        return sorting(wide(x), self.dim, self.descending, True)
+            return v.full(x, (), 0, _INT64)
+        return v.sort(wide(x), self.dim, self.descending, True)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -264,10 +249,10 @@ class KthValue(Chosen):
         self.k = k
 
     def choose(self, x: Any, dim: int) -> Any:
-        order = sorting(wide(x), dim, False, True)
+        order = v.sort(wide(x), dim, False, True)
         cut = [slice(None)] * x.ndim
         cut[dim] = slice(self.k - 1, self.k)
-        return copy(window(order, tuple(cut)))
+        return v.copy(v.window(order, tuple(cut)))
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -284,9 +269,9 @@ class Median(Chosen):
 
     def choose(self, x: Any, dim: int) -> Any:
         n = x.shape[dim]
-        nans = reduce_sum(isnan(x), (dim,), True)
-        order = sorting(wide(x), dim, False, True)
-        return gather(order, dim, where(equal(nans, 0), (n - 1) // 2, n - nans))
+        nans = v.reduce_sum(v.isnan(x), (dim,), True)
+        order = v.sort(wide(x), dim, False, True)
+        return v.gather(order, dim, v.where(v.equal(nans, 0), (n - 1) // 2, n - nans))
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -302,9 +287,9 @@ class NanMedian(Chosen):
     name, node = "nanmedian_dim", "NanmedianBackward1"
 
     def choose(self, x: Any, dim: int) -> Any:
-        numbers = reduce_sum(equal(x, x), (dim,), True)
-        order = sorting(wide(x), dim, False, True)
-        return gather(order, dim, where(equal(numbers, 0), 0, (numbers - 1) // 2))
+        numbers = v.reduce_sum(v.equal(x, x), (dim,), True)
+        order = v.sort(wide(x), dim, False, True)
+        return v.gather(order, dim, v.where(v.equal(numbers, 0), 0, (numbers - 1) // 2))
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -324,7 +309,7 @@ class MedianAll(Even):
         if z.shape[-1] == 0:
             whole = x.dtype.kind in "iu"
             nothing = -(1 << (8 * x.dtype.itemsize - 1)) if whole else float("nan")
-            return full(x, z.shape[:-1], 0 if x.dtype.kind == "u" else nothing, x.dtype)
+            return v.full(x, z.shape[:-1], 0 if x.dtype.kind == "u" else nothing, x.dtype)
         return self.chosen((-1,), self.keepdim).forward(z)[0]
 
     @staticmethod
@@ -353,13 +338,13 @@ class Mode(Chosen):
     name = "mode"
 
     def choose(self, x: Any, dim: int) -> Any:
-        order = swap(sorting(wide(x), dim, False, True), dim, -1)
-        z = gather(swap(x, dim, -1), -1, order)
-        places = iota(x, z.shape[-1], _INT64)
-        starts = where(equal(z, shifted(z, 1, 0)), 0, places)
-        length = places - running(starts, -1, True)
-        best = place_of_largest(length, -1, True)
-        return swap(gather(order, -1, best), dim, -1)
+        order = v.swap(v.sort(wide(x), dim, False, True), dim, -1)
+        z = v.gather(v.swap(x, dim, -1), -1, order)
+        places = v.iota(x, z.shape[-1], _INT64)
+        starts = v.where(v.equal(z, shifted(z, 1, 0)), 0, places)
+        length = places - v.running(starts, -1, True)
+        best = v.argmax(length, -1, True)
+        return v.swap(v.gather(order, -1, best), dim, -1)
 
     @staticmethod
     def samples(draw: Any) -> Any:

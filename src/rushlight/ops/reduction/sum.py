@@ -9,28 +9,8 @@ import math
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.quick import products_of_others
-from rushlight.arrays.vocabulary import (
-    broadcast,
-    cast,
-    contiguous,
-    copy,
-    cumprod,
-    diagonal,
-    equal,
-    exp,
-    flip,
-    iota,
-    isinf,
-    isnan,
-    log,
-    product,
-    real,
-    reduce_max,
-    reduce_sum,
-    reshape,
-    where,
-)
 from rushlight.core.families import Linear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
@@ -73,13 +53,13 @@ class Sum(Fold):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is None:
-            return reduce_sum(x, self.dims, self.keepdim)
-        return cast(reduce_sum(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
+            return v.reduce_sum(x, self.dims, self.keepdim)
+        return v.cast(v.reduce_sum(v.cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
 
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
-        return (broadcast(self.back(g, shapes[0]), shapes[0]),)
+        return (v.broadcast(self.back(g, shapes[0]), shapes[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
@@ -168,9 +148,9 @@ class Mean(Sum):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
-            x = cast(x, self.dtype)
+            x = v.cast(x, self.dtype)
         n = count(x.shape, self.dims)
-        y = reduce_sum(wide(x), self.dims, self.keepdim)
+        y = v.reduce_sum(wide(x), self.dims, self.keepdim)
         return narrow(y / n if n else y * _NAN, x)
 
     def vjp(self, node: Node, g: Any) -> Any:
@@ -178,10 +158,10 @@ class Mean(Sum):
         assert shapes is not None
         shape = shapes[0]
         n = count(shape, self.dims)
-        spread = broadcast(self.back(g / n if n else g, shape), shape)
+        spread = v.broadcast(self.back(g / n if n else g, shape), shape)
         # PyTorch gives a dense one; a leaf would copy an expanded one anyway
         ends = isinstance(node._next_edges[0], TensorBase) and not isinstance(g, TensorBase)
-        return (copy(spread) if ends else spread,)
+        return (v.copy(spread) if ends else spread,)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -257,14 +237,14 @@ class NanSum(Sum):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return reduce_sum(where(isnan(x), 0, x), self.dims, self.keepdim)
+            x = v.cast(x, self.dtype)
+        return v.reduce_sum(v.where(v.isnan(x), 0, x), self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:  # type: ignore[override]  # what it saves
-        return (where(isnan(x), 0, self.back(g, x.shape)),)
+        return (v.where(v.isnan(x), 0, self.back(g, x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
+        return v.reduce_sum(v.where(v.isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -342,28 +322,28 @@ class Prod(Fold):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return product(x, self.dims, self.keepdim)
+            x = v.cast(x, self.dtype)
+        return v.product(x, self.dims, self.keepdim)
 
     def others(self, x: Any) -> Any:
         """For each element the product of the others that go into the same result."""
         shape = x.shape
-        x = fold(x if self.dtype is None else cast(x, self.dtype), self.dims)
+        x = fold(x if self.dtype is None else v.cast(x, self.dtype), self.dims)
         quick = products_of_others(x)
         if quick is not None:
             return unfold(quick, self.dims, shape)
         if 0 not in x.shape:
             w = wide(x)
-            left = shifted(cumprod(w, -1), 1, 1)
-            right = shifted(cumprod(flip(w, (-1,)), -1), 1, 1)
-            x = narrow(left * flip(right, (-1,)), x)
+            left = shifted(v.cumprod(w, -1), 1, 1)
+            right = shifted(v.cumprod(v.flip(w, (-1,)), -1), 1, 1)
+            x = narrow(left * v.flip(right, (-1,)), x)
         return unfold(x, self.dims, shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        return (self.back(g, x.shape) * conj(contiguous(self.others(x))),)
+        return (self.back(g, x.shape) * conj(v.contiguous(self.others(x))),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
+        return v.reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -423,22 +403,22 @@ class LogSumExp(Fold):
     def forward(self, x: Any) -> Any:
         w = wide(x)
         if count(x.shape, self.dims) == 0:
-            return narrow(log(reduce_sum(exp(w), self.dims, self.keepdim)), x)
-        top = reduce_max(real(w) if is_complex(w) else w, self.dims, True)
-        top = where(isinf(top), 0, top)
-        y = log(reduce_sum(exp(w - top), self.dims, True)) + top
+            return narrow(v.log(v.reduce_sum(v.exp(w), self.dims, self.keepdim)), x)
+        top = v.reduce_max(v.real(w) if is_complex(w) else w, self.dims, True)
+        top = v.where(v.isinf(top), 0, top)
+        y = v.log(v.reduce_sum(v.exp(w - top), self.dims, True)) + top
         if not self.keepdim:
-            y = reduce_sum(y, self.dims, False)
+            y = v.reduce_sum(y, self.dims, False)
         return narrow(y, x)
 
     def weights(self, x: Any, y: Any) -> Any:
-        return exp(x - self.back(y, x.shape))
+        return v.exp(x - self.back(y, x.shape))
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         return (self.back(g, x.shape) * conj(self.weights(x, y)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
+        return v.reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -475,7 +455,7 @@ class Floated(Linear):
         self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
-        return cast(x, self.dtype)
+        return v.cast(x, self.dtype)
 
 
 # --- trace ----------------------------------------------------------------------------------------
@@ -491,14 +471,14 @@ class Trace(Linear):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return reduce_sum(diagonal(x, 0, -2, -1), (-1,), False)
+            x = v.cast(x, self.dtype)
+        return v.reduce_sum(v.diagonal(x, 0, -2, -1), (-1,), False)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         rows, columns = shape[-2:]
-        i = iota(g, rows, dtypes.int64.numpy)
-        j = iota(g, columns, dtypes.int64.numpy)
-        return where(equal(reshape(i, (rows, 1)), j), reshape(g, (*g.shape, 1, 1)), 0)
+        i = v.iota(g, rows, dtypes.int64.numpy)
+        j = v.iota(g, columns, dtypes.int64.numpy)
+        return v.where(v.equal(v.reshape(i, (rows, 1)), j), v.reshape(g, (*g.shape, 1, 1)), 0)
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -8,34 +8,9 @@ import math
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
-from rushlight.arrays.vocabulary import (
-    SLOT,
-    cast,
-    concat,
-    contiguous,
-    cumsum,
-    equal,
-    floor,
-    full,
-    gather,
-    isnan,
-    logical_or,
-    nonzero,
-    not_equal,
-    permute,
-    pick,
-    reduce_any,
-    reduce_max,
-    reduce_min,
-    reshape,
-    sort,
-    where,
-    window,
-)
-from rushlight.arrays.vocabulary import bincount as count_each
-from rushlight.arrays.vocabulary import searchsorted as place_among
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
@@ -110,19 +85,19 @@ def connected(cls: type[Refused], result: Any, input: Any) -> Any:
 def runs(fresh: Any) -> tuple[Any, Any, Any]:
     """From where a new run starts (a line of bools, the first true): the starts of the runs, the
     run of each place, and the lengths of the runs."""
-    fresh = cast(fresh, _INT64)
-    (starts,) = nonzero(fresh)
-    which = cumsum(fresh, -1) - 1
-    return starts, which, count_each(which, None, 0)
+    fresh = v.cast(fresh, _INT64)
+    (starts,) = v.nonzero(fresh)
+    which = v.cumsum(fresh, -1) - 1
+    return starts, which, v.bincount(which, None, 0)
 
 
 def changes(x: Any) -> Any:
     """Where an element of a line, or a row of a matrix, differs from the one before; true at the
     first."""
-    differs = not_equal(window(x, (slice(1, None),)), window(x, (slice(0, -1),)))
+    differs = v.not_equal(v.window(x, (slice(1, None),)), v.window(x, (slice(0, -1),)))
     if x.ndim == 2:
-        differs = reduce_any(differs, (-1,), False)
-    return concat([full(x, (min(1, x.shape[0]),), True, dtypes.bool_.numpy), differs], 0)
+        differs = v.reduce_any(differs, (-1,), False)
+    return v.concat([v.full(x, (min(1, x.shape[0]),), True, dtypes.bool_.numpy), differs], 0)
 
 
 @op
@@ -132,12 +107,12 @@ class Unique(Distinct):
     name = "unique"
 
     def forward(self, x: Any) -> Any:
-        line = reshape(x, (x.size,))
-        order = sort(wide(line), -1, False, True)
-        line = gather(line, -1, order)
+        line = v.reshape(x, (x.size,))
+        order = v.sort(wide(line), -1, False, True)
+        line = v.gather(line, -1, order)
         starts, which, lengths = runs(changes(line))
-        back = gather(which, -1, sort(order, -1, False, True))
-        return pick(line, (SLOT,), starts), reshape(back, x.shape), lengths
+        back = v.gather(which, -1, v.sort(order, -1, False, True))
+        return v.pick(line, (v.SLOT,), starts), v.reshape(back, x.shape), lengths
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -158,12 +133,12 @@ class UniqueConsecutive(Distinct):
 
     def forward(self, x: Any) -> Any:
         if self.dim is None or x.ndim == 0:
-            line = reshape(x, (x.size,))
+            line = v.reshape(x, (x.size,))
             starts, which, lengths = runs(changes(line))
-            return pick(line, (SLOT,), starts), reshape(which, x.shape), lengths
+            return v.pick(line, (v.SLOT,), starts), v.reshape(which, x.shape), lengths
         rows = as_rows(x, self.dim)
         starts, which, lengths = runs(changes(rows))
-        return from_rows(pick(rows, (SLOT,), starts), x.shape, self.dim), which, lengths
+        return from_rows(v.pick(rows, (v.SLOT,), starts), x.shape, self.dim), which, lengths
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -184,10 +159,10 @@ class UniqueDim(Distinct):
     def forward(self, x: Any) -> Any:
         rows = as_rows(x, self.dim)
         order = lexical(rows)
-        rows = pick(rows, (SLOT,), order)
+        rows = v.pick(rows, (v.SLOT,), order)
         starts, which, lengths = runs(changes(rows))
-        back = gather(which, -1, sort(order, -1, False, True))
-        return from_rows(pick(rows, (SLOT,), starts), x.shape, self.dim), back, lengths
+        back = v.gather(which, -1, v.sort(order, -1, False, True))
+        return from_rows(v.pick(rows, (v.SLOT,), starts), x.shape, self.dim), back, lengths
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -198,25 +173,25 @@ class UniqueDim(Distinct):
 def as_rows(x: Any, dim: int) -> Any:
     """The slices along `dim` as the rows of a matrix."""
     at = dim % x.ndim
-    x = permute(x, (at, *[d for d in range(x.ndim) if d != at]))
-    return reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    x = v.permute(x, (at, *[d for d in range(x.ndim) if d != at]))
+    return v.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
 
 
 def from_rows(rows: Any, shape: tuple[int, ...], dim: int) -> Any:
     """The inverse of `as_rows`, for as many rows as there are now."""
     at = dim % len(shape)
     rest = [n for d, n in enumerate(shape) if d != at]
-    x = reshape(rows, (rows.shape[0], *rest))
-    return contiguous(permute(x, (*range(1, at + 1), 0, *range(at + 1, len(shape)))))
+    x = v.reshape(rows, (rows.shape[0], *rest))
+    return v.contiguous(v.permute(x, (*range(1, at + 1), 0, *range(at + 1, len(shape)))))
 
 
 def lexical(rows: Any) -> Any:
     """The order of rows by their first element, then the second, and so on."""
     n = rows.shape[0]
-    order = sort(full(rows, (n,), 0, _INT64), -1, False, True)
+    order = v.sort(v.full(rows, (n,), 0, _INT64), -1, False, True)
     for j in reversed(range(rows.shape[1])):
-        column = gather(window(rows, (slice(None), j)), -1, order)
-        order = gather(order, -1, sort(wide(column), -1, False, True))
+        column = v.gather(v.window(rows, (slice(None), j)), -1, order)
+        order = v.gather(order, -1, v.sort(wide(column), -1, False, True))
     return order
 
 
@@ -298,17 +273,19 @@ class SearchSorted(Op):
 
     def forward(self, bounds: Any, x: Any) -> Any:
         if bounds.ndim == 1:
-            return cast(place_among(bounds, x, self.right), self.dtype)
+            return v.cast(v.searchsorted(bounds, x, self.right), self.dtype)
         rows = math.prod(bounds.shape[:-1])
-        lines = reshape(bounds, (rows, bounds.shape[-1]))
-        values = reshape(x, (rows, x.shape[-1]))
+        lines = v.reshape(bounds, (rows, bounds.shape[-1]))
+        values = v.reshape(x, (rows, x.shape[-1]))
         found = [
-            reshape(place_among(window(lines, (i,)), window(values, (i,)), self.right), (1, -1))
+            v.reshape(
+                v.searchsorted(v.window(lines, (i,)), v.window(values, (i,)), self.right), (1, -1)
+            )
             for i in range(rows)
         ]
         if not found:
-            return full(x, x.shape, 0, self.dtype)
-        return cast(reshape(concat(found, 0), x.shape), self.dtype)
+            return v.full(x, x.shape, 0, self.dtype)
+        return v.cast(v.reshape(v.concat(found, 0), x.shape), self.dtype)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -325,7 +302,7 @@ def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
     if dtypes.is_low_precision(common):
         common = dtypes.float32.numpy
     what = SearchSorted(right, (dtypes.int32 if int32 else dtypes.int64).numpy)
-    return what, (wrap(cast(bounds._array, common)), wrap(cast(x._array, common)))
+    return what, (wrap(v.cast(bounds._array, common)), wrap(v.cast(x._array, common)))
 
 
 @function(out=True, method=False)
@@ -373,7 +350,7 @@ def searchsorted(
                 f"boundary tensor {list(bounds.shape)}and got sorter tensor "
                 f"{list(sorter._array.shape)}"
             )
-        sorted_sequence = wrap(gather(bounds, -1, sorter._array))
+        sorted_sequence = wrap(v.gather(bounds, -1, sorter._array))
     return _search(sorted_sequence, input, right, out_int32)
 
 
@@ -410,9 +387,9 @@ class BinCount(Op):
 
     def forward(self, x: Any, weights: Any) -> Any:
         if weights is None or x.size == 0:
-            return count_each(cast(x, _INT64), None, self.minlength)
-        y = count_each(cast(x, _INT64), weights, self.minlength)
-        return cast(y, weights.dtype) if weights.dtype == dtypes.float32.numpy else y
+            return v.bincount(v.cast(x, _INT64), None, self.minlength)
+        y = v.bincount(v.cast(x, _INT64), weights, self.minlength)
+        return v.cast(y, weights.dtype) if weights.dtype == dtypes.float32.numpy else y
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -464,19 +441,19 @@ class Histc(Op):
         """The ends: if none are given those of the numbers, which differ inside `vmap`."""
         if self.low is not None and self.high is not None:
             return self.low, self.high
-        low, high = reduce_min(line, (-1,), True), reduce_max(line, (-1,), True)
-        one = cast(equal(low, high), line.dtype)
+        low, high = v.reduce_min(line, (-1,), True), v.reduce_max(line, (-1,), True)
+        one = v.cast(v.equal(low, high), line.dtype)
         return low - one, high + one
 
     def forward(self, x: Any) -> Any:
-        line = wide(reshape(x, (x.size,)))
+        line = wide(v.reshape(x, (x.size,)))
         low, high = self.range(line)
-        outside = logical_or(isnan(line), logical_or(line < low, line > high))
-        line = where(outside, low, line)
-        part = floor((line - low) * (self.bins / (high - low)))
-        part = cast(where(part >= self.bins, self.bins - 1, part), _INT64)
-        counts = count_each(where(outside, self.bins, part), None, self.bins + 1)
-        return cast(window(counts, (slice(0, self.bins),)), x.dtype)
+        outside = v.logical_or(v.isnan(line), v.logical_or(line < low, line > high))
+        line = v.where(outside, low, line)
+        part = v.floor((line - low) * (self.bins / (high - low)))
+        part = v.cast(v.where(part >= self.bins, self.bins - 1, part), _INT64)
+        counts = v.bincount(v.where(outside, self.bins, part), None, self.bins + 1)
+        return v.cast(v.window(counts, (slice(0, self.bins),)), x.dtype)
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -10,7 +10,7 @@ import warnings
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, deviations, equal, real, reduce_sum, sqrt, where
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
@@ -48,7 +48,7 @@ class Spread(Fold):
 
     def average(self, x: Any, keep: bool) -> Any:
         n = count(x.shape, self.dims)
-        y = reduce_sum(x, self.dims, keep)
+        y = v.reduce_sum(x, self.dims, keep)
         return y / n if n else y * math.nan
 
     def freedom(self, x: Any) -> Any:
@@ -57,13 +57,13 @@ class Spread(Fold):
     def variance(self, x: Any, root: bool) -> Any:
         """The variance or its root; a root may be in range where its square is not."""
         n = self.freedom(x)
-        y = deviations(x, self.dims, self.keepdim)
+        y = v.deviations(x, self.dims, self.keepdim)
         if n > 0:
             y = y / n
         else:
             # PyTorch divides by zero then; adding what comes out of that warns of nothing
-            y = y + cast(where(equal(y, 0), math.nan, math.inf), raw_dtype(y))
-        return cast(sqrt(y) if root else y, _PARTS.get(raw_dtype(x), raw_dtype(x)))
+            y = y + v.cast(v.where(v.equal(y, 0), math.nan, math.inf), raw_dtype(y))
+        return v.cast(v.sqrt(y) if root else y, _PARTS.get(raw_dtype(x), raw_dtype(x)))
 
     def slope(self, x: Any) -> Any:
         """The derivative of the variance by each element."""
@@ -74,22 +74,22 @@ class Spread(Fold):
         if self.dims is not None and not is_complex(d):  # as PyTorch has it, where dims are given
             if n:
                 return d * (2 / n)
-            side = cast(where(d > 0, math.inf, -math.inf), raw_dtype(d))
-            return where(equal(d, 0), math.nan, side)
+            side = v.cast(v.where(d > 0, math.inf, -math.inf), raw_dtype(d))
+            return v.where(v.equal(d, 0), math.nan, side)
         # real: what a complex infinity is multiplied with becomes NaN in both parts
-        d = real(d * conj(d)) if is_complex(d) else d
-        return cast(where(equal(d, 0), math.nan, math.inf), raw_dtype(d))
+        d = v.real(d * conj(d)) if is_complex(d) else d
+        return v.cast(v.where(v.equal(d, 0), math.nan, math.inf), raw_dtype(d))
 
     def moved(self, t: Any, x: Any) -> Any:
         """How the variance moves when `x` moves along `t`."""
         p = conj(self.slope(x)) * t
-        return reduce_sum(real(p) if is_complex(p) else p, self.dims, self.keepdim)
+        return v.reduce_sum(v.real(p) if is_complex(p) else p, self.dims, self.keepdim)
 
 
 def _root_slope(y: Any) -> Any:
     """The derivative of the square root at its value `y`; 0 at 0, by convention."""
-    none = equal(y, 0)
-    return where(none, 0, 0.5 / where(none, 1, y))
+    none = v.equal(y, 0)
+    return v.where(none, 0, 0.5 / v.where(none, 1, y))
 
 
 @op
