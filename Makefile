@@ -20,7 +20,15 @@ help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(BUILT) ## install into a virtual environment and run examples/demo.py
+	@printf '\nRunning examples/demo.py\n\n'
 	@$(BIN)/rushlight run examples/demo.py
+	@printf '\nThat was rushlight. What to do next:\n'
+	@printf '  %-42s %s\n' \
+	  '$(BIN)/rushlight run your_script.py' 'run a script that says `import torch`' \
+	  '$(BIN)/python' 'and then type: import rushlight as torch' \
+	  'docs/tutorial.md' 'from the first tensor to second derivatives' \
+	  'make test' 'run the tests (some minutes)' \
+	  'make help' 'list all commands'
 
 test: $(VENV)/.dev $(BUILT) ## run the tests, compiled where there is a C compiler
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
@@ -54,7 +62,7 @@ types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
 references: $(VENV)/.torch $(BUILT) ## make the tests' stored results anew from PyTorch
-	for script in tests/reference/make_*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python tests/reference/make.py $(CASES)
 
 stubs: $(BUILT) ## write the stubs of the methods that the op table attaches
 	$(BIN)/python tools/make_stubs.py
@@ -74,13 +82,18 @@ clean: ## remove what was built; the virtual environment stays
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rushlight wants Python 3.11 or newer; say which with `make PYTHON=...`")'
-	@echo "Setting up $(VENV)"
+	@echo "1/2 Setting up a virtual environment in $(VENV) (seconds)"
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
-	@echo "Installing rushlight (this compiles its core)"
-	@$(PIP) install -e .
+	@printf '%s\n' \
+	  '2/2 Installing rushlight, about a minute on two cores, more if they are busy. pip is quiet meanwhile:' \
+	  '    - fetching NumPy, SciPy, ml_dtypes and, for the build alone, mypy (about 70 MB);' \
+	  '    - compiling the core: mypyc turns src/rushlight/core into C, then the C compiler runs.' \
+	  '    Without a C compiler nothing is compiled: rushlight is then interpreted, works the same,' \
+	  '    and takes longer for small operations.'
+	@start=$$(date +%s) && $(PIP) install -e . && echo "Installed in $$(($$(date +%s) - start)) s:"
 	@$(BIN)/python -m rushlight info
 	@touch $@
 
@@ -100,6 +113,7 @@ $(VENV)/.jax: $(VENV)/.dev
 
 $(BUILT): $(SOURCES) | $(VENV)/.installed
 	@if [ ! -e $@ ] || [ -n "$$(find $(SOURCES) -newer $@)" ]; then \
-	  $(MAKE) -s --no-print-directory $(VENV)/.dev && $(BIN)/python setup.py -q build_ext --inplace; \
+	  $(MAKE) -s --no-print-directory $(VENV)/.dev && \
+	  echo "Compiling again, for sources were edited (about a minute)" && $(BIN)/python setup.py -q build_ext --inplace; \
 	fi
 	@touch $@

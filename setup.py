@@ -137,7 +137,7 @@ def extensions() -> list[Extension]:
     )
     native = {path for extension in made for path in extension.sources if "__native" in path}
     if not sum(generated.mend(path) for path in sorted(native)):
-        # Perhaps it counts the references itself by now: tests/test_lifetimes.py knows.
+        # Perhaps it counts the references itself by now: tests/laws/test_lifetimes.py knows.
         print("rushlight: no C of mypyc's that setup.py would mend", file=sys.stderr)
     if sys.platform.startswith("linux"):
         for extension in made:

@@ -3,7 +3,7 @@
 Each attack is a module of this folder with three names:
 
     TITLE                 what the table calls it
-    SHORT                 how many attempts the test suite makes (`tests/attack/test_attacks.py`)
+    SHORT                 how many attempts the test suite makes (`tests/laws/test_attacks.py`)
     attempts(seed, torch) yields once an attempt: None if rushlight held, else a text that says
                           how it broke, with what is needed to try it again. `torch` is PyTorch
                           where it is installed, else None.

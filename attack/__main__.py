@@ -1,4 +1,4 @@
-"""`python -m attack [--seconds 600] [--seed 0] [name ...]`: every attack in its share of the time.
+"""`python -m attack [--seconds 570] [--seed 0] [name ...]`: every attack in its share of the time.
 
 Prints what broke and a table of counts; the exit status is 1 if anything broke.
 """

@@ -1,4 +1,4 @@
-"""The programs of `tests/programs.py` on PyTorch, in a child process: some of them crash it."""
+"""The programs of `tests/laws/cases_programs.py` on PyTorch, in a child process: some crash it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["PyTorchChild", "programs"]
 
 
 def programs() -> Any:
-    """The module `tests/programs.py`."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    """The module `tests/laws/cases_programs.py`."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     try:
-        return importlib.import_module("programs")
+        return importlib.import_module("tests.laws.cases_programs")
     finally:
         sys.path.pop(0)
 

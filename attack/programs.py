@@ -1,9 +1,9 @@
 """Random programs of public ops against PyTorch, in six dtypes: values, result dtypes, and first
 and second derivatives where there are any.
 
-Every fourth is one of views, writes in place, hooks and modes instead, from `tests/programs.py`. A
-program here is a list of lines, each of which names earlier values; both libraries run it line by
-line, so that what breaks is the line that is shown.
+Every fourth is one of views, writes in place, hooks and modes instead, from
+`tests/laws/cases_programs.py`. A program here is a list of lines, each of which names earlier
+values; both libraries run it line by line, so that what breaks is the line that is shown.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def attempts(seed: int, torch: Any) -> Iterator[str | None]:
 
 
 def of_views(seed: int, beside: PyTorchChild | None) -> str | None:
-    """A program of `tests/programs.py`."""
+    """A program of `tests/laws/cases_programs.py`."""
     of = programs()
     ours = json.loads(json.dumps(of.run(rushlight, seed)))
     theirs = of.run(rushlight, seed) if beside is None else beside.run(seed)
@@ -140,7 +140,7 @@ def of_views(seed: int, beside: PyTorchChild | None) -> str | None:
     stuck = "error Tensor must have a last dimension of size 2" in repr(theirs)  # of its own views
     if stuck or not of.sound(theirs) or of.alike(ours, json.loads(json.dumps(theirs))):
         return None
-    return f"programs.run(lib, {seed}) of tests/programs.py differs"
+    return f"programs.run(lib, {seed}) of tests/laws/cases_programs.py differs"
 
 
 def one(seed: int, torch: Any) -> str | None:

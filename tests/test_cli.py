@@ -16,8 +16,8 @@ import pytest
 
 import rushlight
 from rushlight import __config__, cli
+from tests.harness import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

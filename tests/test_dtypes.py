@@ -1,15 +1,11 @@
 """dtypes, size and device say what PyTorch says, word for word: stored, and live where it is."""
 
 import copy
-import gzip
-import importlib.util
 import itertools
-import json
 import pickle
 import threading
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -20,19 +16,10 @@ from rushlight import dtypes
 from rushlight.arrays import device as devices
 from rushlight.arrays.device import device
 from rushlight.size import Size, unchecked
+from tests import cases_dtypes as written
+from tests.harness import LIVE, as_stored, pytorch, stored
 
-
-def _load_maker() -> ModuleType:
-    path = Path(__file__).parent / "reference" / "make_dtypes.py"
-    spec = importlib.util.spec_from_file_location("make_dtypes", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-maker = _load_maker()
-STORED: dict[str, Any] = json.loads(gzip.decompress(maker.STORED.read_bytes()))
+STORED: dict[str, Any] = stored("dtypes")
 
 # The names as the package exports them, taken from where they are defined.
 NAMESPACE = SimpleNamespace(
@@ -45,13 +32,13 @@ NAMESPACE = SimpleNamespace(
 
 
 def _result_type(*operands: tuple[str, dtypes.Category]) -> dtypes.dtype:
-    numbers = {name: dtypes.of_scalar(value) for name, value in maker.NUMBERS.items()}
+    numbers = {name: dtypes.of_scalar(value) for name, value in written.NUMBERS.items()}
     return dtypes.promote([((dtypes.aliases | numbers)[name], kind) for name, kind in operands])
 
 
 @pytest.fixture(scope="module")
 def ours() -> dict[str, Any]:
-    found: dict[str, Any] = maker.describe(NAMESPACE, _result_type, dtypes.of)
+    found: dict[str, Any] = written.describe(NAMESPACE, _result_type, dtypes.of)
     return found
 
 
@@ -73,15 +60,15 @@ def test_agrees_with_stored_pytorch(ours: dict[str, Any], section: str) -> None:
 
 
 def test_stored_is_what_pytorch_says() -> None:
-    if importlib.util.find_spec("torch") is not None:
-        live = json.loads(json.dumps(maker.describe_pytorch()))
+    if LIVE:
+        live = as_stored(written.results(pytorch()))
         for section in STORED:
             assert _differences(live[section], STORED[section]) == {}
 
 
 def test_every_dtype_is_asked_about() -> None:
-    assert sorted(maker.NAMES) == sorted(d.name for d in dtypes.all_dtypes)
-    assert sorted(maker.NAMES + maker.ALIASES) == sorted(dtypes.aliases)
+    assert sorted(written.NAMES) == sorted(d.name for d in dtypes.all_dtypes)
+    assert sorted(written.NAMES + written.ALIASES) == sorted(dtypes.aliases)
 
 
 @pytest.mark.parametrize("d", dtypes.all_dtypes, ids=str)
@@ -140,7 +127,7 @@ def test_promote_of_one_and_of_none() -> None:
 
 def test_low_precision_and_accumulation() -> None:
     low = {d.name for d in dtypes.all_dtypes if dtypes.is_low_precision(d.numpy)}
-    assert low == {"float16", "bfloat16"} | {n for n in maker.NAMES if n.startswith("float8")}
+    assert low == {"float16", "bfloat16"} | {n for n in written.NAMES if n.startswith("float8")}
     for d in dtypes.all_dtypes:
         integral = not (d.is_floating_point or d.is_complex)
         assert dtypes.accumulate(d.numpy) == (np.dtype(np.int64) if integral else d.numpy)

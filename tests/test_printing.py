@@ -1,12 +1,7 @@
 """The printed form of tensors is PyTorch's, letter for letter."""
 
-import gzip
-import importlib.util
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,21 +19,8 @@ from rushlight.printing import (
     tensor_str,
     wrapper_str,
 )
-
-HAS_TORCH = importlib.util.find_spec("torch") is not None
-
-
-def _load_maker() -> ModuleType:
-    path = Path(__file__).parent / "reference" / "make_printing.py"
-    spec = importlib.util.spec_from_file_location("make_printing", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-maker = _load_maker()
+from tests import cases_printing as written
+from tests import harness
 
 
 @dataclass
@@ -86,22 +68,22 @@ def _defaults() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def stored() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(gzip.decompress(maker.STORED.read_bytes()))
+    found: list[dict[str, Any]] = harness.stored("printing")
     return found
 
 
 @pytest.fixture(scope="module")
 def cases(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The stored cases and, where PyTorch is installed, others that it has just printed."""
-    fresh = maker.draw(seed=1, count=400) if HAS_TORCH else ()
-    return stored + [{**case, "text": maker.expected(case)} for case in fresh]
+    fresh = written.draw(seed=1, count=400) if harness.LIVE else ()
+    return stored + [{**case, "text": written.expected(harness.pytorch(), case)} for case in fresh]
 
 
 def test_arrays_print_as_in_pytorch(cases: list[dict[str, Any]]) -> None:
     for case in cases:
         node = None if case["node"] in ("", "leaf") else Node(case["node"])
         t = Bare(
-            maker.array(case),
+            written.array(case),
             dtypes.aliases[case["dtype"]],
             requires_grad=bool(case["node"]),
             grad_fn=node,
@@ -113,7 +95,7 @@ def test_arrays_print_as_in_pytorch(cases: list[dict[str, Any]]) -> None:
 
 def test_tensors_print_as_in_pytorch(cases: list[dict[str, Any]]) -> None:
     for case in cases:
-        assert maker.printed(rushlight, case) == case["text"], {**case, "data": "..."}
+        assert written.printed(rushlight, case) == case["text"], {**case, "data": "..."}
 
 
 def test_the_stored_cases_meet_every_dtype_and_form(stored: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@
     python tools/make_missing.py            after names came or went
     python tools/make_missing.py --check    say whether what is written is true; status 1 if not
 
-PyTorch's names are those stored in tests/reference/names.json.gz, so PyTorch itself is not needed.
+PyTorch's names are those stored in tests/reference/repo/names.json.gz: PyTorch is not needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import rushlight
 from rushlight.missing import HINTS
 
 ROOT = Path(__file__).resolve().parents[1]
-STORED = ROOT / "tests" / "reference" / "names.json.gz"
+STORED = ROOT / "tests" / "reference" / "repo" / "names.json.gz"
 PAGE = ROOT / "docs" / "missing.md"
 NAMES = ROOT / "src" / "rushlight" / "missing_names.py"
 
@@ -56,7 +56,7 @@ def page(found: dict[str, list[str]]) -> str:
     lines = ["# What PyTorch has and rushlight lacks", "", *textwrap.wrap(opening, 99)]
     for title, names in found.items():
         lines += ["", f"## `{title}`", ""]
-        lines += [f"{len(names)} of {len(stored[title])} names:", ""]
+        lines += [f"{len(names)} of {len(stored[title])} names are missing:", ""]
         text = ", ".join(f"`{name}`" for name in names) + "."
         lines += textwrap.wrap(text, 99, break_long_words=False, break_on_hyphens=False)
         hints = [(n, HINTS[f"{title}.{n}"]) for n in names if f"{title}.{n}" in HINTS]

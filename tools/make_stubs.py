@@ -163,7 +163,8 @@ def stub(name: str, fn: Callable[..., Any], method: bool) -> str:
 
 def function_stub() -> str:
     """The text of `_functions.pyi`."""
-    lines = [stub(name, fn, False) for name, fn in sorted(functions.items()) if _usable(name)]
+    exported = [name for name in functions if _usable(name) and hasattr(rushlight, name)]
+    lines = [stub(name, functions[name], False) for name in sorted(exported)]
     typed = [
         f"class {name}:\n    dtype: _dtype\n    def __new__(cls, *args: Any) -> Tensor: ...  "
         "# type: ignore[misc]"

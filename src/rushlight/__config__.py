@@ -1,7 +1,5 @@
 """What this installation is: versions, and which modules are compiled, from what.
 
-Any layer may import this file; it imports nothing of rushlight but the version.
-
 `setup.py` leaves `_build.json` beside this file: the modules it compiled with a hash of each
 source. In a checkout the sources may have been edited since; `stale` finds that out.
 """
@@ -15,7 +13,8 @@ from typing import TypedDict
 
 from rushlight._version import __version__
 
-__all__ = ["check_fresh", "compiled", "show", "stale"]
+__all__ = ["show"]
+__dir__ = __all__.copy
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 

@@ -8,9 +8,6 @@ tensor([[2., 2.],
         [2., 2.]])
 """
 
-from __future__ import annotations
-
-import importlib as _importlib
 import math as _math
 import typing as _typing
 
@@ -24,7 +21,7 @@ from rushlight.arrays.device import device as device
 from rushlight.arrays.device import get_default_device as get_default_device
 from rushlight.arrays.device import set_default_device as set_default_device
 from rushlight.dtypes import *  # noqa: F403
-from rushlight.missing import lacking as _lacking
+from rushlight.missing import face as _face
 from rushlight.ops.registry import functions as _functions
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
@@ -60,40 +57,52 @@ _native.hide_internals()
 
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
-# Imported when first used, so that `import rushlight` stays quick: name, and where it is.
+globals().update(_dtypes.aliases)
+globals().update(_tensor_types)
+globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
+
+# PyTorch has these in place as methods only: `x.add_(y)`, but no `torch.add_`.
+for _name in """
+    absolute addcdiv addcmul add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor copysign cumprod cumsum digamma divide div eq erfinv
+    floor_divide fmod ge greater_equal greater gt heaviside hypot igammac igamma le lerp less_equal
+    less lgamma logical_and logical_not logical_or logical_xor lt multiply mul mvlgamma ne
+    nextafter not_equal pow remainder renorm sgn sign subtract sub tril triu true_divide
+""".split():
+    del globals()[_name + "_"]
+
+# Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
     "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
     "special": "", "testing": "", "types": "", "utils": "", "version": "",
-    "Tag": "library", "vmap": "func",
-    "load": "serialize", "save": "serialize",
+    "serialization": "", "Tag": "library", "vmap": "func",
+    "load": "serialization", "save": "serialization",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
 
-globals().update(_dtypes.aliases)
-globals().update(_tensor_types)
-globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
+# Shown by `dir`; PyTorch does not give them to `from torch import *`.
+_NOT_STARRED = set("""
+    BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
+    from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
+    strided symeig to_dlpack unique
+    autograd ops random return_types storage
+""".split())  # fmt: skip
+
+__all__ = [
+    name for name, value in globals().items()
+    if name[0] != "_" and type(value) is not type(_math) and name not in _NOT_STARRED
+]  # fmt: skip
+__all__ += [name for name, home in _LATER.items() if home]
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
     from rushlight import optim as optim
     from rushlight import profiler as profiler
-    from rushlight import serialize as serialization  # noqa: F401
+    from rushlight import serialization as serialization
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.serialize import load as load
     from rushlight.serialize import save as save
 else:
-
-    def __getattr__(name: str) -> _typing.Any:
-        if name == "serialization":  # PyTorch's name for the module
-            return _importlib.import_module(f"{__name__}.serialize")
-        home = _LATER.get(name)
-        if home is None:
-            raise _lacking("torch", name, __dir__())
-        found = _importlib.import_module(f"{__name__}.{home or name}")
-        return getattr(found, name) if home else found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "serialization"})
+    __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED)

@@ -26,8 +26,6 @@ from typing import cast
 from rushlight import __config__, compat
 from rushlight._version import __version__
 
-__all__ = ["main"]
-
 USAGE = """\
 usage: rushlight run script.py [args...]    run a script in which `import torch` means rushlight
        rushlight run -m module [args...]    the same for a module
@@ -40,7 +38,6 @@ usage: rushlight run script.py [args...]    run a script in which `import torch`
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; the result is the exit status.
 
-    >>> from rushlight.cli import main
     >>> main(["--version"])
     rushlight 0.1.0
     0

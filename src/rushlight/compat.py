@@ -24,8 +24,6 @@ from types import ModuleType, TracebackType
 
 from rushlight.missing import advice
 
-__all__ = ["Installation", "install", "installed", "uninstall"]
-
 _THEIRS, _OURS = "torch", "rushlight"
 _BESIDE = "functorch"  # the library that became torch.func: PyTorch still brings its names
 
@@ -40,11 +38,9 @@ class Installation:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         # Nested: the inner `with` found it installed, and leaves it so for the outer one.
         if self._fresh:
             uninstall()
@@ -81,10 +77,7 @@ class _Finder(MetaPathFinder):
     for `functorch` too."""
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if not _is_theirs(fullname):
             return None

@@ -1,7 +1,7 @@
 """`torch.cuda`: whether there is a GPU, which, and how much of it is used.
 
-rushlight reaches GPUs through CuPy. Imported when first used. What is drawn at random is drawn on
-the CPU, so seeds are the CPU's; all work goes to one stream, in the order of the program.
+rushlight reaches GPUs through CuPy. What is drawn at random is drawn on the CPU, so seeds are the
+CPU's; all work goes to one stream, in the order of the program.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from rushlight.arrays.device import cuda_count
 from rushlight.arrays.device import device as _device
 from rushlight.arrays.host import cupy
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.random import initial_seed as _initial_seed
 from rushlight.random import manual_seed as _manual_seed
 from rushlight.random import seed as _seed
@@ -32,7 +32,6 @@ def is_available() -> bool:
 
     Whether there is a GPU that rushlight can compute on.
 
-    >>> import rushlight as torch
     >>> device = "cuda" if torch.cuda.is_available() else "cpu"
     """
     return cuda_count() > 0
@@ -83,7 +82,6 @@ class device:
 
     A negative number or None changes nothing, so that the code also runs without a GPU.
 
-    >>> import rushlight as torch
     >>> with torch.cuda.device(None):
     ...     pass
     """
@@ -98,11 +96,9 @@ class device:
             set_device(self.idx)
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if self.idx >= 0:
             set_device(self.prev_idx)
 
@@ -237,4 +233,4 @@ def initial_seed() -> int:
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.cuda", globals())
+    __getattr__, __dir__ = _face("torch.cuda", globals())

@@ -1,7 +1,5 @@
 """Data types: the `dtype` objects, PyTorch's promotion rules, `finfo` and `iinfo`.
 
-The lowest layer: imports NumPy and ml_dtypes, and nothing of rushlight. Every layer may import it.
-
 PyTorch names three of its types `float`, `int` and `bool`. A module that did the same would hide
 Python's own, so those names are only in `aliases`, from which the package fills its namespace.
 """
@@ -12,6 +10,16 @@ from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 
 import ml_dtypes
 import numpy as np
+
+# What `rushlight` exports; the package itself uses the rest of this file by `dtypes.name`.
+__all__ = [
+    "bfloat16", "can_cast", "cdouble", "cfloat", "chalf", "channels_last", "channels_last_3d",
+    "complex32", "complex64", "complex128", "contiguous_format", "double", "dtype", "finfo",
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float16", "float32", "float64", "get_default_dtype", "half", "iinfo", "int8", "int16", "int32",
+    "int64", "layout", "long", "memory_format", "preserve_format", "promote_types",
+    "set_default_dtype", "short", "strided", "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip
 
 NumpyDtype: TypeAlias = np.dtype[Any]
 
@@ -60,20 +68,13 @@ _HEAP_TYPE: Final = 1 << 9  # CPython's Py_TPFLAGS_HEAPTYPE
 class dtype(_Singleton):
     """The type of a tensor's elements; one object a type, so compare with `is`.
 
-    >>> import rushlight as torch
     >>> torch.bfloat16, torch.bfloat16.itemsize, torch.float is torch.float32
     (torch.bfloat16, 2, True)
     """
 
     __slots__ = (
-        "abbr",
-        "is_complex",
-        "is_floating_point",
-        "is_signed",
-        "itemsize",
-        "numpy",
-        "scalar_type",
-    )
+        "abbr", "is_complex", "is_floating_point", "is_signed", "itemsize", "numpy", "scalar_type",
+    )  # fmt: skip
     numpy: NumpyDtype
     itemsize: int
     is_floating_point: bool
@@ -85,7 +86,6 @@ class dtype(_Singleton):
     def to_complex(self) -> "dtype":
         """The complex type with parts of this type.
 
-        >>> import rushlight as torch
         >>> torch.float32.to_complex()
         torch.complex64
         """
@@ -99,7 +99,6 @@ class dtype(_Singleton):
     def to_real(self) -> "dtype":
         """The type of a complex type's parts; any other type gives itself.
 
-        >>> import rushlight as torch
         >>> torch.complex128.to_real()
         torch.float64
         """
@@ -219,7 +218,6 @@ default_complex: dtype = complex64
 def get_default_dtype() -> dtype:
     """The type of tensors made from Python floats.
 
-    >>> import rushlight as torch
     >>> torch.get_default_dtype()
     torch.float32
     """
@@ -229,7 +227,6 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype, /) -> None:
     """Sets the type of tensors made from Python floats, and with it that of complex ones.
 
-    >>> import rushlight as torch
     >>> torch.set_default_dtype(torch.float64)
     >>> torch.get_default_dtype()
     torch.float64
@@ -270,7 +267,6 @@ _promoted: Final[dict[tuple[dtype, dtype], dtype]] = {}
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type, of the higher kind, that holds both.
 
-    >>> import rushlight as torch
     >>> torch.promote_types(torch.uint8, torch.int8), torch.promote_types(torch.half, torch.long)
     (torch.int16, torch.float16)
     """
@@ -369,7 +365,6 @@ def _combine(strong: dtype | None, weak: dtype | None) -> dtype | None:
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a result of one type may be written into a tensor of another: never to a lower kind.
 
-    >>> import rushlight as torch
     >>> torch.can_cast(torch.double, torch.float), torch.can_cast(torch.float, torch.int)
     (True, False)
     """
@@ -393,7 +388,6 @@ _limits: Final[Callable[[NumpyDtype], Any]] = ml_dtypes.finfo  # NumPy's types t
 class finfo:
     """The numerical limits of a floating-point type (for a complex one, those of its parts).
 
-    >>> import rushlight as torch
     >>> torch.finfo(torch.float16).max
     65504.0
     """
@@ -437,7 +431,6 @@ class finfo:
 class iinfo:
     """The numerical limits of an integer type.
 
-    >>> import rushlight as torch
     >>> torch.iinfo(torch.int8)
     iinfo(min=-128, max=127, dtype=int8)
     """
@@ -471,7 +464,6 @@ class iinfo:
 class layout(_Singleton):
     """How a tensor lies in memory: `strided` is the only layout here.
 
-    >>> import rushlight as torch
     >>> torch.strided
     torch.strided
     """
@@ -482,7 +474,6 @@ class layout(_Singleton):
 class memory_format(_Singleton):
     """The order in which a tensor's dimensions lie in memory.
 
-    >>> import rushlight as torch
     >>> torch.channels_last
     torch.channels_last
     """

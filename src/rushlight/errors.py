@@ -1,13 +1,8 @@
-"""Wording of errors: PyTorch's type and first words, then where, then the cure.
-
-Every layer may import this file; it imports nothing of rushlight.
-"""
+"""Wording of errors: PyTorch's type and first words, then where, then the cure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-__all__ = ["advise", "broadcast_mismatch", "dim_out_of_range", "sentence"]
 
 
 def sentence(message: str, where: str = "", cure: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.linalg.common import LinAlgError
 from rushlight.ops.registry import namespaces
 
@@ -12,4 +12,4 @@ globals().update(namespaces["linalg"])
 __all__ = ["LinAlgError", *sorted(namespaces["linalg"])]
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.linalg", globals())
+    __getattr__, __dir__ = _face("torch.linalg", globals())

@@ -4,8 +4,6 @@ A child process has one thread, the one that forked. A lock that another thread 
 stays locked there for ever, for nobody is left to release it. So every lock of rushlight is made
 here, and is made anew in the child. What it guarded may have been half changed, as with any fork
 among threads: at worst a random draw that the child repeats in part, never a wait without end.
-
-Imported by every layer; imports nothing of rushlight.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ import os
 from threading import RLock
 from typing import Any, Final
 from weakref import WeakSet
-
-__all__ = ["lock", "renew"]
 
 _locks: Final[WeakSet[Any]] = WeakSet()
 

@@ -1,15 +1,15 @@
-"""What is said of a name that PyTorch has and rushlight lacks. Imported where such a name is asked.
+"""The public face of a module: what `dir` shows, what is imported late, and what is missing.
 
-The names stand in `missing_names`, which `tools/make_missing.py` writes beside `docs/missing.md`.
-An AttributeError comes of it, so `hasattr` works; names that exist never come here.
+Names that PyTorch has and rushlight lacks are in `missing_names`, which `tools/make_missing.py`
+writes together with `docs/missing.md`. They raise an AttributeError, so `hasattr` works.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
-
-__all__ = ["HINTS", "Lacking", "advice", "hide_in", "lacking", "say_missing", "without_lacking"]
 
 PAGE: Final = "docs/missing.md"
 
@@ -86,7 +86,6 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> from rushlight.missing import advice
     >>> print(advice("torch.nn", "LSTM", []))
     PyTorch has torch.nn.LSTM, rushlight has not. Nearest to it: nn.Linear in a loop over time.
     docs/missing.md lists all that is missing.
@@ -108,17 +107,45 @@ def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
     return AttributeError(f"{first}\n{more}" if more else first)
 
 
-def say_missing(home: str, there: dict[str, Any]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module whose names are `there`."""
+def face(
+    home: str, space: dict[str, Any], later: Mapping[str, str] | None = None,
+    unlisted: Iterable[str] = (),
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
+    """`__getattr__` and `__dir__` of the module that PyTorch calls `home`; `space` is its globals.
+
+    `dir` shows `__all__`, and the names `unlisted` in it. Those in `later` are imported when first
+    used: each is a submodule (""), or in the submodule given.
+    """
+    waiting = later or {}
+
+    def __dir__() -> list[str]:
+        dunders = (name for name in space if name.startswith("__"))
+        return sorted({*space["__all__"], *waiting, *unlisted, *dunders})
 
     def __getattr__(name: str) -> Any:
-        raise lacking(home, name, there)
+        if name in waiting:
+            place = waiting[name]
+            found = importlib.import_module(f"{space['__name__']}.{place or name}")
+            space[name] = getattr(found, name) if place else found
+            return space[name]
+        error = lacking(home, name, __dir__())
+        if is_missing(home, name) and _is_importing(sys._getframe(1)):
+            more = str(error).partition("\n")[2]
+            raise ImportError(f"cannot import name {name!r} from {home!r}\n{more}", name=home)
+        raise error
 
-    return __getattr__
+    return __getattr__, __dir__
+
+
+def _is_importing(frame: Any) -> bool:
+    """Whether a frame is at `from module import name`, which hides an AttributeError's text."""
+    from opcode import opmap
+
+    return bool(frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"])
 
 
 class Lacking:
-    """Stands in a class for a method that it lacks, and raises when someone asks for it.
+    """A method that a class lacks: raises when it is looked up.
 
     `__getattr__` would do the same, and make each attribute that exists dearer."""
 

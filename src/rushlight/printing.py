@@ -1,9 +1,8 @@
 """The printed form of tensors, letter for letter PyTorch's: `repr`, `str` and `format`.
 
-Imported by `tensor`, and by the layers after it whose tensors print in a form of their own
-(parameters, the wrapped tensors of the transforms). Works on Python numbers only: the few elements
-that are shown are taken out of the array by `arrays.hostformat`, so that printing costs the same
-for a thousand elements as for a billion, and reads the tensor without changing anything.
+Works on Python numbers only: the few elements that are shown are taken out of the array by
+`arrays.hostformat`, so that printing costs the same for a thousand elements as for a billion, and
+reads the tensor without changing anything.
 """
 
 from collections.abc import Iterator
@@ -50,38 +49,27 @@ class _Options:
 _options = _Options()
 
 _PROFILES: dict[str, tuple[int, float, int, int]] = {
-    "default": (4, 1000, 3, 80),
-    "short": (2, 1000, 2, 80),
-    "full": (4, float("inf"), 3, 80),
-}
+    "default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, float("inf"), 3, 80),
+}  # fmt: skip
 
 
 def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
+) -> None:  # fmt: skip
     """Sets how tensors print: digits after the point, the number of elements from which the middle
     is left out, how many are left at each end, columns in a line. `profile` ("default", "short",
     "full") sets these four at once, before the others apply. `sci_mode` forces (True) or forbids
     (False) powers of ten; a call that does not name it gives the choice back to each tensor.
 
-    >>> import rushlight as torch
     >>> torch.set_printoptions(precision=2)
     >>> torch.tensor([1.12345])
     tensor([1.12])
     >>> torch.set_printoptions(profile="default")
     """
     if profile in _PROFILES:
-        (
-            _options.precision,
-            _options.threshold,
-            _options.edgeitems,
-            _options.linewidth,
-        ) = _PROFILES[profile]
+        _options.precision, _options.threshold, *sizes = _PROFILES[profile]
+        _options.edgeitems, _options.linewidth = sizes
     if precision is not None:
         _options.precision = precision
     if threshold is not None:
@@ -96,25 +84,20 @@ def set_printoptions(
 def get_printoptions() -> dict[str, Any]:
     """The options in force, as a dictionary that `set_printoptions` takes back.
 
-    >>> from rushlight.printing import get_printoptions
     >>> get_printoptions()["linewidth"]
     80
     """
     return {
-        "precision": _options.precision,
-        "threshold": _options.threshold,
-        "edgeitems": _options.edgeitems,
-        "linewidth": _options.linewidth,
+        "precision": _options.precision, "threshold": _options.threshold,
+        "edgeitems": _options.edgeitems, "linewidth": _options.linewidth,
         "sci_mode": _options.sci_mode,
-    }
+    }  # fmt: skip
 
 
 @contextmanager
 def printoptions(**kwargs: Any) -> Iterator[None]:
     """Sets options, as `set_printoptions` does, for the length of a `with` block.
 
-    >>> import rushlight as torch
-    >>> from rushlight.printing import printoptions
     >>> with printoptions(precision=1):
     ...     print(torch.tensor([1.12345]))
     tensor([1.1])
@@ -286,19 +269,13 @@ def _append(text: str, suffixes: list[str], indent: int) -> str:
 
 
 def tensor_str(
-    t: Printable,
-    contents: str | None = None,
-    *,
-    name: str = "tensor",
-    tangent: object = None,
+    t: Printable, contents: str | None = None, *, name: str = "tensor", tangent: object = None
 ) -> str:
     """A tensor as PyTorch prints it.
 
     `contents` takes the place of the numbers, `name` that of the word before the parenthesis (the
     class of a tensor subclass); `tangent` is the forward-mode derivative to be shown, if any.
 
-    >>> import rushlight as torch
-    >>> from rushlight.printing import tensor_str
     >>> tensor_str(torch.tensor([1.0, 2.5], dtype=torch.float64))
     'tensor([1.0000, 2.5000], dtype=torch.float64)'
     >>> tensor_str(torch.ones(2), "?", name="Weights")
@@ -318,8 +295,6 @@ def tensor_str(
 def parameter_str(t: Printable, contents: str | None = None, *, name: str = "tensor") -> str:
     """A parameter as PyTorch prints it; `name` is the class's, if it is a subclass of Parameter.
 
-    >>> import rushlight as torch
-    >>> from rushlight.printing import parameter_str
     >>> print(parameter_str(torch.ones(2, requires_grad=True)))
     Parameter containing:
     tensor([1., 1.], requires_grad=True)
@@ -331,8 +306,6 @@ def parameter_str(t: Printable, contents: str | None = None, *, name: str = "ten
 def wrapper_str(name: str, value: object, **fields: object) -> str:
     """A tensor inside a transform as PyTorch prints it: the fields, then the wrapped value.
 
-    >>> import rushlight as torch
-    >>> from rushlight.printing import wrapper_str
     >>> print(wrapper_str("BatchedTensor", torch.ones(2, 2), lvl=1, bdim=0))
     BatchedTensor(lvl=1, bdim=0, value=
         tensor([[1., 1.],
@@ -348,7 +321,6 @@ def tensor_format(t: Printable, spec: str, *, plain: bool = True) -> str:
 
     `plain` says that the class is Tensor itself: PyTorch gives no number for subclasses.
 
-    >>> import rushlight as torch
     >>> f"{torch.tensor(1.5):.2f}"
     '1.50'
     """

@@ -1,7 +1,4 @@
-"""Results with names: `x.max(0).values`. Tuples that print as PyTorch prints them.
-
-In the lowest layer; `ops` returns them, users rarely make them.
-"""
+"""Results with names: `x.max(0).values`. Tuples that print as PyTorch prints them."""
 
 from __future__ import annotations
 
@@ -10,12 +7,13 @@ from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 __all__ = [
-    "Named", "aminmax", "cummax", "cummin", "frexp", "geqrf", "kthvalue", "linalg_cholesky_ex",
-    "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_lstsq", "linalg_lu",
-    "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet", "linalg_solve_ex",
-    "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet",
-    "sort", "svd", "topk", "triangular_solve",
+    "aminmax", "cummax", "cummin", "frexp", "geqrf", "kthvalue", "linalg_cholesky_ex", "linalg_eig",
+    "linalg_eigh", "linalg_inv_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor",
+    "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet", "linalg_solve_ex", "linalg_svd",
+    "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort", "svd",
+    "topk", "triangular_solve",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Named(tuple[Any, ...]):

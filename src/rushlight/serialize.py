@@ -1,6 +1,6 @@
 """`save` and `load`: tensors, and what they stand in, to a file and back.
 
-Imported by `rushlight`, which exports both. A file is a zip archive:
+A file is a zip archive:
 
     rushlight/data.pkl    the object, pickled; a tensor is a call of `_tensor` there
     rushlight/data/0      the bytes of a memory, once for all tensors that share it
@@ -48,6 +48,7 @@ from rushlight.tensor_memory import _CORE, _own_attributes, _rebuilt
 __all__ = [
     "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _FOLDER: Final = "rushlight"
 _DTYPES: Final = {str(d): d for d in dtypes.all_dtypes}
@@ -93,15 +94,10 @@ def _reduced(t: Any) -> tuple[Any, ...]:
         array = root
     size = array.dtype.itemsize
     return _tensor, (
-        Memory(root, str(device_of(t._array))),
-        str(t.dtype),
-        tuple(array.shape),
-        tuple(s // size for s in array.strides),
-        offset,
-        bool(t.requires_grad),
-        _kind(type(t)),
+        Memory(root, str(device_of(t._array))), str(t.dtype), tuple(array.shape),
+        tuple(s // size for s in array.strides), offset, bool(t.requires_grad), _kind(type(t)),
         _own_attributes(t),
-    )
+    )  # fmt: skip
 
 
 class Loaded:
@@ -113,15 +109,9 @@ class Loaded:
 
 
 def _tensor(
-    memory: Loaded,
-    dtype: str,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    offset: int,
-    requires_grad: bool,
-    kind: Any,
-    attributes: dict[str, Any],
-) -> Any:
+    memory: Loaded, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], offset: int,
+    requires_grad: bool, kind: Any, attributes: dict[str, Any],
+) -> Any:  # fmt: skip
     if not isinstance(memory, Loaded) or dtype not in _DTYPES or type(attributes) is not dict:
         raise pickle.UnpicklingError("a tensor in this file is not as `save` writes it")
     raw = _DTYPES[dtype].numpy
@@ -220,19 +210,15 @@ def _write(data: Any, memories: list[Any], file: IO[bytes]) -> None:
 
 
 def save(
-    obj: object,
-    f: Any,
-    pickle_module: Any = pickle,
-    pickle_protocol: int = 2,
+    obj: object, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
-) -> None:
+) -> None:  # fmt: skip
     """save(obj, f, pickle_module=pickle, pickle_protocol=2): an object to a path or an open file.
 
     A file at a path is replaced when the new one is complete: a save that fails or is killed
     leaves the old. A tensor that another thread writes meanwhile is saved as it is found.
 
     >>> import io
-    >>> import rushlight as torch
     >>> file = io.BytesIO()
     >>> torch.save({"w": torch.ones(2)}, file)
     >>> _ = file.seek(0)
@@ -262,7 +248,6 @@ def _name(obj: Any) -> str:
 def add_safe_globals(safe_globals: list[Any]) -> None:
     """Let files that are loaded with `weights_only=True` name these classes and functions.
 
-    >>> import rushlight as torch
     >>> class Config:
     ...     pass
     >>> torch.serialization.add_safe_globals([Config])
@@ -501,14 +486,9 @@ def _read(
 
 
 def load(
-    f: Any,
-    map_location: Any = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    **pickle_load_args: Any,
-) -> Any:
+    f: Any, map_location: Any = None, pickle_module: Any = None, *,
+    weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args: Any,
+) -> Any:  # fmt: skip
     """load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None): what `save`
     wrote.
 
@@ -517,7 +497,6 @@ def load(
     they were to where they shall be, or a function. `mmap` changes nothing.
 
     >>> import io
-    >>> import rushlight as torch
     >>> file = io.BytesIO()
     >>> torch.save(torch.nn.Linear(2, 1).state_dict(), file)
     >>> _ = file.seek(0)

@@ -1,7 +1,7 @@
 """The files behind `save` and `load`: a zip archive that is read with suspicion, and a file that
 takes another's place when it is whole.
 
-Imported by `serialize`. Nothing here knows of tensors.
+Nothing here knows of tensors.
 
 Note [Old or new]
     What stands at a path is the old file until the new one is complete and on the disk, and then
@@ -33,8 +33,6 @@ try:
     import fcntl
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
-
-__all__ = ["Archive", "corrupt", "replacing", "write_entry"]
 
 _CHUNK: Final = 1 << 22
 _HIGH: Final = (

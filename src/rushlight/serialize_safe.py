@@ -1,11 +1,11 @@
 """Reading a pickle without running it: what `load` does with `weights_only=True`.
 
-Imported by `serialize`. Python's own unpickler calls what a file names, sets attributes of what it
-finds, and makes room for as much as the file says there will be. `Reader` knows the opcodes that
-tensors, numbers, text and containers are written with, and no others. It calls the functions it is
-given, by their names, and nothing else; it fills only containers that it made, and sets the
-attributes only of classes that the user allowed and of `OrderedDict`, which a `state_dict` is. What
-a file makes it keep is never longer than the file.
+Python's own unpickler calls what a file names, sets attributes of what it finds, and makes room for
+as much as the file says there will be. `Reader` knows the opcodes that tensors, numbers, text and
+containers are written with, and no others. It calls the functions it is given, by their names, and
+nothing else; it fills only containers that it made, and sets the attributes only of classes that
+the user allowed and of `OrderedDict`, which a `state_dict` is. What a file makes it keep is never
+longer than the file.
 
 Note [Keys]
     A key is hashed, and Python hashes a tuple anew, and all that stands in it, each time it is
@@ -21,8 +21,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["Reader"]
-
 _LARGEST_KEY: Final = 1000  # see Note [Keys]
 _DIGITS: Final = 4000
 
@@ -36,13 +34,9 @@ class Reader:
     itself; `allowed` are the classes and functions that the user lets it name."""
 
     def __init__(
-        self,
-        data: bytes,
-        find: Callable[[str], Any],
-        memory: Callable[[Any], Any],
-        calls: list[Any],
-        allowed: list[Any],
-    ) -> None:
+        self, data: bytes, find: Callable[[str], Any], memory: Callable[[Any], Any],
+        calls: list[Any], allowed: list[Any],
+    ) -> None:  # fmt: skip
         self.data = data
         self.at = 0
         self.find = find

@@ -50,7 +50,6 @@ def get_num_threads() -> int:
 def set_num_threads(int: int, /) -> None:
     """set_num_threads(int): remembered; NumPy's own settings rule.
 
-    >>> import rushlight as torch
     >>> torch.set_num_threads(2)
     >>> torch.get_num_threads()
     2
@@ -94,7 +93,6 @@ def get_deterministic_debug_mode() -> int:
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """set_deterministic_debug_mode(debug_mode): `use_deterministic_algorithms` by a number or name.
 
-    >>> import rushlight as torch
     >>> torch.set_deterministic_debug_mode("warn")
     >>> torch.is_deterministic_algorithms_warn_only_enabled()
     True

@@ -14,7 +14,6 @@ from .dtypes import type_name
 class Size(tuple[int, ...]):
     """The shape of a tensor.
 
-    >>> import rushlight as torch
     >>> torch.Size([2, 3]) + (4,)
     torch.Size([2, 3, 4])
     >>> torch.Size([2, 3]).numel()
@@ -29,7 +28,6 @@ class Size(tuple[int, ...]):
     def numel(self) -> int:
         """The number of elements of a tensor of this shape.
 
-        >>> import rushlight as torch
         >>> torch.Size([2, 3, 4]).numel()
         24
         """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.registry import namespaces
 
 globals().update(namespaces["special"])
 __all__ = sorted(namespaces["special"])
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.special", globals())
+    __getattr__, __dir__ = _face("torch.special", globals())

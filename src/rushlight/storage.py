@@ -21,7 +21,8 @@ from rushlight.core.graph import Storage, TensorBase, note, sharers_of
 from rushlight.core.node_api import extra_of
 from rushlight.ops.shape.contiguous import lent
 
-__all__ = ["TypedStorage", "UntypedStorage", "among", "enlarged", "is_storage", "join"]
+__all__ = ["TypedStorage", "UntypedStorage"]
+__dir__ = __all__.copy
 
 
 class _Storage:
@@ -165,7 +166,6 @@ class _Storage:
 class UntypedStorage(_Storage):
     """Memory as bytes.
 
-    >>> import rushlight as torch
     >>> torch.ones(2, 3)[0].untyped_storage().nbytes()
     24
     """
@@ -220,7 +220,6 @@ class UntypedStorage(_Storage):
 class TypedStorage(_Storage):
     """Memory as elements of one dtype.
 
-    >>> import rushlight as torch
     >>> TypedStorage._of(torch.arange(3).numpy()).tolist()
     [0, 1, 2]
     """
@@ -393,7 +392,6 @@ def _follow(t: Any, grown: Any) -> None:
 def is_storage(obj: object, /) -> bool:
     """is_storage(obj) -> bool: whether `obj` is a storage.
 
-    >>> import rushlight as torch
     >>> torch.is_storage(torch.ones(2).untyped_storage())
     True
     """

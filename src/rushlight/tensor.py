@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rushlight import dtypes, tensor_memory, tensor_resize
+from rushlight import dtypes, tensor_memory
+from rushlight import tensor_resize as tensor_resize  # its methods enter the table
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 else:
     Methods = Operators
 
-__all__ = ["Tensor", "tensor_resize"]
-
 
 class TensorClass(type):
     """The class of Tensor: prints it as PyTorch's."""
@@ -54,7 +53,6 @@ class TensorClass(type):
 class Tensor(Methods, metaclass=TensorClass):
     """An n-dimensional array that remembers how it was computed.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.], requires_grad=True)
     >>> y = (x * x).sum()
     >>> y.backward()
@@ -299,7 +297,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def item(self) -> Any:
         """The one element as a Python number.
 
-        >>> import rushlight as torch
         >>> torch.tensor([2.5]).item()
         2.5
         """
@@ -311,7 +308,6 @@ class Tensor(Methods, metaclass=TensorClass):
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; of a 0-d tensor, the number.
 
-        >>> import rushlight as torch
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """

@@ -15,8 +15,6 @@ from rushlight.dtypes import type_name
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.size import Size
 
-__all__ = ["c_name", "legacy_new"]
-
 _C_NAMES: Final = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
     "int32": "int", "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",

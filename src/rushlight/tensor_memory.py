@@ -15,14 +15,7 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import NO_MEMORY, NO_STORAGE
 from rushlight.arrays.device import CPU, cuda_count, current
-from rushlight.arrays.host import (
-    ByteBounds,
-    address,
-    device_of,
-    is_array,
-    make_array,
-    to_host,
-)
+from rushlight.arrays.host import ByteBounds, address, device_of, is_array, make_array, to_host
 from rushlight.core.graph import Storage, TensorBase, factory, note, requires_grad, wrap, wrap_apart
 from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
@@ -32,8 +25,6 @@ from rushlight.ops.arguments import varies
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import lend
 from rushlight.storage import TypedStorage, UntypedStorage, among, join
-
-__all__ = ["bare", "blank", "numpy", "set_data", "share"]
 
 _UNKNOWN_TO_NUMPY: Final = frozenset(
     d for d in dtypes.all_dtypes if d.is_floating_point and d.numpy.kind == "V"
@@ -85,7 +76,6 @@ def numpy(input: Any, *, force: bool = False) -> Any:
     The tensor as a NumPy array that shares its memory. With `force`, detached and copied to the
     CPU as needed.
 
-    >>> import rushlight as torch
     >>> torch.ones(2).numpy()
     array([1., 1.], dtype=float32)
     """
@@ -138,7 +128,6 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
     A tensor that shares memory with an array of another library.
 
-    >>> import rushlight as torch
     >>> import numpy
     >>> torch.from_dlpack(numpy.arange(3.))
     tensor([0., 1., 2.], dtype=torch.float64)
@@ -239,7 +228,6 @@ def is_distributed(input: Any) -> bool:
 def is_same_size(input: Any, other: Any) -> bool:
     """is_same_size(input, other) -> bool: whether both have the same shape.
 
-    >>> import rushlight as torch
     >>> torch.is_same_size(torch.ones(2), torch.zeros(2))
     True
     """
@@ -289,7 +277,6 @@ def apply_(input: Any, callable: Callable[[Any], Any]) -> Any:
 
     Replace each element by what a Python function makes of it.
 
-    >>> import rushlight as torch
     >>> torch.arange(3).apply_(lambda n: n * 10)
     tensor([ 0, 10, 20])
     """

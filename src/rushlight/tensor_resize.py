@@ -27,8 +27,6 @@ from rushlight.storage import TypedStorage, enlarged, is_storage, join
 from rushlight.tensor_legacy import c_name
 from rushlight.tensor_memory import _CORE, share
 
-__all__ = ["swap_tensors"]
-
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
 
@@ -55,7 +53,6 @@ def set_(
 
     Look at the memory of another tensor or storage from now on.
 
-    >>> import rushlight as torch
     >>> x = torch.zeros(3)
     >>> x.set_(torch.arange(4.).untyped_storage(), 1, (3,))
     tensor([1., 2., 3.])
@@ -153,7 +150,6 @@ def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_form
     Give the tensor another shape, over the same memory; that grows if it is too small, for all
     tensors that share it.
 
-    >>> import rushlight as torch
     >>> torch.arange(6).resize_(2, 2)
     tensor([[0, 1],
             [2, 3]])
@@ -207,7 +203,6 @@ def resize_as_(
 ) -> Any:
     """Give the tensor the shape of another.
 
-    >>> import rushlight as torch
     >>> torch.arange(4).resize_as_(torch.zeros(2, 1))
     tensor([[0],
             [1]])
@@ -249,7 +244,6 @@ def swap_tensors(t1: Any, t2: Any) -> None:
 
     Graphs made before with one of them can no longer be run backward to it.
 
-    >>> import rushlight as torch
     >>> a, b = torch.zeros(2), torch.ones(3, requires_grad=True)
     >>> torch.utils.swap_tensors(a, b)
     >>> a

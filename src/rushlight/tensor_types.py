@@ -15,8 +15,6 @@ from rushlight.ops.registry import function
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import legacy_new
 
-__all__ = ["is_tensor", "set_default_tensor_type", "tensor_types", "typename"]
-
 
 class TypedTensor(type):
     """The class of `FloatTensor` and its like: makes tensors of one dtype, and knows them."""
@@ -61,7 +59,6 @@ def set_default_tensor_type(t: Any, /) -> None:
 
     Older than `set_default_dtype`.
 
-    >>> import rushlight as torch
     >>> torch.set_default_tensor_type(torch.DoubleTensor)
     >>> torch.tensor([1.5]).dtype
     torch.float64
@@ -82,7 +79,6 @@ def is_tensor(obj: object, /) -> bool:
 
     Whether `obj` is a tensor.
 
-    >>> import rushlight as torch
     >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1, 1])
     (True, False)
     """
@@ -94,7 +90,6 @@ def typename(obj: Any, /) -> str:
 
     The name of a type, or of the type of a thing; of a tensor, with its dtype.
 
-    >>> import rushlight as torch
     >>> torch.typename(torch.ones(2)), torch.typename(3)
     ('torch.FloatTensor', 'int')
     """

@@ -1,6 +1,6 @@
 """`torch.testing`: comparing tensors and making them, for test suites.
 
-Imported when first used. Messages and default tolerances are PyTorch's.
+Messages and default tolerances are PyTorch's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rushlight.arrays.device import CPU
 from rushlight.arrays.host import is_array, is_scalar, make_array, move, to_host
 from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.creation.tensor import made, place_of, shape_of
 from rushlight.ops.random.sampling import rand, randint
 from rushlight.tensor import Tensor
@@ -25,14 +25,10 @@ from rushlight.tensor import Tensor
 __all__ = ["assert_close", "make_tensor"]
 
 _TOLERANCES: Final[dict[dtypes.dtype, tuple[float, float]]] = {
-    dtypes.float16: (1e-3, 1e-5),
-    dtypes.bfloat16: (1.6e-2, 1e-5),
-    dtypes.float32: (1.3e-6, 1e-5),
-    dtypes.float64: (1e-7, 1e-7),
-    dtypes.complex32: (1e-3, 1e-5),
-    dtypes.complex64: (1.3e-6, 1e-5),
+    dtypes.float16: (1e-3, 1e-5), dtypes.bfloat16: (1.6e-2, 1e-5), dtypes.float32: (1.3e-6, 1e-5),
+    dtypes.float64: (1e-7, 1e-7), dtypes.complex32: (1e-3, 1e-5), dtypes.complex64: (1.3e-6, 1e-5),
     dtypes.complex128: (1e-7, 1e-7),
-}
+}  # fmt: skip
 
 Message = str | Callable[[str], str] | None
 
@@ -235,7 +231,6 @@ def assert_close(
     Raise unless |actual - expected| <= atol + rtol * |expected| for every element. Tensors, numbers
     and nested sequences and mappings of them; tolerances by dtype unless both are given.
 
-    >>> import rushlight as torch
     >>> torch.testing.assert_close(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0000001]))
     >>> torch.testing.assert_close(torch.tensor([1, 2]), torch.tensor([1, 3]))
     Traceback (most recent call last):
@@ -270,7 +265,6 @@ def make_tensor(
     A tensor of numbers drawn evenly from [low, high): by default [-9, 9), [0, 10) for uint8, and
     both bools.
 
-    >>> import rushlight as torch
     >>> torch.testing.make_tensor(2, 3, dtype=torch.int64, low=0, high=5).shape
     torch.Size([2, 3])
     """
@@ -333,4 +327,4 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.testing", globals())
+    __getattr__, __dir__ = _face("torch.testing", globals())

@@ -19,12 +19,6 @@ from typing import Any, Final, NamedTuple
 
 from rushlight.size import Size
 
-__all__ = [
-    "LeafSpec", "TreeSpec", "broadcast_prefix", "register_pytree_node", "tree_all", "tree_any",
-    "tree_flatten", "tree_leaves", "tree_map", "tree_map_", "tree_map_only", "tree_structure",
-    "tree_unflatten", "treespec_pprint",
-]  # fmt: skip
-
 
 class Container(NamedTuple):
     """How a kind of container comes apart and together."""
@@ -38,11 +32,9 @@ SUPPORTED_NODES: Final[dict[Any, Container]] = {}
 
 
 def register_pytree_node(
-    cls: type,
-    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Iterable[Any], Any], Any],
-    **_: Any,
-) -> None:
+    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any], **_: Any,
+) -> None:  # fmt: skip
     """Let instances of a class be containers of trees.
 
     >>> from rushlight.utils import _pytree

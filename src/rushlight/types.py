@@ -14,6 +14,7 @@ from rushlight.storage import TypedStorage as Storage
 from rushlight.tensor import Tensor
 
 __all__ = ["Device", "FileLike", "Number", "Storage"]
+__dir__ = __all__.copy
 
 _int, _float, _complex = builtins.int, builtins.float, builtins.complex
 _bool, _bytes, _str = builtins.bool, builtins.bytes, builtins.str

@@ -1,6 +1,6 @@
 """Forward mode: tangents are derivatives, and behave as PyTorch's do.
 
-Laws need no reference: every op of the table, the functions of make_forward_ad.py against double
+Laws need no reference: every op of the table, the functions of cases_forward_ad.py against double
 backward, random programs against differences. What PyTorch does is stored, and asked live where it
 is installed.
 """
@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import gzip
 import importlib.util
-import json
 import threading
 import warnings
 import weakref
-from pathlib import Path
 from typing import Any
 
-import dual_programs
 import numpy as np
 import pytest
-from test_laws import directions, forward, is_float, listed
 
 import rushlight as torch
 import rushlight.autograd.forward_ad as fwAD
@@ -30,23 +25,13 @@ from rushlight.core.graph import wrap
 from rushlight.core.record import apply, slots
 from rushlight.ops.registry import table
 from rushlight.ops.sample_inputs import Draw, samples_of
+from tests.autograd import cases_dual_programs as dual_programs
+from tests.autograd import cases_forward_ad as written
+from tests.harness import LIVE, as_stored, rounded, stored
+from tests.laws.test_laws import directions, forward, is_float, listed
 
-REFERENCE = Path(__file__).parents[1] / "reference"
-
-
-def load_maker() -> Any:
-    spec = importlib.util.spec_from_file_location(
-        "make_forward_ad", REFERENCE / "make_forward_ad.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "forward_ad.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+STORED = stored("autograd/forward_ad")
+PROGRAMS = stored("autograd/dual_programs")
 CHUNK = 50
 
 
@@ -131,17 +116,17 @@ def test_results_are_what_they_are_without_tangents() -> None:
 
 # --- functions ------------------------------------------------------------------------------------
 def matrix(asks: bool = True) -> Any:
-    return torch.tensor(make.X, dtype=torch.float64, requires_grad=asks)
+    return torch.tensor(written.X, dtype=torch.float64, requires_grad=asks)
 
 
 def direction() -> Any:
-    return torch.tensor(make.T, dtype=torch.float64)
+    return torch.tensor(written.T, dtype=torch.float64)
 
 
 def value_of(name: str, x: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return make.FUNCTIONS[name](torch, torch.nn.functional, x)
+        return written.FUNCTIONS[name](torch, torch.nn.functional, x)
 
 
 def close(a: Any, b: Any, tolerance: float = 1e-6) -> None:
@@ -151,16 +136,16 @@ def close(a: Any, b: Any, tolerance: float = 1e-6) -> None:
     )
 
 
-@pytest.mark.parametrize("name", make.FUNCTIONS)
+@pytest.mark.parametrize("name", written.FUNCTIONS)
 @pytest.mark.parametrize("asks", [False, True])
 def test_tangent_as_pytorchs(name: str, asks: bool) -> None:
-    primal, found = make.tangent_of(torch, make.FUNCTIONS[name], asks)
+    primal, found = written.tangent_of(torch, written.FUNCTIONS[name], asks)
     expected = STORED["functions"][name]
     tolerance = 1e-5 if primal.dtype is torch.float32 else 1e-9
-    for t, stored in zip((primal, found), expected, strict=True):
-        np.testing.assert_allclose(t.detach().tolist(), stored, rtol=tolerance, atol=tolerance)
+    for t, want in zip((primal, found), expected, strict=True):
+        np.testing.assert_allclose(t.detach().tolist(), want, rtol=tolerance, atol=tolerance)
     if LIVE:
-        live = make.tangent_of(oracle(), make.FUNCTIONS[name], asks)
+        live = written.tangent_of(oracle(), written.FUNCTIONS[name], asks)
         for t, other in zip((primal, found), live, strict=True):
             assert str(t.dtype) == str(other.dtype)
             np.testing.assert_allclose(
@@ -168,9 +153,9 @@ def test_tangent_as_pytorchs(name: str, asks: bool) -> None:
             )
 
 
-@pytest.mark.parametrize("name", make.FUNCTIONS)
+@pytest.mark.parametrize("name", written.FUNCTIONS)
 def test_tangent_is_jvp_by_double_backward(name: str) -> None:
-    found = make.tangent_of(torch, make.FUNCTIONS[name]).tangent
+    found = written.tangent_of(torch, written.FUNCTIONS[name]).tangent
     x = matrix()
     y = value_of(name, x)
     if not y.requires_grad or name == "zero_":
@@ -195,7 +180,7 @@ def hessian_times_direction(name: str) -> Any:
     return torch.zeros_like(x) if found is None else found
 
 
-SECOND = [name for name in make.FUNCTIONS if name not in ("to float", "zero_")]
+SECOND = [name for name in written.FUNCTIONS if name not in ("to float", "zero_")]
 
 
 @pytest.mark.parametrize("name", SECOND)
@@ -235,12 +220,12 @@ def test_third_derivatives(name: str) -> None:
 
 
 # --- situations, as PyTorch has them --------------------------------------------------------------
-@pytest.mark.parametrize("name", make.CASES)
+@pytest.mark.parametrize("name", written.cases)
 def test_case(name: str) -> None:
-    found = make.outcome(torch, name)
-    assert json.loads(json.dumps(found)) == STORED["cases"][name]
+    found = written.cases.run(torch, name)
+    assert as_stored(found) == STORED["cases"][name]
     if LIVE:
-        assert found == make.outcome(oracle(), name)
+        assert found == written.cases.run(oracle(), name)
 
 
 def test_levels() -> None:
@@ -439,11 +424,11 @@ def test_a_module_along_its_parameters() -> None:
 
 
 # --- random programs ------------------------------------------------------------------------------
-@pytest.mark.parametrize("first", range(0, len(STORED["programs"]), CHUNK))
+@pytest.mark.parametrize("first", range(0, len(PROGRAMS), CHUNK))
 def test_stored_programs(first: int) -> None:
-    for seed in range(first, min(first + CHUNK, len(STORED["programs"]))):
-        ours = json.loads(json.dumps(make.rounded(dual_programs.run(torch, seed))))
-        assert ours == STORED["programs"][seed], f"program {seed}"
+    for seed in range(first, min(first + CHUNK, len(PROGRAMS))):
+        ours = as_stored(rounded(dual_programs.run(torch, seed)))
+        assert ours == PROGRAMS[seed], f"program {seed}"
 
 
 @pytest.mark.parametrize("first", range(5000, 5200, CHUNK))
@@ -468,5 +453,5 @@ if LIVE:
     def test_live_programs(first: int, recorded: bool) -> None:
         library = oracle()
         for seed in range(first, first + CHUNK):
-            ours = make.rounded(dual_programs.run(torch, seed, recorded))
-            assert ours == make.rounded(dual_programs.run(library, seed, recorded)), seed
+            ours = rounded(dual_programs.run(torch, seed, recorded))
+            assert ours == rounded(dual_programs.run(library, seed, recorded)), seed

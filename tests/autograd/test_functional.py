@@ -1,89 +1,36 @@
-"""autograd.functional, gradcheck and anomaly mode do what PyTorch does: stored, and live where it
-is installed. What goes beyond PyTorch is tested in the files beside this one."""
+"""`autograd.functional` does what PyTorch's does: stored, and live where it is installed."""
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rushlight as torch
 from rushlight.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+from tests.autograd.cases_functional import cases
+from tests.harness import LIVE, pytorch, stored
 
-REFERENCE = Path(__file__).resolve().parents[1] / "reference"
-
-
-def load_maker() -> Any:
-    spec = importlib.util.spec_from_file_location(
-        "make_functional", REFERENCE / "make_functional.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "functional.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
-
-
-def compare(got: Any, want: Any, where: str) -> None:
-    if isinstance(want, dict):
-        assert isinstance(got, dict) and got.keys() == want.keys(), where
-        for key in want:
-            compare(got[key], want[key], f"{where} > {key}")
-    elif isinstance(want, list):
-        assert isinstance(got, list) and len(got) == len(want), (where, got, want)
-        for a, b in zip(got, want, strict=True):
-            compare(a, b, where)
-    elif isinstance(want, float):
-        assert got == pytest.approx(want, rel=1e-12, abs=1e-13, nan_ok=True), where
-    else:
-        assert got == want, where
-
-
-GROUPS = sorted({name.split("(")[0].split(" ")[0] for name in make.CASES})
-
-
-def of_group(group: str) -> list[str]:
-    return [name for name in make.CASES if name.split("(")[0].split(" ")[0] == group]
-
-
-def differing(names: list[str], library: Any) -> list[str]:
-    """The cases in which a library does something else than what is stored."""
-    found: list[str] = []
-    for name in names:
-        got = make.outcome(make.CASES[name], library)
-        try:
-            compare(got, STORED[name], name)
-        except AssertionError as error:
-            found.append(f"{error}\n  got {got}\n  stored {STORED[name]}")
-    return found
+STORED = stored("autograd/functional")
+GROUPS = sorted({name.split("(")[0].split(" ")[0] for name in cases})
 
 
 def test_every_case_is_stored() -> None:
-    assert STORED.keys() == make.CASES.keys()
-    assert len(STORED) > 2000
+    assert STORED.keys() == cases.keys()
+    assert len(STORED) > 1500
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_as_pytorch(group: str) -> None:
-    wrong = differing(of_group(group), torch)
+    names = [name for name in cases if name.split("(")[0].split(" ")[0] == group]
+    wrong = cases.only(names).differing(torch, STORED)
     assert not wrong, "\n".join(wrong[:5])
 
 
 if LIVE:
 
     def test_stored_is_what_pytorch_does() -> None:
-        import torch as pytorch
-
-        sample = list(make.CASES)[::7]
-        wrong = differing(sample, pytorch)
+        wrong = cases.only(list(cases)[::7]).differing(pytorch(), STORED)
         assert not wrong, "\n".join(wrong[:5])
 
 

@@ -1,4 +1,4 @@
-"""gradcheck finds faults and reports the worst; what PyTorch says is in test_functional.py."""
+"""gradcheck finds faults and reports the worst."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 import rushlight as torch
 from rushlight.autograd import Function, gradcheck, gradgradcheck
 from rushlight.autograd.gradcheck import GradcheckError
+from tests.autograd.cases_gradcheck import cases
+from tests.harness import LIVE, pytorch, stored
 
 DOUBLE = torch.float64
 
@@ -193,3 +195,24 @@ def test_a_rule_that_cannot_be_batched_is_reported() -> None:
     assert gradcheck(Peeks.apply, x)
     with pytest.raises(GradcheckError, match="check_batched_grad=False"):
         gradcheck(Peeks.apply, x, check_batched_grad=True)
+
+
+# --- as PyTorch -----------------------------------------------------------------------------------
+STORED = stored("autograd/gradcheck")
+
+
+def test_every_case_is_stored() -> None:
+    assert STORED.keys() == cases.keys()
+
+
+@pytest.mark.parametrize("group", sorted({name.split(" ")[0] for name in cases}))
+def test_as_pytorch(group: str) -> None:
+    wrong = cases.only(n for n in cases if n.split(" ")[0] == group).differing(torch, STORED)
+    assert not wrong, "\n".join(wrong[:5])
+
+
+if LIVE:
+
+    def test_stored_is_what_pytorch_does() -> None:
+        wrong = cases.only(list(cases)[::7]).differing(pytorch(), STORED)
+        assert not wrong, "\n".join(wrong[:5])

@@ -1,37 +1,35 @@
 """The code of PyTorch's notes and tutorials on autograd does here what it does there.
 
-The scripts stand in the files `notes_*.py`; what `reference/make_notes.py` stored is PyTorch's, and
-is checked live where it is installed.
+The scripts stand in the files `cases_notes_*.py`; what PyTorch does is stored, and asked live where
+it is installed.
 """
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import importlib.util
-import json
-from pathlib import Path
 from typing import Any
 
-import notes_extending
-import notes_func
-import notes_hooks
-import notes_mechanics
-import notes_training
 import pytest
-from scripted import outcome
 
-REFERENCE = Path(__file__).resolve().parents[1] / "reference"
-STORED = json.loads(gzip.decompress((REFERENCE / "notes.json.gz").read_bytes()))
+from tests.autograd import (
+    cases_notes_extending,
+    cases_notes_func,
+    cases_notes_hooks,
+    cases_notes_mechanics,
+    cases_notes_training,
+)
+from tests.harness import LIBRARIES, stored
+
 BANKS = {
-    "mechanics": notes_mechanics.script,
-    "hooks": notes_hooks.script,
-    "training": notes_training.script,
-    "func": notes_func.script,
-    "extending": notes_extending.script,
+    "mechanics": cases_notes_mechanics.cases,
+    "hooks": cases_notes_hooks.cases,
+    "training": cases_notes_training.cases,
+    "func": cases_notes_func.cases,
+    "extending": cases_notes_extending.cases,
 }
 SCRIPTS = [(name, key) for name, bank in BANKS.items() for key in bank]
-MODULES = ["rushlight", *(["torch"] if importlib.util.find_spec("torch") else [])]
+STORED = {name: stored(f"autograd/notes_{name}") for name in BANKS}
 
 
 def agree(want: Any, got: Any) -> bool:
@@ -54,12 +52,12 @@ def test_every_script_is_stored_and_runs_to_its_end() -> None:
             assert all(event[:1] != ["raised"] for event in events), key
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", LIBRARIES)
 @pytest.mark.parametrize(("name", "key"), SCRIPTS, ids=[key for _, key in SCRIPTS])
 def test_as_pytorch(name: str, key: str, module: str) -> None:
     library = importlib.import_module(module)
     importlib.import_module(module + ".utils.checkpoint")
-    got, want = outcome(BANKS[name][key], library), STORED[name][key]
+    got, want = BANKS[name].run(library, key), STORED[name][key]
     for mine, theirs in zip(got, want):
         assert agree(theirs, mine), f"PyTorch {theirs}\nhere    {mine}"
     assert len(got) == len(want)

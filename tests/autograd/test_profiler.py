@@ -7,7 +7,6 @@ import asyncio
 import copy
 import gc
 import gzip
-import importlib.util
 import json
 import re
 import threading
@@ -28,22 +27,13 @@ from rushlight.core.engine.engine import watch
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
 from rushlight.core.record import slots
+from tests.autograd import cases_profiler as written
+from tests.harness import LIVE, stored
 
-REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 HERE = Path(__file__).name
 
 
-def load_maker() -> Any:
-    spec = importlib.util.spec_from_file_location("make_profiler", REFERENCE / "make_profiler.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "profiler.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
+STORED = stored("autograd/profiler")
 
 
 def is_off() -> bool:
@@ -101,25 +91,25 @@ def differs(name: str, got: Any, want: Any) -> str:
     return "" if got == want else f"{got} is not {want}"
 
 
-@pytest.mark.parametrize("name", make.CASES)
+@pytest.mark.parametrize("name", written.cases)
 def test_as_pytorch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("autograd.profiler", "profiler.profiler"):  # it was stored where there is no GPU
         monkeypatch.setattr(f"rushlight.{module}.cuda_count", lambda: 0)
-    got = make.outcome(make.CASES[name], torch)
+    got = written.cases.run(torch, name)
     assert not differs(name, got, copy.deepcopy(STORED["cases"][name]))
 
 
 def test_every_case_is_stored() -> None:
-    assert STORED["cases"].keys() == make.CASES.keys()
+    assert STORED["cases"].keys() == written.cases.keys()
 
 
 if LIVE:
 
-    @pytest.mark.parametrize("name", make.CASES)
+    @pytest.mark.parametrize("name", written.cases)
     def test_what_is_stored_is_what_pytorch_does(name: str) -> None:
         import torch as theirs
 
-        assert make.outcome(make.CASES[name], theirs) == STORED["cases"][name]
+        assert written.cases.run(theirs, name) == STORED["cases"][name]
 
 
 def all_ops(cls: type[Op] = Op) -> Iterator[type[Op]]:

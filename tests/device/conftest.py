@@ -11,11 +11,11 @@ import sys
 import zlib
 from collections.abc import Iterator
 
-import fakecupy
 import pytest
 
 from rushlight.arrays import cuda
 from rushlight.arrays.device import cuda_count
+from tests.device import fakecupy
 
 WANTED = os.environ.get("RUSHLIGHT_DEVICE", "")
 REAL = WANTED != "fake" and cuda_count() > 0

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import module_cases
 import pytest
-from test_transforms import STORED, nothing_left, pytorch
-from transform_cases import alike
 
 import rushlight as torch
 from rushlight.func import functional_call, replace_all_batch_norm_modules_, vmap
+from tests.func import cases_modules as module_cases
+from tests.func.cases_transforms import alike
+from tests.harness import LIVE, pytorch, stored
 
-__all__ = ["nothing_left"]  # a fixture: a test leaves no level open
+STORED = stored("func/modules")
 
 
-@pytest.mark.parametrize("name", module_cases.CASES)
+@pytest.mark.parametrize("name", module_cases.cases)
 def test_situation(name: str) -> None:
-    found = module_cases.run(torch, name)
-    assert alike(found, STORED["modules"][name]), f"{found}\n{STORED['modules'][name]}"
-    if pytorch is not None:
-        assert alike(found, module_cases.run(pytorch, name))
+    found = module_cases.cases.run(torch, name)
+    assert alike(found, STORED[name]), f"{found}\n{STORED[name]}"
+    if LIVE:
+        assert alike(found, module_cases.cases.run(pytorch(), name))
 
 
 def test_per_sample_gradients_are_those_of_a_loop() -> None:

@@ -1,22 +1,21 @@
 """Random programs of nested transforms: as PyTorch runs them, and what they taught us.
 
-The programs are written in nested_programs.py; what PyTorch made of 400 of them is stored, and
-where torch is installed others are run on both.
+What PyTorch made of 400 programs is stored, and where it is installed others are run on both.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import nested_programs
 import pytest
-from test_transforms import STORED, nothing_left, pytorch
-from transform_cases import alike
 
 import rushlight as torch
 from rushlight.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from tests.func import cases_nested_programs as nested_programs
+from tests.func.cases_transforms import alike
+from tests.harness import LIVE, pytorch, stored
 
-__all__ = ["nothing_left"]  # a fixture: a test leaves no level open
+STORED = stored("func/nested_programs")
 
 CHUNK = 40
 
@@ -31,7 +30,7 @@ def differ(ours: Any, theirs: Any) -> bool:
 @pytest.mark.parametrize("first", range(0, 400, CHUNK))
 def test_stored_programs(first: int) -> None:
     for seed in range(first, first + CHUNK):
-        theirs = STORED["programs"].get(str(seed))
+        theirs = STORED.get(str(seed))
         if theirs is not None:
             ours = nested_programs.run(torch, seed)
             said = f"{seed}\n{nested_programs.text(seed)}\n{ours}\n{theirs}"
@@ -40,10 +39,10 @@ def test_stored_programs(first: int) -> None:
 
 @pytest.mark.parametrize("first", range(1000, 1200, CHUNK))
 def test_live_programs(first: int) -> None:
-    if pytorch is None:
+    if not LIVE:
         return
     for seed in range(first, first + CHUNK):
-        theirs = nested_programs.run(pytorch, seed)
+        theirs = nested_programs.run(pytorch(), seed)
         if nested_programs.sound(theirs):
             ours = nested_programs.run(torch, seed)
             said = f"{seed}\n{nested_programs.text(seed)}\n{ours}\n{theirs}"

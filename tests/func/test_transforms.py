@@ -1,26 +1,17 @@
 """`torch.func`: situations and nestings as PyTorch has them, and laws that hold between transforms.
 
-What PyTorch does is stored in tests/reference/func.json.gz (see make_func.py); where torch is
-installed it is asked again.
+What PyTorch does is stored; where it is installed it is asked again.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import nestings
 import pytest
-import transform_cases
-from transform_cases import X, alike, attempt, row
 
 import rushlight as torch
-from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
 from rushlight.func import (
     debug_unwrap,
     grad,
@@ -32,33 +23,22 @@ from rushlight.func import (
     vjp,
     vmap,
 )
-
-try:
-    import torch as pytorch
-except ImportError:
-    pytorch = None
+from tests.func import cases_nestings as nestings
+from tests.func.cases_transforms import X, alike, attempt, cases, row
+from tests.harness import LIVE, pytorch, stored
 
 Fn = Callable[..., Any]
-PATH = Path(__file__).parents[1] / "reference" / "func.json.gz"
-STORED = json.loads(gzip.decompress(PATH.read_bytes()))
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Any:
-    """No test leaves a level open."""
-    yield
-    assert state.level == 0
-    assert slots.batches == 0
-    assert slots.levels == 0
+STORED = stored("func/transforms")
+NESTINGS = stored("func/nestings")
 
 
 # --- as PyTorch -----------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", transform_cases.CASES)
+@pytest.mark.parametrize("name", cases)
 def test_situation(name: str) -> None:
-    found = transform_cases.run(torch, name)
-    assert alike(found, STORED["cases"][name]), f"{found}\n{STORED['cases'][name]}"
-    if pytorch is not None:
-        assert alike(found, transform_cases.run(pytorch, name))
+    found = cases.run(torch, name)
+    assert alike(found, STORED[name]), f"{found}\n{STORED[name]}"
+    if LIVE:
+        assert alike(found, cases.run(pytorch(), name))
 
 
 @pytest.mark.parametrize("function", nestings.FUNCTIONS)
@@ -66,29 +46,29 @@ def test_nestings(function: str) -> None:
     for nesting in nestings.NESTINGS:
         if not nestings.is_wrong(function, nesting):
             found = nestings.run(torch, function, nesting)
-            want = STORED["nestings"][f"{function} | {nesting}"]
+            want = NESTINGS[f"{function} | {nesting}"]
             assert alike(found, want), f"{nesting}: {found}\n{want}"
 
 
 @pytest.mark.parametrize("function", nestings.FUNCTIONS)
 def test_nestings_with_pytorch_itself(function: str) -> None:
     """The same, where the stored answers could be out of date."""
-    if pytorch is None:
+    if not LIVE:
         return
     for nesting in list(nestings.NESTINGS)[::5]:
         if not nestings.is_wrong(function, nesting):
             found = nestings.run(torch, function, nesting)
-            assert alike(found, nestings.run(pytorch, function, nesting)), nesting
+            assert alike(found, nestings.run(pytorch(), function, nesting)), nesting
 
 
 def test_signatures() -> None:
-    if pytorch is None:
+    if not LIVE:
         return
     import inspect
 
     for name in torch.func.__all__:
         ours = inspect.signature(getattr(torch.func, name))
-        theirs = inspect.signature(getattr(pytorch.func, name))
+        theirs = inspect.signature(getattr(pytorch().func, name))
         assert [(p.name, p.kind, p.default) for p in ours.parameters.values()] == [
             (p.name, p.kind, p.default) for p in theirs.parameters.values()
         ], name

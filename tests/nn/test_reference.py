@@ -1,71 +1,37 @@
-"""nn, optim and the schedulers give what PyTorch gives: stored, and live where it is installed."""
+"""Modules, losses and training give what PyTorch gives: stored, and live where it is installed."""
 
 from __future__ import annotations
-
-import gzip
-import importlib.util
-import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import rushlight
+from tests.harness import LIVE, pytorch, stored
+from tests.nn.cases_nn import close, exact
+from tests.nn.plain_cases import compare
 
-REFERENCE = Path(__file__).resolve().parents[1] / "reference"
-
-
-def load_maker() -> Any:
-    spec = importlib.util.spec_from_file_location("make_nn", REFERENCE / "make_nn.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load_maker()
-STORED = json.loads(gzip.decompress((REFERENCE / "nn.json.gz").read_bytes()))
-LIVE = importlib.util.find_spec("torch") is not None
-
-
-def compare(got: Any, want: Any, exact: bool, where: str) -> None:
-    """Equal, or for floats of a case that is only close, equal to rounding."""
-    if isinstance(want, dict):
-        assert isinstance(got, dict) and got.keys() == want.keys(), where
-        for key in want:
-            compare(got[key], want[key], exact, f"{where} > {key}")
-    elif isinstance(want, list):
-        assert isinstance(got, list) and len(got) == len(want), where
-        for i, (a, b) in enumerate(zip(got, want, strict=True)):
-            compare(a, b, exact, f"{where} > {i}")
-    elif isinstance(want, float) and not exact:
-        double = "float64" in where
-        rel, abs_ = (1e-12, 1e-13) if double else (1e-5, 2e-6)
-        assert got == pytest.approx(want, rel=rel, abs=abs_, nan_ok=True), where
-    else:
-        assert type(got) is type(want) and got == want, where
-
-
-def check(name: str, want: Any) -> None:
-    exact = name in make.EXACT
-    case = make.EXACT[name] if exact else make.CLOSE[name]
-    compare(make.plain(case(rushlight)), want, exact, name)
+STORED = stored("nn/nn")
 
 
 def test_every_case_is_stored() -> None:
-    assert STORED.keys() == (make.EXACT | make.CLOSE).keys()
+    assert STORED.keys() == (exact | close).keys()
 
 
-@pytest.mark.parametrize("name", sorted(STORED))
-def test_stored(name: str) -> None:
-    check(name, STORED[name])
+@pytest.mark.parametrize("name", sorted(exact))
+def test_equals_what_is_stored(name: str) -> None:
+    compare(exact.run(rushlight, name), STORED[name], True, name)
+
+
+@pytest.mark.parametrize("name", sorted(close))
+def test_is_close_to_what_is_stored(name: str) -> None:
+    compare(close.run(rushlight, name), STORED[name], False, name)
 
 
 if LIVE:
 
-    @pytest.mark.parametrize("name", sorted(STORED))
-    def test_live(name: str) -> None:
-        import torch
+    @pytest.mark.parametrize("name", sorted(exact))
+    def test_equals_pytorch(name: str) -> None:
+        compare(exact.run(rushlight, name), exact.run(pytorch(), name), True, name)
 
-        case = (make.EXACT | make.CLOSE)[name]
-        check(name, make.plain(case(torch)))
+    @pytest.mark.parametrize("name", sorted(close))
+    def test_is_close_to_pytorch(name: str) -> None:
+        compare(close.run(rushlight, name), close.run(pytorch(), name), False, name)

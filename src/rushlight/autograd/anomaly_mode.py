@@ -17,10 +17,8 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.node import hooks_of
 from rushlight.errors import sentence
 
-__all__ = [
-    "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
-    "set_detect_anomaly",
-]  # fmt: skip
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+__dir__ = __all__.copy
 
 
 class Check:

@@ -20,8 +20,6 @@ from rushlight.errors import sentence
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
 
-__all__ = ["backward", "grad"]
-
 Tensors = Sequence[Any]
 
 
@@ -182,16 +180,11 @@ def target_of(t: Any) -> Target:
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: Any = None,
-) -> None:
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
+    create_graph: bool = False, grad_variables: Any = None, inputs: Any = None,
+) -> None:  # fmt: skip
     """Add the gradients of `tensors` to `.grad` of the leaves they were computed from.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> torch.autograd.backward([(x * 3).sum(), (x * 4).sum()])
     >>> x.grad
@@ -229,21 +222,14 @@ def as_tensor(g: Any) -> Any:
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+    is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched.
 
     A tuple, one gradient an input; for a dict of inputs a dict with its keys.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
     >>> (g,) = torch.autograd.grad(x ** 2, x, create_graph=True)
     >>> torch.autograd.grad(g, x)
@@ -338,15 +324,11 @@ def batched(
 
 
 def _backward(
-    self: Any,
-    gradient: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
+    self: Any, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     inputs: Any = None,
-) -> None:
+) -> None:  # fmt: skip
     """Add this tensor's gradient to `.grad` of the leaves it was computed from.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.], requires_grad=True)
     >>> (x * x).backward(torch.tensor([1., 10.]))
     >>> x.grad

@@ -30,8 +30,6 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.registry import functions
 from rushlight.random import Generator
 
-__all__ = ["Check", "check_all", "gradients_of"]
-
 Func = Callable[..., Any]
 Tensors = tuple[Any, ...]
 

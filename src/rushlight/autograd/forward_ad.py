@@ -4,7 +4,6 @@ Inside a level, `make_dual(x, t)` is `x` with a tangent; whatever is computed fr
 too, the derivative along `t`, which `unpack_dual` reads. How tangents travel stands in
 `core.transforms.forward_ad`.
 
->>> import rushlight as torch
 >>> import rushlight.autograd.forward_ad as fwAD
 >>> with fwAD.dual_level():
 ...     x = fwAD.make_dual(torch.tensor([1., 2.]), torch.tensor([1., 0.]))
@@ -49,10 +48,10 @@ from rushlight.ops.view.select import Alias
 from rushlight.tensor import Tensor
 
 __all__ = [
-    "UnpackedDualTensor", "derivative_along", "dual_at", "dual_level", "enter_dual_level",
-    "enter_jvp_level", "exit_dual_level", "give", "make_dual", "primal_at", "tangent_at",
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
     "unpack_dual",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -129,7 +128,6 @@ if not TYPE_CHECKING:
 class dual_level(LevelBlock, Decorator):
     """A level for a block, or as a decorator for the calls of a function.
 
-    >>> import rushlight as torch
     >>> import rushlight.autograd.forward_ad as fwAD
     >>> x = torch.tensor([1.])
     >>> with fwAD.dual_level():
@@ -171,7 +169,6 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
     The tangent is kept as it is where it lies in memory as the tensor does, and copied otherwise.
 
-    >>> import rushlight as torch
     >>> import rushlight.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
     ...     fwAD.make_dual(torch.zeros(2), torch.ones(2)).cos()
@@ -243,7 +240,6 @@ def lies_alike(x: Any, t: Any) -> bool:
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The value and the tangent of a tensor; the tangent is None if it has none.
 
-    >>> import rushlight as torch
     >>> import rushlight.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
     ...     primal, tangent = fwAD.unpack_dual(fwAD.make_dual(torch.zeros(1), torch.ones(1)))
@@ -273,8 +269,6 @@ def enter_jvp_level() -> Level:
     Close the innermost first. What was computed in a level keeps the tangents that it has in
     others: the derivative of a derivative is that of the inner level's tangent in the outer.
 
-    >>> import rushlight as torch
-    >>> from rushlight.autograd.forward_ad import dual_at, enter_jvp_level, tangent_at
     >>> one, outer = torch.tensor(1.), enter_jvp_level()
     >>> x = dual_at(torch.tensor(2.), outer, one)
     >>> inner = enter_jvp_level()
@@ -316,8 +310,6 @@ def derivative_along(
     Both come in the structure that `fn` returns, a tensor or a tuple of tensors; where a result
     does not depend on the primals, its derivative is zero.
 
-    >>> import rushlight as torch
-    >>> from rushlight.autograd.forward_ad import derivative_along
     >>> derivative_along(lambda a, b: a * b, torch.tensor([2., 3.]), torch.tensor([1., 0.]))
     (tensor(6.), tensor(3.))
     """

@@ -28,6 +28,7 @@ __all__ = [
     "NestedIOFunction",
     "once_differentiable",
 ]
+__dir__ = __all__.copy
 
 _ids = itertools.count()
 

@@ -27,6 +27,7 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.registry import functions
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__dir__ = __all__.copy
 
 OUTPUTS = "outputs of the user-provided function"
 Function = Callable[..., Any]
@@ -293,7 +294,6 @@ def vjp(
 
     `v` has the shape of the outputs; it may be left out if that is one number.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.])
     >>> torch.autograd.functional.vjp(lambda x: x * x, x, torch.tensor([1., 10.]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
@@ -326,7 +326,6 @@ def jvp(
 
     `v` has the shape of the inputs; it may be left out if that is one number.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.])
     >>> torch.autograd.functional.jvp(lambda x: x * x, x, torch.tensor([1., 10.]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
@@ -348,18 +347,13 @@ def jvp(
 
 
 def jacobian(
-    func: Function,
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
-    strategy: str = "reverse-mode",
-) -> Any:
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
+    vectorize: bool = False, strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
     """The Jacobian of `func`: for each output and each input a tensor of shape output + input.
 
     One tensor in, one out gives one tensor; tuples give tuples, outputs outside, inputs inside.
 
-    >>> import rushlight as torch
     >>> torch.autograd.functional.jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
@@ -469,18 +463,13 @@ def units_of(xs: tuple[Any, ...]) -> list[Any]:
 
 
 def hessian(
-    func: Function,
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
-    outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
+    vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
     """The second derivatives of a function with one number as its result.
 
     One tensor in gives one tensor; a tuple gives a tuple of tuples.
 
-    >>> import rushlight as torch
     >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -524,7 +513,6 @@ def vhp(
 ) -> tuple[Any, Any]:
     """The output of `func`, one number, and `v` times its Hessian.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.])
     >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, torch.tensor([1., 10.]))
     (tensor(9.), tensor([  6., 120.]))
@@ -549,7 +537,6 @@ def hvp(
 
     The Hessian is symmetric, so `vhp` gives the same numbers, and is quicker.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., 2.])
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, torch.tensor([1., 10.]))
     (tensor(9.), tensor([  6., 120.]))

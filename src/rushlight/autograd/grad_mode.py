@@ -1,7 +1,7 @@
 """Switching recording on and off: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
 
 Each is a context manager and a decorator. The current mode belongs to the running thread or task;
-see Note [Modes are per context] in `core.grad_mode`. Imported by users and by the layers above.
+see Note [Modes are per context] in `core.grad_mode`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from rushlight.core.grad_mode import (
 )
 
 __all__ = [
-    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "is_grad_enabled",
-    "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad", "set_grad_enabled",
+    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled",
     "set_multithreading_enabled",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -137,7 +137,6 @@ class Decorator:
 class no_grad(ModeBlock, Decorator):
     """Record nothing: results do not require grad, whatever their inputs do.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.no_grad():
     ...     y = x * 2
@@ -155,7 +154,6 @@ class no_grad(ModeBlock, Decorator):
 class enable_grad(ModeBlock, Decorator):
     """Record again, inside `no_grad`.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.no_grad():
     ...     with torch.enable_grad():
@@ -188,7 +186,6 @@ def _check_bool(name: str, value: object) -> None:
 class set_grad_enabled(GradSwitch, Decorator):
     """Set recording on or off: at once as a function, for a block as a context manager.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(1, requires_grad=True)
     >>> with torch.set_grad_enabled(False):
     ...     y = x * 2
@@ -217,7 +214,6 @@ class set_grad_enabled(GradSwitch, Decorator):
 class inference_mode(ModeBlock, Decorator):
     """Like `no_grad`, and further: results keep no record of views and versions at all.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.inference_mode():
     ...     y = x * 2
@@ -249,7 +245,6 @@ class set_multithreading_enabled(ModeBlock, Decorator):
     Passes of rushlight run in the thread that asks for them, either way; the setting is kept for
     programs that ask for it back.
 
-    >>> import rushlight as torch
     >>> from rushlight.autograd import grad_mode
     >>> with grad_mode.set_multithreading_enabled(False):
     ...     grad_mode.is_multithreading_enabled()
@@ -277,7 +272,6 @@ class enforce_grad_layout_policy(ModeBlock, Decorator):
     block ends if it is used as a context manager. Without it, a gradient that is nobody else's is
     kept as it came, and a copy is saved.
 
-    >>> import rushlight as torch
     >>> p = torch.ones(2, 3).t().requires_grad_()
     >>> with torch.autograd.enforce_grad_layout_policy(False):
     ...     (p * torch.ones(3, 2)).sum().backward()

@@ -29,6 +29,7 @@ __all__ = [
     "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
     "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class GradientEdge(NamedTuple):
@@ -42,7 +43,6 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """The edge of a tensor that requires grad.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> torch.autograd.graph.get_gradient_edge(x * 2).node.name()
     'MulBackward0'
@@ -61,7 +61,6 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 def increment_version(tensor: Any) -> None:
     """Tell autograd that a tensor's memory was written by something it cannot see.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2)
     >>> torch.autograd.graph.increment_version(x)
     >>> x._version
@@ -119,17 +118,13 @@ class _AllGrads:
 
 
 def register_multi_grad_hook(
-    tensors: Sequence[Any],
-    fn: Callable[..., Any],
-    *,
-    mode: Literal["all", "any"] = "all",
+    tensors: Sequence[Any], fn: Callable[..., Any], *, mode: Literal["all", "any"] = "all"
 ) -> RemovableHandle:
     """Call `fn(grads)` once the gradients of all of `tensors` are known, in each backward pass.
 
     Tensors that the pass does not reach are not waited for: None stands for their gradients. With
     mode="any" `fn` is called with the first gradient that is known, and with no other.
 
-    >>> import rushlight as torch
     >>> a = torch.ones(2, requires_grad=True)
     >>> b, c = a * 2, a * 3
     >>> handle = torch.autograd.graph.register_multi_grad_hook(

@@ -19,13 +19,10 @@ from rushlight.ops.view.select import bare
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import c_name
 
-__all__ = ["is_inference"]
-
 
 def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Call `hook(grad)` when this tensor's gradient is computed; a result replaces it.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> handle = x.register_hook(lambda g: g * 2)
     >>> x.sum().backward()
@@ -65,7 +62,6 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -
 def retain_grad(self: Any) -> None:
     """Keep this interior tensor's gradient in `.grad`, as leaves do.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> y = x * 3
     >>> y.retain_grad()
@@ -92,7 +88,6 @@ def retain_grad(self: Any) -> None:
 def detach(self: Any) -> Any:
     """A tensor on the same memory, outside the graph.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> x.detach().requires_grad
     False
@@ -129,7 +124,6 @@ def _is_inference(self: Any) -> bool:
 def is_inference(input: Any) -> bool:
     """Whether a tensor was made inside `inference_mode`.
 
-    >>> import rushlight as torch
     >>> with torch.inference_mode():
     ...     x = torch.ones(2)
     >>> torch.is_inference(x), torch.is_inference(x.clone())
@@ -148,7 +142,6 @@ def _retains_grad(self: Any) -> bool:
 def _grad_dtype(self: Any) -> dtypes.dtype | None:
     """The dtype that this leaf's gradient is given: its own, or what you set; None allows any.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> x.grad_dtype = torch.float16
     >>> x.sum().backward()

@@ -1,7 +1,7 @@
 """`torch.autograd.profiler`: where the time of a piece of code goes, op by op and line by line.
 
-`torch.profiler` stands on this. Imported when first used. How things are heard of stands in
-`profiler_record`, what they look like in `profiler_util`.
+`torch.profiler` stands on this. How things are heard of stands in `profiler_record`, what they look
+like in `profiler_util`.
 """
 
 from __future__ import annotations
@@ -20,21 +20,13 @@ from typing import Any, Final, Self, TypeVar
 from rushlight.arrays.device import cuda_count
 from rushlight.autograd.profiler_record import USER, Entry, Recorder, current, place_now, stack_now
 from rushlight.autograd.profiler_trace import write_trace
-from rushlight.autograd.profiler_util import (
-    DeviceType,
-    EventList,
-    FunctionEvent,
-    FunctionEventAvg,
-    frame_text,
-)
+from rushlight.autograd.profiler_util import DeviceType as DeviceType
+from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, frame_text
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 
-__all__ = [
-    "DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "ProfilerActivity", "profile",
-    "record_function",
-]  # fmt: skip
+__all__ = ["EventList", "FunctionEvent", "profile", "record_function"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _log: Final = logging.getLogger(__name__)
@@ -63,7 +55,6 @@ class record_function:
     Give a block, or as a decorator each call of a function, a name in the profile that is being
     taken. Without a profiler it does nothing.
 
-    >>> import rushlight as torch
     >>> with torch.autograd.profiler.profile() as prof:
     ...     with torch.autograd.profiler.record_function("my block"):
     ...         y = torch.ones(2) * 3
@@ -119,7 +110,6 @@ class profile(ModeBlock):
     `record_function` names. Each is counted to the line of your program that it is due to.
     `use_device="cuda"` also has the GPU measure its own work. With `enabled=False` nothing happens.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(3, requires_grad=True)
     >>> with torch.autograd.profiler.profile() as prof:
     ...     for _ in range(10):
@@ -133,23 +123,13 @@ class profile(ModeBlock):
     """
 
     def __init__(
-        self,
-        enabled: bool = True,
-        *,
-        use_cuda: bool = False,
-        use_device: str | None = None,
-        record_shapes: bool = False,
-        with_flops: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_modules: bool = False,
-        use_kineto: bool = False,
-        use_cpu: bool = True,
-        experimental_config: None = None,
-        acc_events: bool = False,
+        self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None,
+        record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False,
+        with_stack: bool = False, with_modules: bool = False, use_kineto: bool = False,
+        use_cpu: bool = True, experimental_config: None = None, acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(None, None)
         self.enabled = enabled
         if not enabled:
@@ -239,11 +219,9 @@ class profile(ModeBlock):
         if self._events is None:
             self._events = EventList(
                 [] if self._finished is None else self._made_events(self._finished),
-                use_device=self.use_device,
-                profile_memory=self.profile_memory,
-                with_flops=self.with_flops,
-                with_stack=self.with_stack,
-            )
+                use_device=self.use_device, profile_memory=self.profile_memory,
+                with_flops=self.with_flops, with_stack=self.with_stack,
+            )  # fmt: skip
             self._events.extend(self._kept)
         return self._events
 
@@ -277,32 +255,23 @@ class profile(ModeBlock):
         return str(self.function_events)
 
     def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-        max_shapes_column_width: int | None = 80,
-        header: str | None = None,
+        self, sort_by: str | None = None, row_limit: int = 100,
+        max_src_column_width: int | None = 75, max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80, header: str | None = None,
         top_level_events_only: bool = False,
-    ) -> str:
+    ) -> str:  # fmt: skip
         """Every event as a row; see `EventList.table`."""
         return self.function_events.table(
-            sort_by=sort_by,
-            row_limit=row_limit,
-            max_src_column_width=max_src_column_width,
+            sort_by=sort_by, row_limit=row_limit, max_src_column_width=max_src_column_width,
             max_name_column_width=max_name_column_width,
-            max_shapes_column_width=max_shapes_column_width,
-            header=header,
+            max_shapes_column_width=max_shapes_column_width, header=header,
             top_level_events_only=top_level_events_only,
-        )
+        )  # fmt: skip
 
     def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
+    ) -> EventList:  # fmt: skip
         """Events of one name together; see `EventList.key_averages`."""
         return self.function_events.key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
@@ -318,10 +287,7 @@ class profile(ModeBlock):
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(
-        self,
-        path: str,
-        metadata: dict[str, Any] | None = None,
-        use_python_export: bool = False,
+        self, path: str, metadata: dict[str, Any] | None = None, use_python_export: bool = False
     ) -> None:
         """Write the events of the last cycle for chrome://tracing or ui.perfetto.dev; compressed if
         `path` ends in ".gz". It is Python that writes them, whatever `use_python_export` says."""
@@ -382,31 +348,23 @@ def event_of(entry: Entry, id: int, number: int, recorder: Recorder) -> Function
     lines = entry.stack if entry.stack is not None else [entry.place]
     step = entry.name.startswith("ProfilerStep#")
     event = FunctionEvent(
-        id=id,
-        name="ProfilerStep*" if step else entry.name,
-        trace_name=entry.name,
-        thread=recorder.thread,
-        start_us=(entry.start - recorder.start) / 1000,
+        id=id, name="ProfilerStep*" if step else entry.name, trace_name=entry.name,
+        thread=recorder.thread, start_us=(entry.start - recorder.start) / 1000,
         end_us=(entry.end - recorder.start) / 1000,
-        fwd_thread=recorder.thread if entry.node >= 0 else None,
-        input_shapes=entry.shapes,
-        input_dtypes=entry.dtypes,
-        concrete_inputs=[] if entry.args is None else [entry.args],
+        fwd_thread=recorder.thread if entry.node >= 0 else None, input_shapes=entry.shapes,
+        input_dtypes=entry.dtypes, concrete_inputs=[] if entry.args is None else [entry.args],
         stack=[frame_text(Where(*line)) for line in lines if line[0] is not None],
-        scope=entry.scope,
-        use_device=recorder.device,
-        cpu_memory_usage=entry.bytes,
-        device_memory_usage=entry.device_bytes,
-        sequence_nr=number,
-        is_legacy=entry.clock is not None,
-        flops=entry.flops,
-        is_user_annotation=entry.scope == USER,
-        where=None if where.code is None else where,
-    )
+        scope=entry.scope, use_device=recorder.device, cpu_memory_usage=entry.bytes,
+        device_memory_usage=entry.device_bytes, sequence_nr=number,
+        is_legacy=entry.clock is not None, flops=entry.flops,
+        is_user_annotation=entry.scope == USER, where=None if where.code is None else where,
+    )  # fmt: skip
     if entry.clock is not None:
         event.append_kernel(entry.name, entry.gpu, entry.clock)
     return event
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.autograd.profiler", globals())
+    __getattr__, __dir__ = _face(
+        "torch.autograd.profiler", globals(), unlisted=("DeviceType", "ProfilerActivity")
+    )

@@ -1,16 +1,10 @@
-"""The table of a profile, laid out as PyTorch lays it out, with the user's lines behind it.
-
-Imported by `profiler_util`, whose lists of events it shows.
-"""
+"""The table of a profile, laid out as PyTorch lays it out, with the user's lines behind it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
-
-__all__ = ["Table", "format_memory", "format_share", "format_time"]
-
 
 # --- how numbers are shown ------------------------------------------------------------------------
 _UNITS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0}
@@ -19,7 +13,6 @@ _UNITS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0}
 def format_time(us: float, unit: str | None = None) -> str:
     """Microseconds as PyTorch shows them: '12.300us', '1.200ms'; `unit` insists on one.
 
-    >>> from rushlight.autograd.profiler_table import format_time
     >>> format_time(1500)
     '1.500ms'
     """
@@ -36,7 +29,6 @@ def format_share(us: float, total: float) -> str:
 def format_memory(nbytes: int) -> str:
     """Bytes as PyTorch shows them.
 
-    >>> from rushlight.autograd.profiler_table import format_memory
     >>> format_memory(80), format_memory(3 << 20)
     ('80 B', '3.00 MB')
     """
@@ -78,13 +70,9 @@ class Table:
     """Which columns a list of events has, and what stands in them."""
 
     def __init__(
-        self,
-        events: Any,
-        max_src: int | None,
-        max_name: int | None,
-        max_shapes: int | None,
+        self, events: Any, max_src: int | None, max_name: int | None, max_shapes: int | None,
         unit: str | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.events = events
         self.unit = unit
         self.max_src = max_src

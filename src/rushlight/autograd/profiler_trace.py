@@ -1,7 +1,4 @@
-"""A profile as a file that chrome://tracing and ui.perfetto.dev open.
-
-Imported by `autograd.profiler` and `profiler_util`.
-"""
+"""A profile as a file that chrome://tracing and ui.perfetto.dev open."""
 
 from __future__ import annotations
 
@@ -15,22 +12,16 @@ from typing import Any
 
 from rushlight.autograd.profiler_util import FunctionEvent, place_of
 
-__all__ = ["write_trace"]
-
 
 def write_trace(
     path: str, events: Sequence[FunctionEvent], metadata: dict[str, Any], recorder: Any = None
 ) -> None:
     """Write events in the trace event format; compressed if `path` ends in ".gz"."""
     trace = {
-        "schemaVersion": 1,
-        "displayTimeUnit": "ms",
-        "host_name": socket.gethostname(),
-        "baseTimeNanoseconds": 0 if recorder is None else recorder.wall,
-        **metadata,
-        "traceEvents": list(_rows(events, recorder)),
-        "traceName": path,
-    }
+        "schemaVersion": 1, "displayTimeUnit": "ms", "host_name": socket.gethostname(),
+        "baseTimeNanoseconds": 0 if recorder is None else recorder.wall, **metadata,
+        "traceEvents": list(_rows(events, recorder)), "traceName": path,
+    }  # fmt: skip
     text = json.dumps(trace)
     if path.endswith(".gz"):
         with gzip.open(path, "wt", encoding="utf-8") as file:
@@ -96,12 +87,7 @@ def _slice(event: FunctionEvent, pid: int) -> dict[str, Any]:
     if event.kernels:
         args["Device time (us)"] = event.device_time_total
     return {
-        "ph": "X",
-        "cat": "user_annotation" if event.is_user_annotation else "cpu_op",
-        "name": event.trace_name,
-        "pid": pid,
-        "tid": event.thread,
-        "ts": event.time_range.start,
-        "dur": event.cpu_time_total,
-        "args": args,
-    }
+        "ph": "X", "cat": "user_annotation" if event.is_user_annotation else "cpu_op",
+        "name": event.trace_name, "pid": pid, "tid": event.thread, "ts": event.time_range.start,
+        "dur": event.cpu_time_total, "args": args,
+    }  # fmt: skip

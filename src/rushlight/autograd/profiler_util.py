@@ -20,9 +20,10 @@ from rushlight.autograd.profiler_table import Table, format_time
 from rushlight.core.call_site import Where
 
 __all__ = [
-    "DeviceType", "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg",
+    "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg",
     "Interval", "Kernel",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class DeviceType(Enum):
@@ -139,36 +140,17 @@ class FunctionEvent(FormattedTimesMixin):
     """
 
     def __init__(
-        self,
-        id: int,
-        name: str,
-        thread: int,
-        start_us: float,
-        end_us: float,
-        overload_name: str | None = None,
-        fwd_thread: int | None = None,
-        input_shapes: list[Any] | None = None,
-        stack: list[str] | None = None,
-        scope: int = 0,
-        use_device: str | None = None,
-        cpu_memory_usage: int = 0,
-        device_memory_usage: int = 0,
-        is_async: bool = False,
-        is_remote: bool = False,
-        sequence_nr: int = -1,
-        node_id: int = -1,
-        device_type: DeviceType = DeviceType.CPU,
-        device_index: int = 0,
-        device_resource_id: int | None = None,
-        is_legacy: bool = False,
-        flops: int = 0,
-        trace_name: str | None = None,
-        concrete_inputs: list[Any] | None = None,
-        kwinputs: dict[str, Any] | None = None,
-        is_user_annotation: bool = False,
-        input_dtypes: list[str] | None = None,
-        where: Where | None = None,
-    ) -> None:
+        self, id: int, name: str, thread: int, start_us: float, end_us: float,
+        overload_name: str | None = None, fwd_thread: int | None = None,
+        input_shapes: list[Any] | None = None, stack: list[str] | None = None, scope: int = 0,
+        use_device: str | None = None, cpu_memory_usage: int = 0, device_memory_usage: int = 0,
+        is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1, node_id: int = -1,
+        device_type: DeviceType = DeviceType.CPU, device_index: int = 0,
+        device_resource_id: int | None = None, is_legacy: bool = False, flops: int = 0,
+        trace_name: str | None = None, concrete_inputs: list[Any] | None = None,
+        kwinputs: dict[str, Any] | None = None, is_user_annotation: bool = False,
+        input_dtypes: list[str] | None = None, where: Where | None = None,
+    ) -> None:  # fmt: skip
         self.id = id
         self.node_id = node_id
         self.name = name
@@ -363,14 +345,9 @@ class EventList(list[Any]):
     """Events (what `profile.events()` gives) or averages (what `key_averages()` gives)."""
 
     def __init__(
-        self,
-        events: Iterable[Any] = (),
-        *,
-        use_device: str | None = None,
-        profile_memory: bool = False,
-        with_flops: bool = False,
-        with_stack: bool = False,
-    ) -> None:
+        self, events: Iterable[Any] = (), *, use_device: str | None = None,
+        profile_memory: bool = False, with_flops: bool = False, with_stack: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(events)
         self._use_device = use_device
         self._profile_memory = profile_memory
@@ -379,12 +356,9 @@ class EventList(list[Any]):
 
     def _like(self, events: Iterable[Any]) -> EventList:
         return EventList(
-            events,
-            use_device=self._use_device,
-            profile_memory=self._profile_memory,
-            with_flops=self._with_flops,
-            with_stack=self._with_stack,
-        )
+            events, use_device=self._use_device, profile_memory=self._profile_memory,
+            with_flops=self._with_flops, with_stack=self._with_stack,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return self.table()
@@ -396,16 +370,11 @@ class EventList(list[Any]):
         return total
 
     def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-        max_shapes_column_width: int | None = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-        time_unit: str | None = None,
-    ) -> str:
+        self, sort_by: str | None = None, row_limit: int = 100,
+        max_src_column_width: int | None = 75, max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80, header: str | None = None,
+        top_level_events_only: bool = False, time_unit: str | None = None,
+    ) -> str:  # fmt: skip
         """The events as a table, largest `sort_by` first (`self_cpu_time_total`, `cpu_time_total`,
         `cuda_time_total`, `cpu_memory_usage`, `count`, ...), or in their order.
 
@@ -425,11 +394,9 @@ class EventList(list[Any]):
         ).text(header, row_limit, top_level_events_only)
 
     def key_averages(
-        self,
-        group_by_input_shapes: bool = False,
-        group_by_stack_n: int = 0,
+        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
+    ) -> EventList:  # fmt: skip
         """The events of one name together; on request only those whose input shapes agree too, or
         the `group_by_stack_n` innermost lines of the program that led to them."""
         groups: dict[tuple[Any, ...], FunctionEventAvg] = {}

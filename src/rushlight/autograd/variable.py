@@ -10,6 +10,7 @@ from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.tensor import Tensor
 
 __all__ = ["Variable"]
+__dir__ = __all__.copy
 
 
 class Engine:
@@ -18,7 +19,6 @@ class Engine:
     def queue_callback(self, callback: Callable[[], object]) -> None:
         """Call something when the backward pass that is running here is over.
 
-        >>> import rushlight as torch
         >>> x = torch.ones(1, requires_grad=True)
         >>> y = x * 2
         >>> engine = torch.autograd.Variable._execution_engine
@@ -45,7 +45,6 @@ class VariableMeta(type):
 class Variable(metaclass=VariableMeta):
     """Variable(data, requires_grad=False): a tensor on the same memory.
 
-    >>> import rushlight as torch
     >>> from rushlight.autograd import Variable
     >>> Variable(torch.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)

@@ -29,7 +29,7 @@ from rushlight.func.modules import (
     stack_module_state,
 )
 from rushlight.func.reverse import grad, grad_and_value, jacrev, linearize, vjp
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 
 __all__ = [
     "debug_unwrap", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
@@ -37,4 +37,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.func", globals())
+    __getattr__, __dir__ = _face("torch.func", globals())

@@ -1,7 +1,4 @@
-"""Arguments of transforms: which of them derivatives are taken of, and what is refused.
-
-Imported by the other files of `func`.
-"""
+"""Arguments of transforms: which of them derivatives are taken of, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,10 +7,6 @@ from typing import Any
 
 from rushlight.core.graph import TensorBase
 from rushlight.trees import tree_leaves
-
-__all__ = [
-    "Argnums", "Function", "check_real", "chosen", "differentiable", "replaced", "split_aux",
-]  # fmt: skip
 
 Argnums = int | tuple[int, ...]
 Function = Callable[..., Any]

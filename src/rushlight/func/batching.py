@@ -15,15 +15,7 @@ from rushlight.core.transforms.stack import Transform, innermost
 from rushlight.core.transforms.vmap import BatchLevel, as_recorded, is_tracked, plain_inside
 from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
-from rushlight.trees import (
-    TreeSpec,
-    broadcast_prefix,
-    tree_flatten,
-    tree_structure,
-    tree_unflatten,
-)
-
-__all__ = ["debug_unwrap", "vmap"]
+from rushlight.trees import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
 Dims = Any  # an int, None, or a tree of them
 
@@ -34,20 +26,15 @@ def name_of(func: Any) -> str:
 
 
 def vmap(
-    func: Callable[..., Any],
-    in_dims: Dims = 0,
-    out_dims: Dims = 0,
-    randomness: str = "error",
-    *,
+    func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """A function that applies `func` to each member of a batch: all in one go, not in a loop.
 
     `in_dims` says which dimension of each input counts the members (None: all share the input),
     `out_dims` where it stands in each output. `randomness` says what random numbers do inside:
     "error", "same" for all members, or "different". `chunk_size` limits how many go at once.
 
-    >>> import rushlight as torch
     >>> dot = torch.func.vmap(torch.dot)              # [N, D], [N, D] -> [N]
     >>> dot(torch.tensor([[1., 2.], [3., 4.]]), torch.ones(2, 2))
     tensor([3., 7.])
@@ -246,7 +233,6 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     """What stands inside a tensor of a batch: all members, the batch as first dimension. With
     `recurse=False` one level is opened, not all. For looking, not for computing.
 
-    >>> import rushlight as torch
     >>> seen = []
     >>> def f(x):
     ...     seen.append(torch.func.debug_unwrap(x))

@@ -27,8 +27,6 @@ from rushlight.func.tracking import Loans, at_level, plain
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_unflatten
 
-__all__ = ["hessian", "jacfwd", "jvp"]
-
 WHO: Final = "jvp(f, primals, tangents)"
 
 
@@ -41,7 +39,6 @@ def jvp(
     not depend on its inputs is an error; otherwise its derivative is zero. With `has_aux` there is
     a third result, what `func` gave beside its output.
 
-    >>> import rushlight as torch
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(2.),))
     (tensor(0.), tensor(2.))
     """
@@ -146,7 +143,6 @@ def jacfwd(
 ) -> Function:
     """A function that computes the Jacobian of `func` forward: all columns at once.
 
-    >>> import rushlight as torch
     >>> torch.func.jacfwd(lambda x: x ** 2)(torch.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
@@ -195,7 +191,6 @@ def split(columns: Any, flat: list[Any]) -> list[Any]:
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
     """A function that computes the Hessian of `func`, forward over backward.
 
-    >>> import rushlight as torch
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])

@@ -9,25 +9,17 @@ from typing import Any
 
 from rushlight.ops.registry import functions
 
-__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
-
 
 def functional_call(
-    module: Any,
-    parameter_and_buffer_dicts: Any,
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
+    module: Any, parameter_and_buffer_dicts: Any, args: Any = None,
+    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
     """Call a module with other parameters and buffers, by name, than its own.
 
     Several dicts may be given; names that none of them has keep the module's own value (with
     `strict` that is an error). Parameters that are one tensor under two names stay one
     (`tie_weights`).
 
-    >>> import rushlight as torch
     >>> linear = torch.nn.Linear(2, 1)
     >>> weights = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}
     >>> torch.func.functional_call(linear, weights, (torch.tensor([[1., 2.]]),))
@@ -124,7 +116,6 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
     With `functional_call` and `vmap` the models then run as one.
 
-    >>> import rushlight as torch
     >>> models = [torch.nn.Linear(2, 1) for _ in range(3)]
     >>> params, buffers = torch.func.stack_module_state(models)
     >>> params["weight"].shape
@@ -160,7 +151,6 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Let the batch norms in a module keep no running statistics: inside a transform they may not
     be written. The module itself is changed, and returned.
 
-    >>> import rushlight as torch
     >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.ReLU())
     >>> torch.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
     True

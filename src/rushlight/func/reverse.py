@@ -33,8 +33,6 @@ from rushlight.func.tracking import Loans, end_of, plain, records_of, released, 
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
-__all__ = ["basis", "grad", "grad_and_value", "jacrev", "linearize", "vjp"]
-
 NO_HOOKS: Final = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."
@@ -145,7 +143,6 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     then a tree too. With `has_aux` the function gives `(output, aux)`, and the gradient comes as
     `(gradient, aux)`.
 
-    >>> import rushlight as torch
     >>> from rushlight.func import grad
     >>> grad(lambda x: x ** 3)(torch.tensor(2.))
     tensor(12.)
@@ -166,7 +163,6 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
     With `has_aux` it gives `(gradient, (value, aux))`.
 
-    >>> import rushlight as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.))
     (tensor(6.), tensor(9.))
     """
@@ -224,7 +220,6 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that multiplies cotangents with its
     Jacobian there. With `has_aux`, also what `func` gave beside its output.
 
-    >>> import rushlight as torch
     >>> y, vjp_fn = torch.func.vjp(torch.sin, torch.zeros(2))
     >>> vjp_fn(torch.tensor([1., 2.]))
     (tensor([1., 2.]),)
@@ -296,7 +291,6 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of `func` at `primals`, and its linear part there: a function of tangents, which
     does not call `func` again.
 
-    >>> import rushlight as torch
     >>> y, along = torch.func.linearize(lambda x: x ** 2, torch.tensor([1., 2.]))
     >>> along(torch.tensor([1., 1.]))
     tensor([2., 4.])
@@ -341,7 +335,6 @@ def jacrev(
     """A function that computes the Jacobian of `func` backward: all rows at once, or `chunk_size`
     rows at a time.
 
-    >>> import rushlight as torch
     >>> torch.func.jacrev(torch.sin)(torch.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])

@@ -32,8 +32,6 @@ from rushlight.core.transforms.vmap import is_tracked, seen_at
 from rushlight.ops.view.select import ALIAS
 from rushlight.trees import tree_map
 
-__all__ = ["Loans", "Source", "at_level", "end_of", "plain", "released", "track"]
-
 
 class Source:
     """An input of a level: the tensor `x` given, the leaf that stands for it, and its node."""

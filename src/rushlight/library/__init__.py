@@ -15,42 +15,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.library.check import OpCheckError, opcheck
-from rushlight.library.custom import CustomOpDef, custom_op
+from rushlight.library.check import OpCheckError as OpCheckError
+from rushlight.library.check import opcheck as opcheck
+from rushlight.library.custom import CustomOpDef as CustomOpDef
+from rushlight.library.custom import custom_op
 from rushlight.library.fragment import Library
-from rushlight.library.fragment import scoped_library as _scoped_library
-from rushlight.library.infer import Tag, infer_schema
-from rushlight.library.operator import OpOverload, OpOverloadPacket
-from rushlight.library.registration import (
-    define,
-    impl,
-    impl_abstract,
-    register_autograd,
-    register_fake,
-    register_kernel,
-    register_vmap,
-)
-from rushlight.missing import say_missing as _say_missing
+from rushlight.library.fragment import scoped_library as _scoped_library  # noqa: F401  # PyTorch's name
+from rushlight.library.infer import Tag as Tag
+from rushlight.library.infer import infer_schema
+from rushlight.library.operator import OpOverload as OpOverload
+from rushlight.library.operator import OpOverloadPacket as OpOverloadPacket
+from rushlight.library.registration import define, impl, impl_abstract, register_fake, register_vmap
+from rushlight.library.registration import register_autograd as register_autograd
+from rushlight.library.registration import register_kernel as register_kernel
+from rushlight.missing import face as _face
 
 __all__ = [
-    "CustomOpDef",
-    "Library",
-    "OpCheckError",
-    "OpOverload",
-    "OpOverloadPacket",
-    "Tag",
-    "_scoped_library",
-    "custom_op",
-    "define",
-    "impl",
-    "impl_abstract",
-    "infer_schema",
-    "opcheck",
-    "register_autograd",
-    "register_fake",
-    "register_kernel",
+    "Library", "custom_op", "define", "impl", "impl_abstract", "infer_schema", "register_fake",
     "register_vmap",
-]
+]  # fmt: skip
+_UNLISTED = (
+    "CustomOpDef", "OpOverload", "_scoped_library", "opcheck", "register_autograd",
+    "register_kernel",
+)  # fmt: skip
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.library", globals())
+    __getattr__, __dir__ = _face("torch.library", globals(), unlisted=_UNLISTED)

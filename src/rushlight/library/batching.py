@@ -10,14 +10,12 @@ from typing import Any
 
 from rushlight.arrays.batched import Batched
 from rushlight.autograd.batched_function import VmapInfo, rewrapped
-from rushlight.autograd.warned import warn_caller
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import slots
 from rushlight.core.transforms.vmap import BatchLevel, plain_inside
 from rushlight.library.values import tensors_in
 from rushlight.ops.registry import functions
-
-__all__ = ["members"]
+from rushlight.ops.warned import warn_caller
 
 
 def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: BatchLevel) -> Any:

@@ -1,7 +1,4 @@
-"""`opcheck`: whether an operator does what it was registered to do.
-
-Imported by `library`.
-"""
+"""`opcheck`: whether an operator does what it was registered to do."""
 
 from __future__ import annotations
 
@@ -19,23 +16,16 @@ from rushlight.library.operator import RECORDED, OpOverload, OpOverloadPacket
 from rushlight.library.schema import Alias
 from rushlight.library.values import Arguments, bind, returned, tensors_in
 
-__all__ = ["OpCheckError", "opcheck"]
-
 
 class OpCheckError(Exception):
     """An operator is not what it says."""
 
 
 def opcheck(
-    op: OpOverload | OpOverloadPacket | CustomOpDef,
-    args: Sequence[Any],
-    kwargs: dict[str, Any] | None = None,
-    *,
-    test_utils: str | Sequence[str] | None = None,
-    raise_exception: bool = True,
-    rtol: float | None = None,
-    atol: float | None = None,
-) -> dict[str, Any]:
+    op: OpOverload | OpOverloadPacket | CustomOpDef, args: Sequence[Any],
+    kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] | None = None,
+    raise_exception: bool = True, rtol: float | None = None, atol: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Test an operator on some arguments: what it writes, returns and differentiates.
 
     `test_schema`                  it writes what its schema says, and returns new tensors
@@ -44,7 +34,6 @@ def opcheck(
     `test_backward`                its derivative runs, where an argument asks for gradients
     `test_gradcheck`               its derivative is right (in float64; only if asked for)
 
-    >>> import rushlight as torch
     >>> @torch.library.custom_op("doc::sneaky", mutates_args=())
     ... def sneaky(x: torch.Tensor) -> torch.Tensor:
     ...     return x.mul_(2) + 1
@@ -275,8 +264,6 @@ def doubled(values: Any) -> Any:
 
 
 TESTS: dict[str, Any] = {
-    "test_schema": test_schema,
-    "test_autograd_registration": test_autograd_registration,
-    "test_faketensor": test_faketensor,
-    "test_backward": test_backward,
-}
+    "test_schema": test_schema, "test_autograd_registration": test_autograd_registration,
+    "test_faketensor": test_faketensor, "test_backward": test_backward,
+}  # fmt: skip

@@ -1,7 +1,4 @@
-"""`custom_op`: a function as an operator, with kernels, derivative and more registered on it.
-
-Imported by `library`.
-"""
+"""`custom_op`: a function as an operator, with kernels, derivative and more registered on it."""
 
 from __future__ import annotations
 
@@ -20,30 +17,22 @@ from rushlight.library.operator import EVERYWHERE, OpOverload, find, forget, wri
 from rushlight.library.schema import FunctionSchema, parse_schema
 from rushlight.library.values import tensors_in
 
-__all__ = ["OPDEFS", "CustomOpDef", "custom_op"]
-
 log = logging.getLogger(__name__)
 OPDEFS: weakref.WeakValueDictionary[str, CustomOpDef] = weakref.WeakValueDictionary()
 Devices = str | Sequence[str] | None
 
 
 def custom_op(
-    name: str,
-    fn: Callable[..., Any] | None = None,
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    device_types: Devices = None,
-    schema: str | None = None,
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str],
+    device_types: Devices = None, schema: str | None = None,
     tags: Tag | Sequence[Tag] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Make an operator of a function: autograd then sees one op, however it computes.
 
     Its schema is worked out from the annotations, or given. `mutates_args` names the arguments that
     it writes in place, which must be all of them. It may not return an argument, nor what shares
     memory with one.
 
-    >>> import rushlight as torch
     >>> import numpy as np
     >>> @torch.library.custom_op("doc::sine", mutates_args=())
     ... def sine(x: torch.Tensor) -> torch.Tensor:
@@ -166,7 +155,6 @@ class CustomOpDef:
     ) -> Callable[..., Any]:
         """Give the operator another implementation on some kinds of device.
 
-        >>> import rushlight as torch
         >>> @torch.library.custom_op("doc::one", mutates_args=())
         ... def one(x: torch.Tensor) -> torch.Tensor:
         ...     return x + 1
@@ -232,7 +220,6 @@ class CustomOpDef:
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         """Say what the results look like, without computing them: shape, dtype and device.
 
-        >>> import rushlight as torch
         >>> @torch.library.custom_op("doc::square", mutates_args=())
         ... def square(x: torch.Tensor) -> torch.Tensor:
         ...     return x * x
@@ -246,11 +233,7 @@ class CustomOpDef:
         return fn
 
     def register_autograd(
-        self,
-        backward: Callable[..., Any],
-        /,
-        *,
-        setup_context: Callable[..., Any] | None = None,
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
         """Give the operator a derivative.
 
@@ -279,7 +262,6 @@ class CustomOpDef:
         """Say what the operator gives for a batch: `func(info, in_dims, *args)` returns
         `(output, out_dims)`.
 
-        >>> import rushlight as torch
         >>> @torch.library.custom_op("doc::half", mutates_args=())
         ... def half(x: torch.Tensor) -> torch.Tensor:
         ...     return x / 2

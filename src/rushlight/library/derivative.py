@@ -1,7 +1,5 @@
 """Formulas of operators: what `register_autograd` was given, as the history of each call.
 
-Imported by `library.custom` and `library.registration`.
-
 Note [Lists of tensors]
     A node has one edge a tensor. So lists of tensors among the arguments and results are spread out
     for it, and put together again for the user's functions: they see lists, as the kernel does.
@@ -20,8 +18,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.library.operator import OpOverload, refuse_tangents
 from rushlight.library.values import tensors_in, trimmed
-
-__all__ = ["Formula"]
 
 Layout = list[int | None]  # of each value: None, or how many tensors its list has
 

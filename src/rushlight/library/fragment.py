@@ -1,7 +1,4 @@
-"""`Library`: operators defined by a schema, with their kernels registered one by one.
-
-Imported by `library`.
-"""
+"""`Library`: operators defined by a schema, with their kernels registered one by one."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ from rushlight.arrays.device import device
 from rushlight.library.infer import Tag, tags_of
 from rushlight.library.operator import EVERYWHERE, KEYS, RECORDED, OpOverload, find, forget
 from rushlight.library.schema import FunctionSchema, parse_schema
-
-__all__ = ["Library", "kept_alive", "key_for", "scoped_library"]
 
 _owners: dict[str, str] = {}  # which line opened each namespace by "DEF"
 kept_alive: list[Library] = []  # libraries of registrations that belong to nobody
@@ -55,7 +50,6 @@ class Library:
     `kind` is "DEF" (the namespace is yours alone), "FRAGMENT" (it is shared) or "IMPL" (only
     kernels are registered); `dispatch_key` is the key of all its kernels, if given.
 
-    >>> import rushlight as torch
     >>> lib = torch.library.Library("docs", "DEF")
     >>> lib.define("thrice(Tensor x) -> Tensor")
     'thrice'
@@ -119,14 +113,9 @@ class Library:
         return name
 
     def impl(
-        self,
-        op_name: str | OpOverload,
-        fn: Callable[..., Any],
-        dispatch_key: str = "",
-        *,
-        with_keyset: bool = False,
-        allow_override: bool = True,
-    ) -> None:
+        self, op_name: str | OpOverload, fn: Callable[..., Any], dispatch_key: str = "", *,
+        with_keyset: bool = False, allow_override: bool = True,
+    ) -> None:  # fmt: skip
         """Register a kernel for a dispatch key: "CPU", "CUDA", "CompositeExplicitAutograd" (all
         devices), "CompositeImplicitAutograd" (all devices, made of differentiable parts: the
         default), "Autograd" (the derivative) or "Meta" (what the result looks like)."""

@@ -1,7 +1,4 @@
-"""A schema from a function's annotations: `infer_schema`, and the `Tag`s that change what it says.
-
-Imported by `library.custom`.
-"""
+"""A schema from a function's annotations: `infer_schema`, and the `Tag`s that an op may have."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ from typing import Any, NoReturn
 from rushlight import dtypes
 from rushlight.arrays.device import device
 from rushlight.tensor import Tensor
-
-__all__ = ["Tag", "infer_schema", "tags_of"]
 
 Number = int | float | bool
 
@@ -311,18 +306,13 @@ def suggested(annotation: Any) -> str:
 
 
 def infer_schema(
-    prototype_function: Callable[..., Any],
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    op_name: str | None = None,
-    tags: Tag | Sequence[Tag] | None = (),
-) -> str:
+    prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str],
+    op_name: str | None = None, tags: Tag | Sequence[Tag] | None = (),
+) -> str:  # fmt: skip
     """The schema that a function's annotations say.
 
     `mutates_args` names the arguments that it writes in place, or is "unknown": then all tensors.
 
-    >>> import rushlight as torch
     >>> def scale(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
     ...     return x * by
     >>> torch.library.infer_schema(scale, op_name="scale", mutates_args=())

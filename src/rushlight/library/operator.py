@@ -1,7 +1,5 @@
 """Operators: what `torch.ops.mylib.myop` is, and which of its kernels a call runs.
 
-Imported by the other files of `library`.
-
 Note [Which kernel]
     1. "Autograd", if it was registered, and there is a tensor: it does all the rest itself. A call
        of its own operator from inside it goes on with 2.
@@ -31,11 +29,6 @@ from rushlight.library.schema import FunctionSchema
 from rushlight.library.values import bind, returned, tensors_in, trimmed
 from rushlight.ops.compat import overloads
 
-__all__ = [
-    "KEYS", "Namespace", "OpOverload", "OpOverloadPacket", "find", "forget", "lookup",
-    "namespace_of", "refuse_tangents", "split_name",
-]  # fmt: skip
-
 KEYS = (
     "CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "Autograd",
 )  # fmt: skip
@@ -59,7 +52,6 @@ _inside: ContextVar[Inside | None] = ContextVar("rushlight_autograd_kernels", de
 class OpOverload(overloads.OpOverload):
     """One operator: a schema and its kernels. Call it as a function.
 
-    >>> import rushlight as torch
     >>> @torch.library.custom_op("doc::twice", mutates_args=())
     ... def twice(x: torch.Tensor) -> torch.Tensor:
     ...     return x * 2

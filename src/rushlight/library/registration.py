@@ -1,7 +1,4 @@
-"""`torch.library`'s functions that name an operator: `define`, `impl` and the `register_` ones.
-
-Imported by `library`.
-"""
+"""`torch.library`'s functions that name an operator: `define`, `impl` and the `register_` ones."""
 
 from __future__ import annotations
 
@@ -15,11 +12,6 @@ from rushlight.library.derivative import Formula
 from rushlight.library.fragment import Library, kept_alive, key_for
 from rushlight.library.infer import Tag
 from rushlight.library.operator import OpOverload, find, lookup, split_name
-
-__all__ = [
-    "define", "impl", "impl_abstract", "register_autograd", "register_fake", "register_kernel",
-    "register_vmap",
-]  # fmt: skip
 
 Operator = str | OpOverload | CustomOpDef
 _NAMELESS = re.compile(r"\(.*\) -> .*")
@@ -48,7 +40,6 @@ def define(qualname: Any, schema: Any, *args: Any, **kwargs: Any) -> Any:
     """Define an operator by its name and schema. The old form, `define(lib, schema)`, decorates the
     implementation.
 
-    >>> import rushlight as torch
     >>> torch.library.define("docs::inc", "(Tensor x) -> Tensor")
     >>> @torch.library.impl("docs::inc", "default")
     ... def inc(x):
@@ -62,11 +53,7 @@ def define(qualname: Any, schema: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _define(
-    qualname: str,
-    schema: str,
-    *,
-    lib: Library | None = None,
-    tags: Tag | Iterable[Tag] | None = (),
+    qualname: str, schema: str, *, lib: Library | None = None, tags: Tag | Iterable[Tag] | None = ()
 ) -> None:
     if not isinstance(qualname, str):
         raise ValueError(
@@ -100,12 +87,9 @@ def impl(qualname: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _impl(
-    qualname: str,
-    types: str | Sequence[str],
-    func: Callable[..., Any] | None = None,
-    *,
+    qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *,
     lib: Library | None = None,
-) -> Callable[[Callable[..., Any]], None] | None:
+) -> Callable[[Callable[..., Any]], None] | None:  # fmt: skip
     keys = {key_for(each) for each in ([types] if isinstance(types, str) else types)}
 
     def register(func: Callable[..., Any]) -> None:
@@ -128,13 +112,9 @@ def _impl_in(lib: Library, name: str, dispatch_key: str = "") -> Callable[..., A
 
 
 def register_kernel(
-    op: Operator,
-    device_types: str | Sequence[str],
-    func: Callable[..., Any] | None = None,
-    /,
-    *,
+    op: Operator, device_types: str | Sequence[str], func: Callable[..., Any] | None = None, /, *,
     lib: Library | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Give an operator an implementation on some kinds of device; see `CustomOpDef`."""
     found = resolved(op, "register_kernel")
     if isinstance(found, CustomOpDef):
@@ -143,13 +123,9 @@ def register_kernel(
 
 
 def register_fake(
-    op: Operator,
-    func: Callable[..., Any] | None = None,
-    /,
-    *,
-    lib: Library | None = None,
+    op: Operator, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None,
     allow_override: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """Say what an operator's results look like, without computing them; see `CustomOpDef`."""
     found = resolved(op, "register_fake")
 
@@ -180,16 +156,11 @@ def impl_abstract(qualname: Operator, func: Any = None, *, lib: Library | None =
 
 
 def register_autograd(
-    op: Operator,
-    backward: Callable[..., Any],
-    /,
-    *,
-    setup_context: Callable[..., Any] | None = None,
-    lib: Library | None = None,
-) -> None:
+    op: Operator, backward: Callable[..., Any], /, *,
+    setup_context: Callable[..., Any] | None = None, lib: Library | None = None,
+) -> None:  # fmt: skip
     """Give an operator a derivative; see `CustomOpDef.register_autograd`.
 
-    >>> import rushlight as torch
     >>> torch.library.define("docs::dbl", "(Tensor x) -> Tensor")
     >>> torch.library.impl("docs::dbl", "default", lambda x: x * 2)
     >>> torch.library.register_autograd("docs::dbl", lambda ctx, g: g * 2)
@@ -225,11 +196,7 @@ def refuse_keyword_tensors(op: OpOverload, function: str) -> None:
 
 
 def register_vmap(
-    op: Operator,
-    func: Callable[..., Any] | None = None,
-    /,
-    *,
-    lib: Library | None = None,
+    op: Operator, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
     """Say what an operator gives for a batch; see `CustomOpDef.register_vmap`."""
     found = resolved(op, "register_vmap")

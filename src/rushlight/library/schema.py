@@ -1,7 +1,6 @@
 """Signatures of operators: what stands in "(Tensor x, float y=2.) -> Tensor".
 
-A schema is read from such a text, or worked out from a function's annotations by `infer`. Imported
-by the other files of `library`.
+A schema is read from such a text, or worked out from a function's annotations by `infer`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays.device import device
-
-__all__ = ["Alias", "Argument", "FunctionSchema", "Kind", "Return", "parse_schema"]
 
 # What Python's error messages and PyTorch's `str(argument.type)` call the basic types.
 BASIC = {
@@ -121,7 +118,6 @@ class Return:
 class FunctionSchema:
     """The signature of an operator.
 
-    >>> from rushlight.library.schema import parse_schema
     >>> s = parse_schema("mylib::scale(Tensor x, float by=2) -> Tensor")
     >>> print(s)
     mylib::scale(Tensor x, float by=2.) -> Tensor
@@ -404,7 +400,6 @@ def check_defaults(name: str, arguments: list[Argument]) -> None:
 def parse_schema(text: str) -> FunctionSchema:
     """Read a schema.
 
-    >>> from rushlight.library.schema import parse_schema
     >>> parse_schema("f(Tensor(a!) x, int[2] n=1, *, ScalarType? t=None) -> (Tensor, Tensor[])")
     f(Tensor(a!) x, int[2] n=1, *, ScalarType? t=None) -> (Tensor, Tensor[])
     """

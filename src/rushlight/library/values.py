@@ -1,7 +1,4 @@
-"""Arguments and results of operators, checked and converted as their schema says.
-
-Imported by `library.operator`.
-"""
+"""Arguments and results of operators, checked and converted as their schema says."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from rushlight import dtypes
 from rushlight.arrays.device import device
 from rushlight.core.graph import TensorBase
 from rushlight.library.schema import Argument, FunctionSchema, Kind
-
-__all__ = ["Arguments", "bind", "returned", "tensors_in", "trimmed"]
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 

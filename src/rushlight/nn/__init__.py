@@ -9,7 +9,7 @@ torch.Size([2, 1])
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.nn import functional as functional
 from rushlight.nn import init as init
 from rushlight.nn import modules as modules
@@ -19,5 +19,9 @@ from rushlight.nn.modules import *  # noqa: F403
 from rushlight.nn.parameter import Buffer as Buffer
 from rushlight.nn.parameter import Parameter as Parameter
 
+__all__ = [
+    "Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__,
+]  # fmt: skip
+
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn", globals())
+    __getattr__, __dir__ = _face("torch.nn", globals())

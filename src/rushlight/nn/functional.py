@@ -1,14 +1,14 @@
 """`nn.functional`: the functions of networks, by the names that the op table gives them there.
 
-Imported by `nn.modules`. Nothing is listed here: a function of the table that says
-`namespace="nn.functional"` is one of these.
+Nothing is listed here: a function of the table that says `namespace="nn.functional"` is one of
+these.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.registry import namespaces
 
 globals().update(namespaces["nn.functional"])
@@ -19,4 +19,4 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 else:
-    __getattr__ = _say_missing("torch.nn.functional", globals())
+    __getattr__, __dir__ = _face("torch.nn.functional", globals())

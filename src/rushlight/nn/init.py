@@ -1,7 +1,7 @@
 """`nn.init`: first values of weights, drawn as PyTorch draws them.
 
-Imported by `nn.modules`. Each function fills a tensor in place, outside the graph, and returns it;
-for one seed the numbers are PyTorch's own.
+Each function fills a tensor in place, outside the graph, and returns it; for one seed the numbers
+are PyTorch's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.registry import functions
 
 __all__ = [
@@ -30,7 +30,6 @@ _LINEAR = (
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By how much weights before a nonlinearity are scaled.
 
-    >>> import rushlight as torch
     >>> torch.nn.init.calculate_gain("leaky_relu", 0.2)
     1.3867504905630728
     """
@@ -74,7 +73,6 @@ def _fan(tensor: Any, mode: str) -> int:
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Uniform in [a, b).
 
-    >>> import rushlight as torch
     >>> _ = torch.manual_seed(0)
     >>> torch.nn.init.uniform_(torch.empty(2), -1, 1)
     tensor([-0.0075,  0.5364])
@@ -98,7 +96,6 @@ def trunc_normal_(
     Where few normal numbers would fall between them, uniform ones are drawn and kept with the
     probability of the normal distribution.
 
-    >>> import rushlight as torch
     >>> bool((torch.nn.init.trunc_normal_(torch.empty(100)).abs() <= 2).all())
     True
     """
@@ -146,7 +143,6 @@ def _among_uniforms(
 def constant_(tensor: Any, val: float) -> Any:
     """One value everywhere.
 
-    >>> import rushlight as torch
     >>> torch.nn.init.constant_(torch.empty(2), 0.3)
     tensor([0.3000, 0.3000])
     """
@@ -168,7 +164,6 @@ def zeros_(tensor: Any) -> Any:
 def eye_(tensor: Any) -> Any:
     """The identity, as far as the matrix has room.
 
-    >>> import rushlight as torch
     >>> torch.nn.init.eye_(torch.empty(2, 3))
     tensor([[1., 0., 0.],
             [0., 1., 0.]])
@@ -254,4 +249,4 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn.init", globals())
+    __getattr__, __dir__ = _face("torch.nn.init", globals())

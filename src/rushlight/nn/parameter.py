@@ -1,7 +1,4 @@
-"""`Parameter` and `Buffer`: the tensors that a module knows as its own.
-
-Imported by `nn.modules`; users reach both as `nn.Parameter`, `nn.Buffer`.
-"""
+"""`Parameter` and `Buffer`: the tensors that a module knows as its own."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.ops.registry import functions
 from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
@@ -40,7 +37,6 @@ class Parameter(Tensor, metaclass=ParameterClass):
 
     Assigned to an attribute of a module it becomes one of its `parameters()`.
 
-    >>> import rushlight as torch
     >>> torch.nn.Parameter(torch.ones(2))
     Parameter containing:
     tensor([1., 1.], requires_grad=True)
@@ -98,7 +94,6 @@ class BufferClass(TensorClass):
 class Buffer(Tensor, metaclass=BufferClass):
     """Buffer(data, *, persistent=True): a tensor that belongs to a module but is not learned.
 
-    >>> import rushlight as torch
     >>> m = torch.nn.Module()
     >>> m.mean = torch.nn.Buffer(torch.zeros(2))
     >>> list(m.state_dict())
@@ -118,4 +113,4 @@ class Buffer(Tensor, metaclass=BufferClass):
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn.parameter", globals())
+    __getattr__, __dir__ = _face("torch.nn.parameter", globals())

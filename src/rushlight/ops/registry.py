@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Final, TypeVar
 
 from rushlight.arrays.kinds import Kind, register
@@ -127,6 +128,21 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> Any:
+    """A function of a family: `fn` under a name and with a text of its own, some of its parameters
+    renamed (`a="mat1"`). What users see, and what errors say, is as if it were written out."""
+    code = fn.__code__
+    names = tuple([parameters.get(n, n) for n in code.co_varnames])
+    made = FunctionType(
+        code.replace(co_varnames=names, co_name=name, co_qualname=name), fn.__globals__, name,
+        fn.__defaults__, fn.__closure__,
+    )  # fmt: skip
+    made.__kwdefaults__ = fn.__kwdefaults__
+    made.__annotations__ = {parameters.get(n, n): kind for n, kind in fn.__annotations__.items()}
+    made.__doc__, made.__module__ = text, fn.__module__
+    return made
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:

@@ -10,14 +10,16 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import say_missing as _say_missing
-from rushlight.optim import lr_scheduler as lr_scheduler
-from rushlight.optim.adagrad import Adagrad as Adagrad
-from rushlight.optim.adam import Adam as Adam
-from rushlight.optim.adamw import AdamW as AdamW
-from rushlight.optim.optimizer import Optimizer as Optimizer
-from rushlight.optim.rmsprop import RMSprop as RMSprop
-from rushlight.optim.sgd import SGD as SGD
+from rushlight.missing import face as _face
+from rushlight.optim import lr_scheduler
+from rushlight.optim.adagrad import Adagrad
+from rushlight.optim.adam import Adam
+from rushlight.optim.adamw import AdamW
+from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.rmsprop import RMSprop
+from rushlight.optim.sgd import SGD
+
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.optim", globals())
+    __getattr__, __dir__ = _face("torch.optim", globals())

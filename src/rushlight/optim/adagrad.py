@@ -1,9 +1,9 @@
-"""Adagrad. Imported by `optim`."""
+"""Adagrad."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
@@ -20,6 +20,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["Adagrad"]
+__dir__ = __all__.copy
 
 
 class Adagrad(Optimizer):
@@ -29,7 +30,6 @@ class Adagrad(Optimizer):
     Steps by the gradient over the root of the sum of its squares so far. `foreach` and `fused` are
     accepted and change nothing: they pick one of PyTorch's implementations.
 
-    >>> import rushlight as torch
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.Adagrad([w], lr=0.1)
     >>> (w * w).sum().backward()
@@ -38,36 +38,25 @@ class Adagrad(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
+    _added: ClassVar[dict[str, Any]] = {
+        "maximize": False, "differentiable": False, "foreach": None, "fused": None,
+    }  # fmt: skip
+
     def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
+        self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
         check_lr(lr)
         check_not_negative("lr_decay", lr_decay)
         check_not_negative("weight_decay", weight_decay)
         check_not_negative("initial_accumulator_value", initial_accumulator_value)
         check_not_negative("epsilon", eps)
         defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_flags(fused, foreach, differentiable)
         for group in self.param_groups:
@@ -78,14 +67,6 @@ class Adagrad(Optimizer):
                     "step": zero_step(),
                     "sum": functions["full_like"](param, start),
                 }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for key in ("maximize", "differentiable"):
-                group.setdefault(key, False)
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""

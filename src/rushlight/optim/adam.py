@@ -1,9 +1,9 @@
-"""Adam. Imported by `optim`, and by `adamw`."""
+"""Adam."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight.arrays.vocabulary import maximum, sqrt
 from rushlight.core.graph import TensorBase
@@ -21,6 +21,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["Adam"]
+__dir__ = __all__.copy
 
 NAMES = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
@@ -34,7 +35,6 @@ class Adam(Optimizer):
     `fused` and `capturable` are accepted and change nothing: they pick one of PyTorch's
     implementations.
 
-    >>> import rushlight as torch
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.Adam([w], lr=0.1)
     >>> (w * w).sum().backward()
@@ -43,22 +43,17 @@ class Adam(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
+    _added: ClassVar[dict[str, Any]] = {
+        "amsgrad": False, "maximize": False, "foreach": None, "capturable": False,
+        "differentiable": False, "fused": None, "decoupled_weight_decay": False,
+    }  # fmt: skip
+
     def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
+        self, params: Any, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+        fused: bool | None = None, decoupled_weight_decay: bool = False,
+    ) -> None:  # fmt: skip
         if isinstance(lr, TensorBase) and foreach and not capturable:
             raise ValueError(
                 "lr as a Tensor is not supported for capturable=False and foreach=True"
@@ -68,30 +63,13 @@ class Adam(Optimizer):
         _check_betas(betas)
         check_not_negative("weight_decay", weight_decay)
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
-        }
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_flags(fused, foreach, differentiable)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for key in (
-                "amsgrad", "maximize", "capturable", "differentiable", "decoupled_weight_decay",
-            ):  # fmt: skip
-                group.setdefault(key, False)
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""

@@ -1,4 +1,4 @@
-"""AdamW. Imported by `optim`."""
+"""AdamW."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from rushlight.optim.adam import Adam
 
 __all__ = ["AdamW"]
+__dir__ = __all__.copy
 
 
 class AdamW(Adam):
@@ -15,7 +16,6 @@ class AdamW(Adam):
 
     Adam whose weight decay shrinks the parameters themselves, not through the gradient.
 
-    >>> import rushlight as torch
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.AdamW([w], lr=0.1)
     >>> (w * w).sum().backward()
@@ -25,34 +25,16 @@ class AdamW(Adam):
     """
 
     def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
+        self, params: Any, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+        foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
         fused: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+            capturable=capturable, differentiable=differentiable, fused=fused,
             decoupled_weight_decay=True,
-        )
+        )  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

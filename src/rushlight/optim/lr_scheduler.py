@@ -1,7 +1,7 @@
 """Learning rates that change from epoch to epoch.
 
-Imported by `optim`. Each class says how one learning rate follows from the one before
-(`_next`), so that schedulers can be chained; `_at` is the closed form, where there is one.
+Each class says how one learning rate follows from the one before (`_next`), so that schedulers can
+be chained; `_at` is the closed form, where there is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.optim.optimizer import Optimizer
 
 __all__ = [
@@ -215,7 +215,6 @@ class Functional(LRScheduler):
 class LambdaLR(Functional):
     """LambdaLR(optimizer, lr_lambda, last_epoch=-1): the first rate times a function of the epoch.
 
-    >>> import rushlight as torch
     >>> opt = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
     >>> opt.step(); scheduler.step()
@@ -237,7 +236,6 @@ class MultiplicativeLR(Functional):
 class StepLR(Closed):
     """StepLR(optimizer, step_size, gamma=0.1, last_epoch=-1): times gamma every `step_size`.
 
-    >>> import rushlight as torch
     >>> opt = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = torch.optim.lr_scheduler.StepLR(opt, step_size=2)
     >>> for epoch in range(3):
@@ -267,12 +265,9 @@ class MultiStepLR(Closed):
     """MultiStepLR(optimizer, milestones, gamma=0.1, last_epoch=-1): times gamma at milestones."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        milestones: Iterable[int],
-        gamma: float = 0.1,
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
         last_epoch: int = -1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -291,12 +286,9 @@ class ConstantLR(Closed):
     """ConstantLR(optimizer, factor=1/3, total_iters=5, last_epoch=-1): smaller, until an epoch."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        factor: float = 1.0 / 3,
-        total_iters: int = 5,
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
         last_epoch: int = -1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
@@ -318,13 +310,9 @@ class LinearLR(Closed):
     one multiple of the first rate to another, linearly."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        start_factor: float = 1.0 / 3,
-        end_factor: float = 1.0,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ) -> None:
+        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
+        total_iters: int = 5, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError(
                 "Starting multiplicative factor expected to be greater than 0 and less or equal "
@@ -462,12 +450,9 @@ class SequentialLR(Several):
     other, changing at milestones."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        schedulers: list[Any],
-        milestones: list[int],
+        self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int],
         last_epoch: int = -1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._check(schedulers, optimizer, "")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -529,7 +514,6 @@ class ReduceLROnPlateau(LRScheduler):
     threshold_mode='rel', cooldown=0, min_lr=0, eps=1e-08): times `factor` when a metric has not
     improved for more than `patience` epochs.
 
-    >>> import rushlight as torch
     >>> opt = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
     >>> for loss in (3., 3., 3.):
@@ -539,17 +523,10 @@ class ReduceLROnPlateau(LRScheduler):
     """
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = "rel",
-        cooldown: int = 0,
-        min_lr: Any = 0,
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0,
         eps: float = 1e-8,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
@@ -632,4 +609,4 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.optim.lr_scheduler", globals())
+    __getattr__, __dir__ = _face("torch.optim.lr_scheduler", globals())

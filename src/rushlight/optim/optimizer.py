@@ -1,7 +1,5 @@
 """`Optimizer`: what every optimiser is, and how its rules read and write tensors.
 
-Imported by the other files of `optim`, and by users who write optimisers of their own.
-
 Note [Rules of optimisers]
     A rule is plain maths, element by element: (step number, gradient, parameter, what is kept) to
     (new parameter, new kept). Usually it runs on raw arrays, which nothing records, and on large
@@ -18,7 +16,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from itertools import chain
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_array
@@ -37,6 +35,7 @@ from rushlight.utils.hooks import RemovableHandle, add_hook
 __all__ = [
     "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 Hook = Callable[..., Any]
 
@@ -57,7 +56,6 @@ _after_steps: Final[dict[int, Hook]] = {}
 def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before each step of any optimiser.
 
-    >>> import rushlight as torch
     >>> from rushlight.optim.optimizer import register_optimizer_step_pre_hook
     >>> optimiser = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
     >>> with register_optimizer_step_pre_hook(lambda o, args, kwargs: print(type(o).__name__)):
@@ -168,7 +166,6 @@ def check_flags(fused: bool | None, foreach: bool | None, differentiable: bool) 
 class Optimizer:
     """Base class of all optimisers: parameters in groups, each with its options.
 
-    >>> import rushlight as torch
     >>> w = torch.ones(2, requires_grad=True)
     >>> opt = torch.optim.SGD([w], lr=0.1)
     >>> w.sum().backward()
@@ -176,6 +173,9 @@ class Optimizer:
     >>> w
     tensor([0.9000, 0.9000], requires_grad=True)
     """
+
+    # options that a state saved by an older version may lack, and their values then
+    _added: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -209,16 +209,15 @@ class Optimizer:
             self.__dict__.setdefault(name, OrderedDict())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            "defaults": self.defaults,
-            "state": self.state,
-            "param_groups": self.param_groups,
-        }
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_hooks()
         self.defaults.setdefault("differentiable", False)
+        for name, value in self._added.items():
+            for group in self.param_groups:
+                group.setdefault(name, value)
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -233,7 +232,6 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own: layers that were frozen so far, say.
 
-        >>> import rushlight as torch
         >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
         >>> opt = torch.optim.SGD([a], lr=0.1)
         >>> opt.add_param_group({"params": [b], "lr": 0.01})
@@ -346,7 +344,6 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """The state and the groups, with numbers in place of the parameters.
 
-        >>> import rushlight as torch
         >>> opt = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
         >>> opt.state_dict()["param_groups"][0]["params"]
         [0]

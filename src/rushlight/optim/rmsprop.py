@@ -1,9 +1,9 @@
-"""RMSprop. Imported by `optim`."""
+"""RMSprop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
@@ -19,6 +19,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["RMSprop"]
+__dir__ = __all__.copy
 
 
 class RMSprop(Optimizer):
@@ -28,7 +29,6 @@ class RMSprop(Optimizer):
     Steps by the gradient over the root of the running mean of its square. `foreach` and
     `capturable` are accepted and change nothing: they pick one of PyTorch's implementations.
 
-    >>> import rushlight as torch
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.RMSprop([w], lr=0.01)
     >>> (w * w).sum().backward()
@@ -37,46 +37,28 @@ class RMSprop(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
+    _added: ClassVar[dict[str, Any]] = {
+        "momentum": 0, "centered": False, "capturable": False, "maximize": False, "foreach": None,
+        "differentiable": False,
+    }  # fmt: skip
+
     def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
+        self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0, momentum: float = 0, centered: bool = False,
+        capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
         differentiable: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check_lr(lr)
         check_not_negative("epsilon", eps)
         check_not_negative("momentum", momentum)
         check_not_negative("weight_decay", weight_decay)
         check_not_negative("alpha", alpha)
         defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable,
+        }  # fmt: skip
         super().__init__(params, defaults)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("momentum", 0)
-            for key in ("centered", "maximize", "differentiable", "capturable"):
-                group.setdefault(key, False)
-            group.setdefault("foreach", None)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""

@@ -1,9 +1,9 @@
-"""Stochastic gradient descent. Imported by `optim`."""
+"""Stochastic gradient descent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import (
@@ -16,6 +16,7 @@ from rushlight.optim.optimizer import (
 )
 
 __all__ = ["SGD"]
+__dir__ = __all__.copy
 
 
 class SGD(Optimizer):
@@ -25,7 +26,6 @@ class SGD(Optimizer):
     p - lr g, where g, with momentum, is a running sum of gradients. `foreach` and `fused` are
     accepted and change nothing: they pick one of PyTorch's implementations.
 
-    >>> import rushlight as torch
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.SGD([w], lr=0.1, momentum=0.9)
     >>> for _ in range(2):
@@ -36,46 +36,28 @@ class SGD(Optimizer):
     tensor([0.4600], requires_grad=True)
     """
 
+    _added: ClassVar[dict[str, Any]] = {
+        "nesterov": False, "maximize": False, "differentiable": False, "foreach": None,
+        "fused": None,
+    }  # fmt: skip
+
     def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: Any = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
+        self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
+        weight_decay: Any = 0, nesterov: bool = False, *, maximize: bool = False,
+        foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
         check_lr(lr)
         check_not_negative("momentum", momentum)
         check_not_negative("weight_decay", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_flags(fused, foreach, differentiable)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for key in ("nesterov", "maximize", "differentiable"):
-                group.setdefault(key, False)
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients."""

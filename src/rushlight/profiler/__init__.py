@@ -12,21 +12,21 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from rushlight.autograd.profiler import DeviceType, ProfilerActivity, record_function
-from rushlight.missing import say_missing as _say_missing
+from rushlight.missing import face as _face
 from rushlight.profiler.profiler import (
     ProfilerAction,
-    _KinetoProfile,
     kineto_available,
     profile,
     schedule,
     supported_activities,
     tensorboard_trace_handler,
 )
+from rushlight.profiler.profiler import _KinetoProfile as _KinetoProfile
 
 __all__ = [
-    "DeviceType", "ProfilerAction", "ProfilerActivity", "_KinetoProfile", "kineto_available",
+    "DeviceType", "ProfilerAction", "ProfilerActivity", "kineto_available",
     "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.profiler", globals())
+    __getattr__, __dir__ = _face("torch.profiler", globals(), unlisted=("_KinetoProfile",))

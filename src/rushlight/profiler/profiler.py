@@ -18,12 +18,13 @@ from rushlight.arrays.device import cuda_count
 from rushlight.autograd import profiler as _autograd
 from rushlight.autograd.profiler import ProfilerActivity, record_function, refuse_config
 from rushlight.autograd.profiler_util import EventList
-from rushlight.autograd.warned import warn_caller
+from rushlight.ops.warned import warn_caller
 
 __all__ = [
-    "ProfilerAction", "kineto_available", "profile", "schedule", "supported_activities",
+    "ProfilerAction", "profile", "schedule", "supported_activities",
     "tensorboard_trace_handler",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class ProfilerAction(Enum):
@@ -53,21 +54,15 @@ def kineto_available() -> bool:
 
 
 def schedule(
-    *,
-    wait: int,
-    warmup: int,
-    active: int,
-    repeat: int = 0,
-    skip_first: int = 0,
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
     skip_first_wait: int = 0,
-) -> Callable[[int], ProfilerAction]:
+) -> Callable[[int], ProfilerAction]:  # fmt: skip
     """schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
     A schedule for `profile`: skip `skip_first` steps, then again and again wait, warm up, and
     record for so many steps; `repeat` times, or (0) until the end. With `skip_first_wait` the first
     cycle does not wait.
 
-    >>> import rushlight as torch
     >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
     >>> [plan(step).name for step in range(5)]
     ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
@@ -107,11 +102,9 @@ def _always(step: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(
-    dir_name: str,
-    worker_name: str | None = None,
-    use_gzip: bool = False,
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False,
     use_python_export: bool = False,
-) -> Callable[[Any], None]:
+) -> Callable[[Any], None]:  # fmt: skip
     """tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False)
 
     For `on_trace_ready`: write each trace into a folder, under the names that TensorBoard looks
@@ -147,20 +140,13 @@ class _KinetoProfile:
     """What is recorded, and what came of it; `profile` adds the steps."""
 
     def __init__(
-        self,
-        *,
-        activities: Iterable[ProfilerActivity] | None = None,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_flops: bool = False,
-        with_modules: bool = False,
-        experimental_config: None = None,
-        execution_trace_observer: Any = None,
-        acc_events: bool = False,
+        self, *, activities: Iterable[ProfilerActivity] | None = None, record_shapes: bool = False,
+        profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
+        with_modules: bool = False, experimental_config: None = None,
+        execution_trace_observer: Any = None, acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         refuse_config(experimental_config)
         self.activities = _checked(activities)
         self.record_shapes = record_shapes
@@ -197,18 +183,13 @@ class _KinetoProfile:
             _warn_cleared()
         if self.profiler is None or not self.acc_events:
             self.profiler = _autograd.profile(
-                use_cpu=ProfilerActivity.CPU in self.activities,
-                use_device=self.use_device,
-                record_shapes=self.record_shapes,
-                with_flops=self.with_flops,
-                profile_memory=self.profile_memory,
-                with_stack=self.with_stack,
-                with_modules=self.with_modules,
-                use_kineto=True,
-                acc_events=self.acc_events,
+                use_cpu=ProfilerActivity.CPU in self.activities, use_device=self.use_device,
+                record_shapes=self.record_shapes, with_flops=self.with_flops,
+                profile_memory=self.profile_memory, with_stack=self.with_stack,
+                with_modules=self.with_modules, use_kineto=True, acc_events=self.acc_events,
                 custom_trace_id_callback=self.custom_trace_id_callback,
                 post_processing_timeout_s=self.post_processing_timeout_s,
-            )
+            )  # fmt: skip
         self.profiler._prepare_trace()
 
     def start_trace(self) -> None:
@@ -251,11 +232,9 @@ class _KinetoProfile:
         return self._made("accessing events").function_events
 
     def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
+    ) -> EventList:  # fmt: skip
         """Events of one name together; by input shapes or lines too, if asked."""
         return self._made("getting key averages").key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
@@ -315,7 +294,6 @@ class profile(_KinetoProfile):
     `on_trace_ready` is called with the profiler when they are done. Each event is counted to the
     line of your program that it is due to.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(3, requires_grad=True)
     >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
     >>> with torch.profiler.profile(schedule=plan) as prof:
@@ -327,23 +305,15 @@ class profile(_KinetoProfile):
     """
 
     def __init__(
-        self,
-        *,
-        activities: Iterable[ProfilerActivity] | None = None,
+        self, *, activities: Iterable[ProfilerActivity] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[..., Any] | None = None,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_flops: bool = False,
-        with_modules: bool = False,
-        experimental_config: None = None,
-        execution_trace_observer: Any = None,
-        acc_events: bool = False,
-        use_cuda: bool | None = None,
-        custom_trace_id_callback: Callable[[], str] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False,
+        profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
+        with_modules: bool = False, experimental_config: None = None,
+        execution_trace_observer: Any = None, acc_events: bool = False,
+        use_cuda: bool | None = None, custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         chosen = supported_activities() if activities is None else list(activities)
         if use_cuda is not None:
             warnings.warn(
@@ -357,18 +327,13 @@ class profile(_KinetoProfile):
         if not any(isinstance(activity, ProfilerActivity) for activity in chosen):
             raise AssertionError("No valid profiler activities found")
         super().__init__(
-            activities=chosen,
-            record_shapes=record_shapes,
-            profile_memory=profile_memory,
-            with_stack=with_stack,
-            with_flops=with_flops,
-            with_modules=with_modules,
+            activities=chosen, record_shapes=record_shapes, profile_memory=profile_memory,
+            with_stack=with_stack, with_flops=with_flops, with_modules=with_modules,
             experimental_config=experimental_config,
-            execution_trace_observer=execution_trace_observer,
-            acc_events=acc_events,
+            execution_trace_observer=execution_trace_observer, acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
-        )
+        )  # fmt: skip
         self.schedule = _always if schedule is None else schedule
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready

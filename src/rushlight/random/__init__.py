@@ -15,54 +15,32 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from rushlight.missing import say_missing as _say_missing
-from rushlight.random.choose import multinomial, normal, randperm
-from rushlight.random.draw import (
-    bernoulli_,
-    cauchy_,
-    dropout_mask,
-    exponential_,
-    geometric_,
-    keep_mask,
-    log_normal_,
-    normal_,
-    uniform_,
-)
-from rushlight.random.exact import dense_like
-from rushlight.random.generator import Generator, checked_seed, default_generator, present
-from rushlight.random.integers import random_
+from rushlight.missing import face as _face
+from rushlight.random.choose import multinomial as multinomial
+from rushlight.random.choose import normal as normal
+from rushlight.random.choose import randperm as randperm
+from rushlight.random.draw import bernoulli_ as bernoulli_
+from rushlight.random.draw import cauchy_ as cauchy_
+from rushlight.random.draw import dropout_mask as dropout_mask
+from rushlight.random.draw import exponential_ as exponential_
+from rushlight.random.draw import geometric_ as geometric_
+from rushlight.random.draw import keep_mask as keep_mask
+from rushlight.random.draw import log_normal_ as log_normal_
+from rushlight.random.draw import normal_ as normal_
+from rushlight.random.draw import uniform_ as uniform_
+from rushlight.random.exact import dense_like as dense_like
+from rushlight.random.generator import Generator as Generator
+from rushlight.random.generator import checked_seed
+from rushlight.random.generator import default_generator as default_generator
+from rushlight.random.generator import present as present
+from rushlight.random.integers import random_ as random_
 
-__all__ = [
-    "Generator",
-    "bernoulli_",
-    "cauchy_",
-    "default_generator",
-    "dense_like",
-    "dropout_mask",
-    "exponential_",
-    "fork_rng",
-    "geometric_",
-    "get_rng_state",
-    "initial_seed",
-    "keep_mask",
-    "log_normal_",
-    "manual_seed",
-    "multinomial",
-    "normal",
-    "normal_",
-    "present",
-    "random_",
-    "randperm",
-    "seed",
-    "set_rng_state",
-    "uniform_",
-]
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 
 def manual_seed(seed: int) -> Generator:
     """manual_seed(seed) -> Generator: start the default generator over from `seed`.
 
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.initial_seed()
     0
@@ -73,7 +51,6 @@ def manual_seed(seed: int) -> Generator:
 def seed() -> int:
     """seed() -> int: start the default generator over from a seed of the operating system's.
 
-    >>> import rushlight as torch
     >>> torch.seed() == torch.initial_seed()
     True
     """
@@ -83,7 +60,6 @@ def seed() -> int:
 def initial_seed() -> int:
     """initial_seed() -> int: the seed the default generator was last given.
 
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(-1)
     >>> torch.initial_seed()
     18446744073709551615
@@ -94,7 +70,6 @@ def initial_seed() -> int:
 def get_rng_state() -> Any:
     """get_rng_state() -> Tensor: the default generator's state.
 
-    >>> import rushlight as torch
     >>> state = torch.get_rng_state()
     >>> state.shape
     torch.Size([5056])
@@ -105,7 +80,6 @@ def get_rng_state() -> Any:
 def set_rng_state(new_state: Any) -> None:
     """set_rng_state(new_state): put the default generator into a state that was saved.
 
-    >>> import rushlight as torch
     >>> state = torch.get_rng_state()
     >>> x = torch.rand(3)
     >>> torch.set_rng_state(state)
@@ -117,17 +91,13 @@ def set_rng_state(new_state: Any) -> None:
 
 @contextmanager
 def fork_rng(
-    devices: Iterable[Any] | None = None,
-    enabled: bool = True,
-    _caller: str = "fork_rng",
-    _devices_kw: str = "devices",
-    device_type: str = "cuda",
-) -> Iterator[None]:
+    devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng",
+    _devices_kw: str = "devices", device_type: str = "cuda",
+) -> Iterator[None]:  # fmt: skip
     """fork_rng(): what is drawn inside leaves the default generator as it was.
 
     One generator serves every device here, so `devices` and `device_type` change nothing.
 
-    >>> import rushlight as torch
     >>> before = torch.get_rng_state()
     >>> with torch.random.fork_rng():
     ...     x = torch.rand(3)
@@ -145,4 +115,4 @@ def fork_rng(
 
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.random", globals())
+    __getattr__, __dir__ = _face("torch.random", globals())

@@ -1,22 +1,24 @@
 """Permutations and samples of indices, and normals with a mean and deviation for each element.
 
-Imported by `rushlight.random` only. These make new arrays, where `draw` fills existing ones.
+These make new arrays, where `draw` fills existing ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from rushlight.random.draw import exponential_, normal_
 from rushlight.random.exact import Raw, dense_like
 from rushlight.random.generator import Generator, default_generator
 from rushlight.random.names import FLOATS, INTEGERS, dtype_name, not_implemented, scalar_type
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 LONG = 214748364  # from here on PyTorch draws 64-bit words, and shuffles from the inside out
 SHORT = 200  # up to here a Python loop beats NumPy's overhead

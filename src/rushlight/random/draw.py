@@ -1,8 +1,7 @@
 """Filling arrays with random numbers, element by element as PyTorch's CPU kernels do.
 
-Imported by `rushlight.random`, which is what the tensor layer uses. Every function takes a NumPy
-array of any strides and fills it in rising memory address; U24 and U53 below are `Generator.unit24`
-and `Generator.unit53`. Errors come before the first word is drawn.
+Every function takes a NumPy array of any strides and fills it in rising memory address; U24 and U53
+below are `Generator.unit24` and `Generator.unit53`. Errors come before the first word is drawn.
 """
 
 from __future__ import annotations

@@ -1,23 +1,22 @@
-"""Arithmetic to the last bit: fused multiply-add, the C library's functions, PyTorch's casts.
-
-Imported by the other files of `rushlight.random` only.
-"""
+"""Arithmetic to the last bit: fused multiply-add, the C library's functions, PyTorch's casts."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from rushlight.random.names import FLOATS, dtype_name
 
-Raw = npt.NDArray[Any]
-F64 = npt.NDArray[np.float64]
-F32 = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Raw: TypeAlias = "npt.NDArray[Any]"
+F64: TypeAlias = "npt.NDArray[np.float64]"
+F32: TypeAlias = "npt.NDArray[np.float32]"
 
 SPLITTER = 134217729.0  # 2^27 + 1: halves a float64's digits (Veltkamp)
 

@@ -1,23 +1,24 @@
 """The random generator: PyTorch's Mersenne Twister, its seed and its 5056-byte state.
 
-Only the other files of `rushlight.random` and the tensor layer import this one. It knows nothing of
-distributions: it seeds, hands out 32- and 64-bit words, and saves and loads its state.
+It knows nothing of distributions: it seeds, hands out 32- and 64-bit words, and saves and loads its
+state.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rushlight.locks import lock, renew
 
-Raw = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rushlight.random.exact import Raw
 
 DEFAULT_SEED = 67280421310721  # what PyTorch's generators start from
 WORDS = 624  # words of the twister's state
@@ -50,7 +51,6 @@ class Generator:
     seed gives the same numbers everywhere. (PyTorch's CUDA generator is another algorithm, with
     other numbers.)
 
-    >>> import rushlight as torch
     >>> g = torch.Generator().manual_seed(2147483647)
     >>> g.initial_seed()
     2147483647
@@ -262,6 +262,8 @@ def device_name(device: object) -> str:
         raise RuntimeError(
             f"Expected one of {DEVICE_TYPES} device type at start of device string: {name}"
         )
+    import importlib.util  # wanted here alone
+
     if importlib.util.find_spec("cupy") is None:
         raise RuntimeError(
             "Cannot get CUDA generator without CuPy, which holds rushlight's arrays on the GPU. "

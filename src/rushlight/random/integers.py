@@ -1,7 +1,7 @@
 """Filling arrays with random integers, of any dtype that can hold them.
 
-Imported by `rushlight.random` only. The bounds are int64s, as PyTorch's are; of a floating dtype
-they are first moved to values that it holds.
+The bounds are int64s, as PyTorch's are; of a floating dtype they are first moved to values that it
+holds.
 """
 
 from __future__ import annotations

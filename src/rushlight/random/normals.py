@@ -1,18 +1,17 @@
 """Normally distributed numbers, by PyTorch's three routes.
 
-Imported by `rushlight.random` only. Fewer than 16 numbers, or numbers that don't lie contiguously,
-are drawn one by one in float64 (`one_by_one`). Otherwise numbers come in blocks of 16, eight radii
-and eight angles: in float64 with the C library's functions (`_polar64`), and in float32 with short
-polynomials evaluated in float32 (`_polar32`), which the 16-bit floats share.
+Fewer than 16 numbers, or numbers that don't lie contiguously, are drawn one by one in float64
+(`one_by_one`). Otherwise numbers come in blocks of 16, eight radii and eight angles: in float64
+with the C library's functions (`_polar64`), and in float32 with short polynomials evaluated in
+float32 (`_polar32`), which the 16-bit floats share.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy import (
     add,
     bitwise_and,
@@ -27,19 +26,11 @@ from numpy import (
     subtract,
 )
 
-from rushlight.random.exact import (
-    F32,
-    F64,
-    Raw,
-    c_cos,
-    c_log,
-    c_log1p,
-    c_sin,
-    fma32,
-    fma64,
-    store,
-)
+from rushlight.random.exact import F32, F64, Raw, c_cos, c_log, c_log1p, c_sin, fma32, fma64, store
 from rushlight.random.generator import Generator
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CHUNK = 1024  # blocks worked on at a time, so that the temporaries stay in the processor's cache
 

@@ -1,23 +1,16 @@
-"""Helpers for training scripts: `utils.hooks`, and `utils.checkpoint` when first used.
+"""Helpers for training scripts: `utils.hooks`, and `utils.checkpoint` when first used."""
 
-Imported by users; in the package by `nn` and `optim`.
-"""
-
-import importlib as _importlib
 import typing as _typing
 
-from rushlight.missing import lacking as _lacking
+from rushlight.missing import face as _face
 from rushlight.tensor_resize import swap_tensors
-from rushlight.utils import hooks as hooks
+from rushlight.utils import hooks
+
+__all__ = ["hooks", "swap_tensors"]
 
 if _typing.TYPE_CHECKING:
     from rushlight.utils import checkpoint as checkpoint
 else:
-
-    def __getattr__(name: str) -> _typing.Any:
-        if name in ("checkpoint", "_mode_utils"):
-            return _importlib.import_module(f"{__name__}.{name}")
-        raise _lacking("torch.utils", name, globals())
-
-
-__all__ = ["checkpoint", "hooks", "swap_tensors"]
+    __getattr__, __dir__ = _face(
+        "torch.utils", globals(), {"_mode_utils": "", "_pytree": "", "checkpoint": ""}
+    )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["all_same_mode", "no_dispatch"]
+__dir__ = __all__.copy
 
 
 def all_same_mode(modes: Sequence[Any]) -> bool:

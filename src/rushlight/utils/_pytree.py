@@ -5,7 +5,6 @@ from __future__ import annotations
 from rushlight.trees import (
     LeafSpec,
     TreeSpec,
-    broadcast_prefix,
     register_pytree_node,
     tree_all,
     tree_any,
@@ -20,7 +19,8 @@ from rushlight.trees import (
 )
 
 __all__ = [
-    "LeafSpec", "TreeSpec", "broadcast_prefix", "register_pytree_node", "tree_all", "tree_any",
-    "tree_flatten", "tree_leaves", "tree_map", "tree_map_", "tree_map_only", "tree_structure",
-    "tree_unflatten", "treespec_pprint",
+    "LeafSpec", "TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten",
+    "tree_leaves", "tree_map", "tree_map_", "tree_map_only", "tree_structure", "tree_unflatten",
+    "treespec_pprint",
 ]  # fmt: skip
+__dir__ = __all__.copy

@@ -21,8 +21,6 @@ from rushlight.core.record import slots
 from rushlight.core.saved.packed import Saving
 from rushlight.ops.apply import undisturbed
 
-__all__ = ["Around"]
-
 
 class Layer:
     """One entered block; see Note [Layers]."""

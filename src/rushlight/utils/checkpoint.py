@@ -2,8 +2,8 @@
 
     y = checkpoint(block, x, use_reentrant=False)
 
-keeps `x` and the function alone. Imported by users. How it is done stands in `recompute` (see Note
-[Recomputing] there), in `reentrant` for the older kind, and in `selective`.
+keeps `x` and the function alone. How it is done stands in `recompute` (see Note [Recomputing]
+there), in `reentrant` for the older kind, and in `selective`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,7 @@ from typing import Any
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo, grad_enabled
 from rushlight.utils.recompute import CHECKS, CheckpointError, Frame, GraphExecGroup, Log
-from rushlight.utils.reentrant import (
-    CheckpointFunction,
-    check_backward_validity,
-    detach_variable,
-)
+from rushlight.utils.reentrant import CheckpointFunction, check_backward_validity, detach_variable
 from rushlight.utils.selective import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -42,6 +38,7 @@ __all__ = [
     "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
@@ -74,7 +71,6 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Set:
 def set_checkpoint_early_stop(enable: bool) -> Set:
     """In this block, checkpoints behave as with `early_stop=enable`, whenever backward runs.
 
-    >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import checkpoint, set_checkpoint_early_stop
     >>> x = torch.ones(2, requires_grad=True)
     >>> with set_checkpoint_early_stop(False):
@@ -133,15 +129,10 @@ def _without_reentrance(
 
 
 def checkpoint(
-    function: Callable[..., Any],
-    *args: Any,
-    use_reentrant: bool | None = None,
-    context_fn: Callable[[], Contexts] = noop_context_fn,
-    determinism_check: str = "default",
-    debug: bool = False,
-    early_stop: bool = True,
-    **kwargs: Any,
-) -> Any:
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+    context_fn: Callable[[], Contexts] = noop_context_fn, determinism_check: str = "default",
+    debug: bool = False, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """`function(*args, **kwargs)`, whose inner values are computed again in the backward pass
     instead of being kept.
 
@@ -153,7 +144,6 @@ def checkpoint(
     debug: list what either run saved, and where, if they differ.
     early_stop: end the second run as soon as all values are there.
 
-    >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import checkpoint
     >>> x = torch.tensor(2., requires_grad=True)
     >>> y = checkpoint(lambda t: (t * t).exp(), x, use_reentrant=False)
@@ -191,7 +181,6 @@ def checkpoint_sequential(
     """Run functions (a list, or an `nn.Sequential`) one after another, as `segments` checkpoints;
     the last segment runs as usual.
 
-    >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import checkpoint_sequential
     >>> x = torch.ones(2, requires_grad=True)
     >>> checkpoint_sequential([torch.sin, torch.cos, torch.exp], 2, x, use_reentrant=False)
@@ -225,10 +214,8 @@ def checkpoint_sequential(
     start = 0
     for _ in range(segments - 1 if size else 0):
         input = checkpoint(
-            part(start, start + size),
-            input,
-            use_reentrant=use_reentrant,
+            part(start, start + size), input, use_reentrant=use_reentrant,
             preserve_rng_state=preserve,
-        )
+        )  # fmt: skip
         start += size
     return part(start, len(functions))(input)

@@ -1,7 +1,4 @@
-"""Hooks on modules: handles that remove them, and the nodes that call them in a backward pass.
-
-Imported by `nn.modules` and `optim`, which register hooks, and by users for `RemovableHandle`.
-"""
+"""Hooks on modules: handles that remove them, and the nodes that call them in a backward pass."""
 
 from __future__ import annotations
 
@@ -14,21 +11,16 @@ from rushlight.core.engine.hooks import RemovableHandle
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
 
-__all__ = [
-    "BackwardHook", "RemovableHandle", "add_hook", "unserializable_hook", "warn_if_has_hooks",
-]  # fmt: skip
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+__dir__ = __all__.copy
 
 
 def add_hook(
-    hooks: dict[int, Any],
-    hook: Callable[..., Any],
-    *,
-    first: bool = False,
+    hooks: dict[int, Any], hook: Callable[..., Any], *, first: bool = False,
     flags: tuple[dict[int, bool], ...] = (),
-) -> RemovableHandle:
+) -> RemovableHandle:  # fmt: skip
     """Add `hook` behind the others, or before them, and its id to each of `flags`.
 
-    >>> from rushlight.utils.hooks import add_hook
     >>> hooks = {}
     >>> handle = add_hook(hooks, print)
     >>> list(hooks.values()) == [print]

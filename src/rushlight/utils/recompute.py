@@ -31,8 +31,6 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.compat.overloads import overload_of
 from rushlight.utils.around import Around
 
-__all__ = ["CHECKS", "CheckpointError", "Frame", "GraphExecGroup", "Log"]
-
 
 class CheckpointError(RuntimeError):
     """A function computed something else the second time, or a value was asked for twice."""
@@ -269,10 +267,7 @@ def _nothing(t: Any) -> None:
     return None
 
 
-CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
-    "default": _shape_dtype_device,
-    "none": _nothing,
-}
+CHECKS: Final[dict[str, Callable[[Any], Any]]] = {"default": _shape_dtype_device, "none": _nothing}
 
 
 # --- passes that share a second run ---------------------------------------------------------------
@@ -280,7 +275,6 @@ class GraphExecGroup:
     """Backward passes inside one `with` of this class run a checkpointed function again once
     between them; no two of them may need the same saved value.
 
-    >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import GraphExecGroup, checkpoint
     >>> x = torch.ones(2, requires_grad=True)
     >>> a, b = checkpoint(lambda t: (t.sin(), t.cos()), x, use_reentrant=False)

@@ -11,18 +11,15 @@ from typing import Any
 from rushlight.autograd.api import backward as run_backward
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import enable_grad, no_grad
-from rushlight.autograd.warned import warn_caller
 from rushlight.core.engine.task import running
 from rushlight.core.graph import TensorBase
+from rushlight.ops.warned import warn_caller
 from rushlight.utils.surroundings import Surroundings
-
-__all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors among `inputs` outside the graph, as leaves that require grad where they did.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True) * 2
     >>> torch.utils.checkpoint.detach_variable((x, 3))
     (tensor([2., 2.], requires_grad=True), 3)

@@ -33,11 +33,6 @@ from rushlight.ops.compat.overloads import OpOverload, overload_of, packet
 from rushlight.utils.around import Around
 from rushlight.utils.surroundings import tensors_in
 
-__all__ = [
-    "SAC_IGNORED_OPS", "CheckpointPolicy", "SelectiveCheckpointContext",
-    "create_selective_checkpoint_contexts",
-]  # fmt: skip
-
 
 class CheckpointPolicy(enum.Enum):
     """What a policy says about one op: save its result, or compute it again.
@@ -244,7 +239,6 @@ def create_selective_checkpoint_contexts(
     allow_cache_entry_mutation: use a kept result even if it was written in place meanwhile.
 
     >>> import functools
-    >>> import rushlight as torch
     >>> from rushlight.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
     >>> keep_products = functools.partial(
     ...     create_selective_checkpoint_contexts, [torch.ops.aten.mm.default]

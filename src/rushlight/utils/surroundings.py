@@ -1,7 +1,4 @@
-"""What a checkpointed function finds around it when it runs again: random state, default device.
-
-Imported by `utils.checkpoint` and the files beside it.
-"""
+"""What a checkpointed function finds around it when it runs again: random state, default device."""
 
 from __future__ import annotations
 
@@ -12,11 +9,6 @@ from typing import Any
 from rushlight.arrays.device import get_default_device
 from rushlight.core.graph import TensorBase
 from rushlight.random import default_generator, fork_rng, get_rng_state, set_rng_state
-
-__all__ = [
-    "DefaultDeviceType", "Surroundings", "get_device_states", "set_device_states",
-    "tensors_in",
-]  # fmt: skip
 
 
 def tensors_in(x: Any) -> Iterator[Any]:

@@ -24,14 +24,12 @@ from rushlight.nn.modules.module import Module as Module
 from rushlight.nn.modules.normalization import *  # noqa: F403
 from rushlight.nn.modules.sparse import *  # noqa: F403
 
-__all__ = ["Module"]
-__all__ += activation.__all__
-__all__ += batchnorm.__all__
-__all__ += container.__all__
-__all__ += distance.__all__
-__all__ += dropout.__all__
-__all__ += flatten.__all__
-__all__ += linear.__all__
-__all__ += loss.__all__
-__all__ += normalization.__all__
-__all__ += sparse.__all__
+_FILES = (
+    activation, batchnorm, container, distance, dropout, flatten, linear, loss, normalization,
+    sparse,
+)  # fmt: skip
+__all__ = ["Module", *(name for file in _FILES for name in file.__all__)]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "module", *(file.__name__.rpartition(".")[2] for file in _FILES)]

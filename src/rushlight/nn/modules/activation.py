@@ -1,12 +1,9 @@
-"""Activations as modules: each calls the function of its name in `nn.functional`.
-
-Imported by `nn.modules`.
-"""
+"""Activations as modules: each calls the function of its name in `nn.functional`."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
@@ -43,6 +40,7 @@ __all__ = [
     "Tanhshrink",
     "Threshold",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Plain(Module):
@@ -52,7 +50,16 @@ class Plain(Module):
         super().__init__()
 
 
-class Inplace(Module):
+class Showing(Module):
+    """An activation whose printed form shows the attributes named in `_shown`."""
+
+    _shown: ClassVar[tuple[str, ...]] = ()
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._shown)
+
+
+class Inplace(Showing):
     """An activation that may overwrite its input."""
 
     def __init__(self, inplace: bool = False) -> None:
@@ -60,25 +67,26 @@ class Inplace(Module):
         self.inplace = inplace
 
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        text = super().extra_repr()
+        if not self.inplace:
+            return text
+        return f"{text}, inplace=True" if text else "inplace=True"
 
-    def _also_inplace(self, text: str) -> str:
-        return f"{text}, inplace=True" if self.inplace else text
 
-
-class Along(Module):
+class Along(Showing):
     """An activation along one dimension; None: PyTorch's old guess."""
+
+    _shown = ("dim",)
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
 
 class Threshold(Inplace):
     """Threshold(threshold, value, inplace=False): x where x > threshold, else `value`."""
+
+    _shown = ("threshold", "value")
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -88,14 +96,10 @@ class Threshold(Inplace):
     def forward(self, input: Any) -> Any:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._also_inplace(f"threshold={self.threshold}, value={self.value}")
-
 
 class ReLU(Inplace):
     """ReLU(inplace=False): max(x, 0).
 
-    >>> import rushlight as torch
     >>> torch.nn.ReLU()(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
@@ -107,6 +111,8 @@ class ReLU(Inplace):
 class RReLU(Inplace):
     """RReLU(lower=1/8, upper=1/3, inplace=False): leaky ReLU with a random slope in training."""
 
+    _shown = ("lower", "upper")
+
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
     ) -> None:
@@ -117,21 +123,16 @@ class RReLU(Inplace):
     def forward(self, input: Any) -> Any:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._also_inplace(f"lower={self.lower}, upper={self.upper}")
-
 
 class Hardtanh(Inplace):
     """Hardtanh(min_val=-1.0, max_val=1.0, inplace=False): x, cut off at both values."""
 
+    _shown: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
+
     def __init__(
-        self,
-        min_val: float = -1.0,
-        max_val: float = 1.0,
-        inplace: bool = False,
-        min_value: float | None = None,
-        max_value: float | None = None,
-    ) -> None:
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+        min_value: float | None = None, max_value: float | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(inplace)
         for old, new, value in (
             ("min_value", "min_val", min_value),
@@ -153,12 +154,11 @@ class Hardtanh(Inplace):
     def forward(self, input: Any) -> Any:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._also_inplace(f"min_val={self.min_val}, max_val={self.max_val}")
-
 
 class ReLU6(Hardtanh):
     """ReLU6(inplace=False): min(max(x, 0), 6)."""
+
+    _shown = ()
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -166,14 +166,10 @@ class ReLU6(Hardtanh):
     def forward(self, input: Any) -> Any:
         return F.relu6(input, self.inplace)
 
-    def extra_repr(self) -> str:
-        return Inplace.extra_repr(self)
-
 
 class Sigmoid(Plain):
     """Sigmoid(): 1 / (1 + exp(-x)).
 
-    >>> import rushlight as torch
     >>> torch.nn.Sigmoid()(torch.zeros(1))
     tensor([0.5000])
     """
@@ -195,7 +191,6 @@ class Hardsigmoid(Inplace):
 class Tanh(Plain):
     """Tanh(): hyperbolic tangent.
 
-    >>> import rushlight as torch
     >>> torch.nn.Tanh()(torch.zeros(1))
     tensor([0.])
     """
@@ -231,6 +226,8 @@ class Hardswish(Inplace):
 class ELU(Inplace):
     """ELU(alpha=1.0, inplace=False): x above 0, alpha (exp(x) - 1) below."""
 
+    _shown = ("alpha",)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
@@ -238,12 +235,11 @@ class ELU(Inplace):
     def forward(self, input: Any) -> Any:
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._also_inplace(f"alpha={self.alpha}")
-
 
 class CELU(Inplace):
     """CELU(alpha=1.0, inplace=False): ELU whose slope is continuous for every alpha."""
+
+    _shown = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -251,9 +247,6 @@ class CELU(Inplace):
 
     def forward(self, input: Any) -> Any:
         return F.celu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return self._also_inplace(f"alpha={self.alpha}")
 
 
 class SELU(Inplace):
@@ -263,8 +256,10 @@ class SELU(Inplace):
         return F.selu(input, self.inplace)
 
 
-class GLU(Module):
+class GLU(Showing):
     """GLU(dim=-1): the first half times the sigmoid of the second."""
+
+    _shown = ("dim",)
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
@@ -272,9 +267,6 @@ class GLU(Module):
 
     def forward(self, input: Any) -> Any:
         return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 class GELU(Module):
@@ -308,15 +300,14 @@ class Hardshrink(Module):
 class LeakyReLU(Inplace):
     """LeakyReLU(negative_slope=0.01, inplace=False): x above 0, negative_slope x below."""
 
+    _shown = ("negative_slope",)
+
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
 
     def forward(self, input: Any) -> Any:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        return self._also_inplace(f"negative_slope={self.negative_slope}")
 
 
 class LogSigmoid(Plain):
@@ -326,8 +317,10 @@ class LogSigmoid(Plain):
         return F.logsigmoid(input)
 
 
-class Softplus(Module):
+class Softplus(Showing):
     """Softplus(beta=1.0, threshold=20.0): log(1 + exp(beta x)) / beta; x above the threshold."""
+
+    _shown = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -336,9 +329,6 @@ class Softplus(Module):
 
     def forward(self, input: Any) -> Any:
         return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Softshrink(Module):
@@ -355,8 +345,10 @@ class Softshrink(Module):
         return str(self.lambd)
 
 
-class PReLU(Module):
+class PReLU(Showing):
     """PReLU(num_parameters=1, init=0.25): leaky ReLU whose slope is learned."""
+
+    _shown = ("num_parameters",)
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
@@ -373,9 +365,6 @@ class PReLU(Module):
 
     def forward(self, input: Any) -> Any:
         return F.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
 
 class Softsign(Plain):
@@ -402,7 +391,6 @@ class Softmin(Along):
 class Softmax(Along):
     """Softmax(dim=None): exp(x), divided by its sum along `dim`.
 
-    >>> import rushlight as torch
     >>> torch.nn.Softmax(dim=0)(torch.zeros(2))
     tensor([0.5000, 0.5000])
     """

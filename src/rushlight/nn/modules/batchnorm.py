@@ -1,4 +1,4 @@
-"""Batch normalisation. Imported by `nn.modules`."""
+"""Batch normalisation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rushlight.nn.modules.module import Module
 from rushlight.ops.registry import functions
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__dir__ = __all__.copy
 
 
 class BatchNorm(Module):
@@ -21,17 +22,10 @@ class BatchNorm(Module):
     num_batches_tracked: Any
 
     def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -82,15 +76,9 @@ class BatchNorm(Module):
         kept = self.running_mean is not None and self.running_var is not None
         keeps = not self.training or self.track_running_stats
         return F.batch_norm(
-            input,
-            self.running_mean if keeps else None,
-            self.running_var if keeps else None,
-            self.weight,
-            self.bias,
-            self.training or not kept,
-            momentum,
-            self.eps,
-        )
+            input, self.running_mean if keeps else None, self.running_var if keeps else None,
+            self.weight, self.bias, self.training or not kept, momentum, self.eps,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         return (
@@ -100,15 +88,9 @@ class BatchNorm(Module):
         )
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats:
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
@@ -121,7 +103,6 @@ class BatchNorm1d(BatchNorm):
     """BatchNorm1d(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True):
     of (N, C) or (N, C, L).
 
-    >>> import rushlight as torch
     >>> torch.nn.BatchNorm1d(1, affine=False)(torch.tensor([[1.], [3.]]))
     tensor([[-1.0000],
             [ 1.0000]])

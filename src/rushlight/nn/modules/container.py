@@ -1,7 +1,5 @@
 """Modules that hold modules or parameters: `Sequential`, `ModuleList`, `ModuleDict`,
 `ParameterList`, `ParameterDict`.
-
-Imported by `nn.modules`.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.tensor_types import typename
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__dir__ = __all__.copy
 
 
 def position(index: Any, size: int) -> int:
@@ -28,10 +27,50 @@ def position(index: Any, size: int) -> int:
     return i % size
 
 
-class Sequential(Module):
+class Numbered(Module):
+    """Modules named by their numbers: what `Sequential` and `ModuleList` share."""
+
+    def _renumber(self, modules: list[Any]) -> None:
+        self._modules.clear()
+        for i, module in enumerate(modules):
+            self._modules[str(i)] = module
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def __getitem__(self, idx: int | slice) -> Any:
+        raise NotImplementedError
+
+    def __delitem__(self, idx: int | slice) -> None:
+        raise NotImplementedError
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end.
+
+        >>> torch.nn.Sequential().append(torch.nn.ReLU())
+        Sequential(
+          (0): ReLU()
+        )
+        """
+        self.add_module(str(len(self)), module)
+        return self
+
+    def pop(self, key: int | slice) -> Any:
+        """Take out a module, and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+
+class Sequential(Numbered):
     """Sequential(*modules) or Sequential(OrderedDict): modules called one after the other.
 
-    >>> import rushlight as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
     >>> net
     Sequential(
@@ -73,20 +112,6 @@ class Sequential(Module):
             delattr(self, name)
         self._renumber(list(self._modules.values()))
 
-    def _renumber(self, modules: list[Any]) -> None:
-        self._modules.clear()
-        for i, module in enumerate(modules):
-            self._modules[str(i)] = module
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
-
     def __add__(self, other: Any) -> Sequential:
         return Sequential(*self, *_sequential(other))
 
@@ -103,18 +128,6 @@ class Sequential(Module):
         own = list(self)
         for _ in range(_factor(self, other) - 1):
             self.extend(own)
-        return self
-
-    def append(self, module: Module) -> Self:
-        """Add a module at the end.
-
-        >>> import rushlight as torch
-        >>> torch.nn.Sequential().append(torch.nn.ReLU())
-        Sequential(
-          (0): ReLU()
-        )
-        """
-        self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> Self:
@@ -135,12 +148,6 @@ class Sequential(Module):
             self.append(module)
         return self
 
-    def pop(self, key: int | slice) -> Any:
-        """Take out a module, and return it."""
-        module = self[key]
-        del self[key]
-        return module
-
 
 def _sequential(other: Any) -> Sequential:
     if not isinstance(other, Sequential):
@@ -158,10 +165,9 @@ def _factor(me: Sequential, other: Any) -> int:
     return other
 
 
-class ModuleList(Module):
+class ModuleList(Numbered):
     """ModuleList(modules=None): a list whose modules are found by `parameters()` and the like.
 
-    >>> import rushlight as torch
     >>> torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.ReLU(), torch.nn.Tanh()])
     ModuleList(
       (0-1): 2 x ReLU()
@@ -187,20 +193,6 @@ class ModuleList(Module):
         del modules[idx if isinstance(idx, slice) else position(idx, len(self))]
         self._renumber(modules)
 
-    def _renumber(self, modules: list[Any]) -> None:
-        self._modules.clear()
-        for i, module in enumerate(modules):
-            self._modules[str(i)] = module
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
-
     def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
@@ -225,11 +217,6 @@ class ModuleList(Module):
                 lines.append(f"({first}-{last}): {last - first + 1} x {indented(text)}")
         return block(self._get_name(), [], lines)
 
-    def append(self, module: Module) -> Self:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
     def insert(self, index: int, module: Module) -> None:
         """Put a module before the one at `index`."""
         modules = list(self)
@@ -246,12 +233,6 @@ class ModuleList(Module):
         for module in list(modules):
             self.append(module)
         return self
-
-    def pop(self, key: int | slice) -> Any:
-        """Take out a module, and return it."""
-        module = self[key]
-        del self[key]
-        return module
 
 
 def pairs(given: Any, name: str, kind: str) -> list[tuple[Any, Any]]:
@@ -281,7 +262,6 @@ def pairs(given: Any, name: str, kind: str) -> list[tuple[Any, Any]]:
 class ModuleDict(Module):
     """ModuleDict(modules=None): a dictionary whose modules are found by `parameters()`.
 
-    >>> import rushlight as torch
     >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()})
     >>> acts["tanh"](torch.zeros(1))
     tensor([0.])
@@ -348,7 +328,6 @@ def as_parameter(value: Any) -> Any:
 class ParameterList(Module):
     """ParameterList(values=None): a list whose tensors are parameters.
 
-    >>> import rushlight as torch
     >>> torch.nn.ParameterList([torch.ones(2), torch.ones(2, 3)])
     ParameterList(
         (0): Parameter containing: [torch.float32 of size 2]
@@ -402,30 +381,29 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        lines = []
-        for i, value in enumerate(self):
-            if isinstance(value, TensorBase):
-                lines.append(f"  ({i}): {summary(value, str(value.dtype))}")  # type: ignore[attr-defined]
-            else:
-                lines.append(f"  ({i}): Object of type: {type(value).__name__}")
-        return "\n".join(lines)
+        return "\n".join(
+            f"  ({i}): {summary(x, str(getattr(x, 'dtype', '')), type(x).__name__)}"
+            for i, x in enumerate(self)
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
 
 
-def summary(value: Any, kind: str) -> str:
-    """One line about a tensor in a list or dictionary of parameters."""
-    size = "x".join(map(str, value.shape))
-    title = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    where = f" ({value.device})" if value.device.type != "cpu" else ""
+def summary(value: Any, kind: str, otherwise: str) -> str:
+    """One line about a tensor of some `kind`, or `otherwise` about something else."""
+    if not isinstance(value, TensorBase):
+        return f"Object of type: {otherwise}"
+    t: Any = value
+    size = "x".join(map(str, t.shape))
+    title = "Parameter" if isinstance(t, Parameter) else "Tensor"
+    where = f" ({t.device})" if t.device.type != "cpu" else ""
     return f"{title} containing: [{kind} of size {size}{where}]"
 
 
 class ParameterDict(Module):
     """ParameterDict(parameters=None): a dictionary whose tensors are parameters.
 
-    >>> import rushlight as torch
     >>> params = torch.nn.ParameterDict({"w": torch.ones(2)})
     >>> params["w"].requires_grad
     True
@@ -538,13 +516,9 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        lines = []
-        for key, value in self.items():
-            if isinstance(value, TensorBase):
-                lines.append(f"  ({key}): {summary(value, typename(value))}")
-            else:
-                lines.append(f"  ({key}): Object of type: {typename(value)}")
-        return "\n".join(lines)
+        return "\n".join(
+            f"  ({key}): {summary(x, typename(x), typename(x))}" for key, x in self.items()
+        )
 
     def __call__(self, input: Any = None) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

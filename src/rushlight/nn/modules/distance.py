@@ -1,4 +1,4 @@
-"""Distances between rows as modules. Imported by `nn.modules`."""
+"""Distances between rows as modules."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
+__dir__ = __all__.copy
 
 
 class PairwiseDistance(Module):
@@ -26,7 +27,6 @@ class PairwiseDistance(Module):
 class CosineSimilarity(Module):
     """CosineSimilarity(dim=1, eps=1e-08): the cosine of the angle between x1 and x2.
 
-    >>> import rushlight as torch
     >>> torch.nn.CosineSimilarity(dim=0)(torch.tensor([1., 0.]), torch.tensor([1., 0.]))
     tensor(1.)
     """

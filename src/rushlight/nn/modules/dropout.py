@@ -1,4 +1,4 @@
-"""Dropout as modules. Imported by `nn.modules`."""
+"""Dropout as modules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rushlight.nn.modules.module import Module
 __all__ = [
     "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Dropping(Module):
@@ -29,7 +30,6 @@ class Dropping(Module):
 class Dropout(Dropping):
     """Dropout(p=0.5, inplace=False): in training, sets elements to 0 with probability `p`.
 
-    >>> import rushlight as torch
     >>> torch.nn.Dropout().eval()(torch.ones(2))
     tensor([1., 1.])
     """
@@ -62,7 +62,6 @@ class Dropout3d(Dropping):
 class AlphaDropout(Dropping):
     """AlphaDropout(p=0.5, inplace=False): dropout that keeps mean 0 and variance 1, for SELUs.
 
-    >>> import rushlight as torch
     >>> torch.nn.AlphaDropout(0.2)
     AlphaDropout(p=0.2, inplace=False)
     """

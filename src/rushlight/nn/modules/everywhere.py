@@ -11,14 +11,6 @@ from typing import Any, Final
 
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
-__all__ = [
-    "everywhere", "register_module_backward_hook", "register_module_buffer_registration_hook",
-    "register_module_forward_hook", "register_module_forward_pre_hook",
-    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
-    "registered",
-]  # fmt: skip
-
 Hook = Callable[..., Any]
 
 
@@ -65,7 +57,6 @@ def register_module_forward_hook(
     """Call `hook(module, args, output)` after the `forward` of any module; see
     `Module.register_forward_hook`.
 
-    >>> import rushlight as torch
     >>> from rushlight.nn.modules.module import register_module_forward_hook
     >>> net = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Flatten())
     >>> with register_module_forward_hook(lambda module, args, y: print(type(module).__name__)):

@@ -1,4 +1,4 @@
-"""`Flatten` and `Unflatten`. Imported by `nn.modules`."""
+"""`Flatten` and `Unflatten`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from rushlight.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]
+__dir__ = __all__.copy
 
 
 class Flatten(Module):
     """Flatten(start_dim=1, end_dim=-1): a range of dimensions as one.
 
-    >>> import rushlight as torch
     >>> torch.nn.Flatten()(torch.ones(2, 3, 4)).shape
     torch.Size([2, 12])
     """
@@ -32,7 +32,6 @@ class Flatten(Module):
 class Unflatten(Module):
     """Unflatten(dim, unflattened_size): one dimension as several.
 
-    >>> import rushlight as torch
     >>> torch.nn.Unflatten(1, (3, 4))(torch.ones(2, 12)).shape
     torch.Size([2, 3, 4])
     """

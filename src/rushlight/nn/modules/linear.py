@@ -1,7 +1,4 @@
-"""Linear layers: `Linear`, `Bilinear`, and `Identity`, which does nothing.
-
-Imported by `nn.modules`.
-"""
+"""Linear layers: `Linear`, `Bilinear`, and `Identity`, which does nothing."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions
 
 __all__ = ["Bilinear", "Identity", "Linear"]
+__dir__ = __all__.copy
 
 
 def new_parameter(*shape: int, device: Any, dtype: Any) -> Any:
@@ -25,7 +23,6 @@ def new_parameter(*shape: int, device: Any, dtype: Any) -> Any:
 class Identity(Module):
     """Identity(*args, **kwargs): gives back its input.
 
-    >>> import rushlight as torch
     >>> torch.nn.Identity()(torch.ones(2))
     tensor([1., 1.])
     """
@@ -40,7 +37,6 @@ class Identity(Module):
 class Linear(Module):
     """Linear(in_features, out_features, bias=True, device=None, dtype=None): x W^T + b.
 
-    >>> import rushlight as torch
     >>> m = torch.nn.Linear(20, 30)
     >>> m
     Linear(in_features=20, out_features=30, bias=True)
@@ -51,13 +47,9 @@ class Linear(Module):
     __constants__ = ("in_features", "out_features")
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
         dtype: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -92,7 +84,6 @@ class Linear(Module):
 class Bilinear(Module):
     """Bilinear(in1_features, in2_features, out_features, bias=True): x1^T A x2 + b.
 
-    >>> import rushlight as torch
     >>> torch.nn.Bilinear(2, 3, 4)(torch.ones(5, 2), torch.ones(5, 3)).shape
     torch.Size([5, 4])
     """
@@ -100,14 +91,9 @@ class Bilinear(Module):
     __constants__ = ("in1_features", "in2_features", "out_features")
 
     def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got ({in1_features=})")

@@ -1,7 +1,4 @@
-"""Losses as modules: each calls the function of its name in `nn.functional`.
-
-Imported by `nn.modules`.
-"""
+"""Losses as modules: each calls the function of its name in `nn.functional`."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ __all__ = [
     "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
     "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Loss(Module):
@@ -46,12 +44,9 @@ class WeightedLoss(Loss):
     weight: Any
 
     def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
+        self, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
         reduction: str = "mean",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -66,7 +61,6 @@ class L1Loss(Loss):
 class MSELoss(Loss):
     """MSELoss(size_average=None, reduce=None, reduction='mean'): (input - target)².
 
-    >>> import rushlight as torch
     >>> torch.nn.MSELoss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(2.)
     """
@@ -79,12 +73,9 @@ class SmoothL1Loss(Loss):
     """SmoothL1Loss(..., reduction='mean', beta=1.0): |input - target|, quadratic near 0."""
 
     def __init__(
-        self,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
         beta: float = 1.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
@@ -109,77 +100,54 @@ class NLLLoss(WeightedLoss):
     """NLLLoss(weight=None, ..., ignore_index=-100, reduction='mean'): minus the log-probability
     of the target class.
 
-    >>> import rushlight as torch
     >>> torch.nn.NLLLoss()(torch.tensor([[-1., -2.]]), torch.tensor([1]))
     tensor(2.)
     """
 
     def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
+        self, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+        reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.nll_loss(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
+            input, target, weight=self.weight, ignore_index=self.ignore_index,
             reduction=self.reduction,
-        )
+        )  # fmt: skip
 
 
 class CrossEntropyLoss(WeightedLoss):
     """CrossEntropyLoss(weight=None, ..., ignore_index=-100, reduction='mean',
     label_smoothing=0.0): of class indices or class probabilities.
 
-    >>> import rushlight as torch
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
     """
 
     def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
+        self, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+        reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
+    ) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.cross_entropy(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
+            input, target, weight=self.weight, ignore_index=self.ignore_index,
+            reduction=self.reduction, label_smoothing=self.label_smoothing,
+        )  # fmt: skip
 
 
 class PoissonNLLLoss(Loss):
     """PoissonNLLLoss(log_input=True, full=False, ..., eps=1e-08, reduction='mean')."""
 
     def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        size_average: bool | None = None,
-        eps: float = 1e-8,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
+        self, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+        eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.log_input = log_input
         self.full = full
@@ -187,13 +155,9 @@ class PoissonNLLLoss(Loss):
 
     def forward(self, log_input: Any, target: Any) -> Any:
         return F.poisson_nll_loss(
-            log_input,
-            target,
-            log_input=self.log_input,
-            full=self.full,
-            eps=self.eps,
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps,
             reduction=self.reduction,
-        )
+        )  # fmt: skip
 
 
 class GaussianNLLLoss(Loss):
@@ -214,12 +178,9 @@ class KLDivLoss(Loss):
     """KLDivLoss(..., reduction='mean', log_target=False): target (log target - input)."""
 
     def __init__(
-        self,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
         log_target: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
@@ -238,7 +199,6 @@ class BCEWithLogitsLoss(Loss):
     """BCEWithLogitsLoss(weight=None, ..., reduction='mean', pos_weight=None): BCELoss of the
     input's sigmoid.
 
-    >>> import rushlight as torch
     >>> torch.nn.BCEWithLogitsLoss()(torch.zeros(2), torch.ones(2))
     tensor(0.6931)
     """
@@ -247,13 +207,9 @@ class BCEWithLogitsLoss(Loss):
     pos_weight: Any
 
     def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        pos_weight: Any = None,
-    ) -> None:
+        self, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean", pos_weight: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
@@ -268,12 +224,9 @@ class HingeEmbeddingLoss(Loss):
     """HingeEmbeddingLoss(margin=1.0, ..., reduction='mean')."""
 
     def __init__(
-        self,
-        margin: float = 1.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
+        self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
         reduction: str = "mean",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -285,12 +238,9 @@ class CosineEmbeddingLoss(Loss):
     """CosineEmbeddingLoss(margin=0.0, ..., reduction='mean')."""
 
     def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
+        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
         reduction: str = "mean",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -304,12 +254,9 @@ class MarginRankingLoss(Loss):
     """MarginRankingLoss(margin=0.0, ..., reduction='mean')."""
 
     def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
+        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
         reduction: str = "mean",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -330,15 +277,9 @@ class TripletMarginLoss(Loss):
     """TripletMarginLoss(margin=1.0, p=2.0, eps=1e-06, swap=False, ..., reduction='mean')."""
 
     def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
             raise ValueError(
@@ -351,12 +292,6 @@ class TripletMarginLoss(Loss):
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
         return F.triplet_margin_loss(
-            anchor,
-            positive,
-            negative,
-            margin=self.margin,
-            p=self.p,
-            eps=self.eps,
-            swap=self.swap,
+            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
             reduction=self.reduction,
-        )
+        )  # fmt: skip

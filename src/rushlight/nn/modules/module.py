@@ -1,8 +1,7 @@
 """`Module`: what every layer, network and loss is.
 
-Imported by the other files of `nn.modules`. Calling and hooks stand in `calling`, saving and
-loading in `state`; here are the module's parts (parameters, buffers, submodules), the walks over
-them, conversions, and the printed form.
+Calling and hooks stand in `calling`, saving and loading in `state`; here are the module's parts
+(parameters, buffers, submodules), the walks over them, conversions, and the printed form.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ __all__ = [
     "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
     "register_module_module_registration_hook", "register_module_parameter_registration_hook",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _DICTIONARIES = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
@@ -54,7 +54,6 @@ class Module(Calling, Stateful):
     Parameters and modules assigned to attributes are found by `parameters()`, `to()`,
     `state_dict()`; `forward` says what a call computes.
 
-    >>> import rushlight as torch
     >>> class Doubled(torch.nn.Module):
     ...     def __init__(self):
     ...         super().__init__()
@@ -161,7 +160,6 @@ class Module(Calling, Stateful):
 
         What is not `persistent` stays out of the `state_dict`.
 
-        >>> import rushlight as torch
         >>> m = torch.nn.Module()
         >>> m.register_buffer("mean", torch.zeros(2))
         >>> m.mean
@@ -233,7 +231,6 @@ class Module(Calling, Stateful):
     def get_submodule(self, target: str) -> Module:
         """The module at a dotted name; the empty name is this module.
 
-        >>> import rushlight as torch
         >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
         >>> net.get_submodule("0.0")
         ReLU()
@@ -286,12 +283,9 @@ class Module(Calling, Stateful):
 
     # --- walks ----------------------------------------------------------------------------------
     def _named_members(
-        self,
-        get_members_fn: Callable[[Module], Any],
-        prefix: str = "",
-        recurse: bool = True,
+        self, get_members_fn: Callable[[Module], Any], prefix: str = "", recurse: bool = True,
         remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, Any]]:  # fmt: skip
         seen: set[Any] = set()
         modules: Any = ((prefix, self),)
         if recurse:
@@ -307,7 +301,6 @@ class Module(Calling, Stateful):
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
         """The parameters of the module and, with `recurse`, of all below it; each once.
 
-        >>> import rushlight as torch
         >>> [p.shape for p in torch.nn.Linear(2, 3).parameters()]
         [torch.Size([3, 2]), torch.Size([3])]
         """
@@ -319,7 +312,6 @@ class Module(Calling, Stateful):
     ) -> Iterator[tuple[str, Any]]:
         """`parameters` with their dotted names.
 
-        >>> import rushlight as torch
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3))
         >>> [name for name, _ in net.named_parameters()]
         ['0.weight', '0.bias']
@@ -364,7 +356,6 @@ class Module(Calling, Stateful):
     ) -> Iterator[tuple[str, Module]]:
         """`modules` with their dotted names; that of the module itself is `prefix`.
 
-        >>> import rushlight as torch
         >>> [name for name, _ in torch.nn.Sequential(torch.nn.ReLU()).named_modules()]
         ['', '0']
         """
@@ -382,7 +373,6 @@ class Module(Calling, Stateful):
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` on every module below, then on this one.
 
-        >>> import rushlight as torch
         >>> net = torch.nn.Sequential(torch.nn.ReLU())
         >>> _ = net.apply(lambda module: print(type(module).__name__))
         ReLU
@@ -407,7 +397,6 @@ class Module(Calling, Stateful):
     def eval(self) -> Self:
         """`train(False)`.
 
-        >>> import rushlight as torch
         >>> torch.nn.Dropout().eval().training
         False
         """
@@ -416,7 +405,6 @@ class Module(Calling, Stateful):
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Ask for gradients of the parameters, or stop asking: freeze them.
 
-        >>> import rushlight as torch
         >>> m = torch.nn.Linear(1, 1).requires_grad_(False)
         >>> m(torch.ones(1)).requires_grad
         False
@@ -466,7 +454,6 @@ class Module(Calling, Stateful):
         """to(device=None, dtype=None, non_blocking=False), to(dtype), to(tensor): move or cast
         the module, in place. Integer buffers keep their dtype.
 
-        >>> import rushlight as torch
         >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
         torch.float64
         """

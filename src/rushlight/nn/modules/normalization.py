@@ -1,4 +1,4 @@
-"""`LayerNorm`. Imported by `nn.modules`."""
+"""`LayerNorm`."""
 
 from __future__ import annotations
 
@@ -10,26 +10,21 @@ from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
 
 __all__ = ["LayerNorm"]
+__dir__ = __all__.copy
 
 
 class LayerNorm(Module):
     """LayerNorm(normalized_shape, eps=1e-05, elementwise_affine=True, bias=True): mean 0 and
     variance 1 over the last dimensions, then scaled and shifted.
 
-    >>> import rushlight as torch
     >>> torch.nn.LayerNorm(2, elementwise_affine=False)(torch.tensor([1., 3.]))
     tensor([-1.0000,  1.0000])
     """
 
     def __init__(
-        self,
-        normalized_shape: Any,
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
+        bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         shape = (
             (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)

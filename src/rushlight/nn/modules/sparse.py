@@ -1,4 +1,4 @@
-"""`Embedding`. Imported by `nn.modules`."""
+"""`Embedding`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions
 
 __all__ = ["Embedding"]
+__dir__ = __all__.copy
 
 
 class Embedding(Module):
@@ -20,25 +21,16 @@ class Embedding(Module):
 
     `sparse` is accepted and changes nothing: gradients are dense.
 
-    >>> import rushlight as torch
     >>> torch.nn.Embedding(10, 3)(torch.tensor([1, 2])).shape
     torch.Size([2, 3])
     """
 
     def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Any = None,
-        _freeze: bool = False,
-        device: Any = None,
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        sparse: bool = False, _weight: Any = None, _freeze: bool = False, device: Any = None,
         dtype: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
@@ -71,14 +63,9 @@ class Embedding(Module):
 
     def forward(self, input: Any) -> Any:
         return F.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
-        )
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+            self.scale_grad_by_freq, self.sparse,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
@@ -96,27 +83,15 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(
-        cls,
-        embeddings: Any,
-        freeze: bool = True,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
+        cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
         sparse: bool = False,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """An embedding with given vectors, by default frozen."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
         return cls(
-            rows,
-            columns,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            _weight=embeddings,
-            _freeze=freeze,
-        )
+            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+            _weight=embeddings, _freeze=freeze,
+        )  # fmt: skip

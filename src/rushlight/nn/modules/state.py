@@ -1,7 +1,4 @@
-"""Saving and loading a module's values: `state_dict`, `load_state_dict`, and their hooks.
-
-The base of `Module`, and imported by it alone.
-"""
+"""Saving and loading a module's values: `state_dict`, `load_state_dict`, and their hooks."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.nn.parameter import Parameter
 from rushlight.utils.hooks import RemovableHandle, add_hook
-
-__all__ = ["EXTRA_STATE", "IncompatibleKeys", "Stateful"]
 
 Hook = Callable[..., Any]
 
@@ -84,7 +79,6 @@ class Stateful:
 
         The tensors share memory with the module's; `keep_vars` gives the very parameters.
 
-        >>> import rushlight as torch
         >>> list(torch.nn.Sequential(torch.nn.Linear(2, 1)).state_dict())
         ['0.weight', '0.bias']
         """
@@ -143,7 +137,6 @@ class Stateful:
         With `strict` both must have the same names. With `assign` the given tensors themselves
         become the module's.
 
-        >>> import rushlight as torch
         >>> a, b = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
         >>> a.load_state_dict(b.state_dict())
         <All keys matched successfully>
@@ -172,15 +165,9 @@ class Stateful:
         return IncompatibleKeys(loading.missing, loading.unexpected)
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         """Copy the values of this module alone; modules whose saved form changed override this."""
         rest = (prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         for hook in self._load_state_dict_pre_hooks.values():

@@ -2,13 +2,23 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from rushlight.missing import say_missing as _say_missing
-from rushlight.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm_
-from rushlight.nn.utils.clip_grad import clip_grad_value_ as clip_grad_value_
-from rushlight.nn.utils.clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
-from rushlight.nn.utils.clip_grad import get_total_norm as get_total_norm
-from rushlight.nn.utils.convert_parameters import parameters_to_vector as parameters_to_vector
-from rushlight.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
+from rushlight.missing import face as _face
+from rushlight.nn.utils import clip_grad as clip_grad
+from rushlight.nn.utils import convert_parameters as convert_parameters
+from rushlight.nn.utils.clip_grad import (
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
+from rushlight.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
+    "parameters_to_vector", "vector_to_parameters",
+]  # fmt: skip
 
 if not _TYPE_CHECKING:
-    __getattr__ = _say_missing("torch.nn.utils", globals())
+    __getattr__, __dir__ = _face(
+        "torch.nn.utils", globals(), unlisted=("clip_grad", "convert_parameters")
+    )

@@ -1,4 +1,4 @@
-"""Keeping gradients small, between `backward` and `step`. Imported by `nn.utils`.
+"""Keeping gradients small, between `backward` and `step`.
 
 `foreach` is accepted everywhere and changes nothing: it picks one of PyTorch's implementations.
 """
@@ -13,7 +13,8 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions, namespaces
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+__dir__ = __all__.copy
 
 
 def gradients(parameters: Any) -> list[Any]:
@@ -34,14 +35,11 @@ def as_list(parameters: Any) -> list[Any]:
 
 @no_grad()
 def get_total_norm(
-    tensors: Any,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The norm of all tensors together, as if they were one vector.
 
-    >>> import rushlight as torch
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([4.])])
     tensor(5.)
     """
@@ -73,17 +71,13 @@ def clip_grads_with_norm_(
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Any,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Scale the gradients so that their norm, taken together, is at most `max_norm`.
 
     Returns the norm before.
 
-    >>> import rushlight as torch
     >>> w = torch.zeros(2, requires_grad=True)
     >>> w.grad = torch.tensor([3., 4.])
     >>> torch.nn.utils.clip_grad_norm_([w], 1.0)
@@ -101,7 +95,6 @@ def clip_grad_norm_(
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Cut every element of the gradients off at -clip_value and clip_value.
 
-    >>> import rushlight as torch
     >>> w = torch.zeros(2, requires_grad=True)
     >>> w.grad = torch.tensor([3., -0.5])
     >>> torch.nn.utils.clip_grad_value_(w, 1.0)

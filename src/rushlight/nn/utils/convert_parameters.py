@@ -1,4 +1,4 @@
-"""Parameters as one vector, and back. Imported by `nn.utils`."""
+"""Parameters as one vector, and back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
+__dir__ = __all__.copy
 
 
 def _same_device(param: Any, seen: Any) -> Any:
@@ -24,7 +25,6 @@ def _same_device(param: Any, seen: Any) -> Any:
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     """All parameters flattened, one behind the other.
 
-    >>> import rushlight as torch
     >>> torch.nn.utils.parameters_to_vector([torch.ones(2), torch.zeros(1, 1)])
     tensor([1., 1., 0.])
     """

@@ -20,7 +20,6 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import settled
-from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
 from rushlight.core.views.views import apply_view
@@ -42,7 +41,7 @@ from rushlight.ops.view.select import Alias, Select, Slice
 from rushlight.ops.view.squeeze import Unsqueeze
 
 _ALL: Final = slice(None)
-_FIRST: Final = (SLOT,)
+_FIRST: Final = (v.SLOT,)
 _OUT_OF_BOUNDS: Final = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
 _KINDS: Final = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
@@ -99,13 +98,18 @@ class Index(Indexed):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Index((SLOT,)), draw.real(3, 2), draw.ints(-3, 3, 4)
-        yield Index((SLOT,)), draw.complex(3), draw.ints(0, 3, 2, 2)
-        yield Index((_ALL, SLOT)), draw.real(2, 3, 2), draw.ints(0, 3, 0)
-        yield Index((SLOT, SLOT)), draw.real(3, 3), draw.ints(0, 3, 2, 1), draw.ints(0, 3, 4)
-        yield Index((SLOT, _ALL, SLOT)), draw.real(3, 2, 3), draw.ints(0, 3, 4), draw.ints(0, 3, 4)
-        yield Index((SLOT,), True), draw.real(3, 2), draw.mask(3, 2)
-        yield Index((_ALL, SLOT), True), draw.real(2, 4), draw.mask(4)
+        yield Index((v.SLOT,)), draw.real(3, 2), draw.ints(-3, 3, 4)
+        yield Index((v.SLOT,)), draw.complex(3), draw.ints(0, 3, 2, 2)
+        yield Index((_ALL, v.SLOT)), draw.real(2, 3, 2), draw.ints(0, 3, 0)
+        yield Index((v.SLOT, v.SLOT)), draw.real(3, 3), draw.ints(0, 3, 2, 1), draw.ints(0, 3, 4)
+        yield (
+            Index((v.SLOT, _ALL, v.SLOT)),
+            draw.real(3, 2, 3),
+            draw.ints(0, 3, 4),
+            draw.ints(0, 3, 4),
+        )
+        yield Index((v.SLOT,), True), draw.real(3, 2), draw.mask(3, 2)
+        yield Index((_ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
 
 
 @edges(0)
@@ -132,8 +136,8 @@ class Unpick(Indexed):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Unpick((3, 2), (SLOT,)), draw.real(4, 2), draw.ints(0, 3, 4)
-        yield Unpick((3, 2), (SLOT, SLOT)), draw.real(4), draw.ints(0, 3, 4), draw.ints(0, 2, 4)
+        yield Unpick((3, 2), (v.SLOT,)), draw.real(4, 2), draw.ints(0, 3, 4)
+        yield Unpick((3, 2), (v.SLOT, v.SLOT)), draw.real(4), draw.ints(0, 3, 4), draw.ints(0, 2, 4)
 
 
 @edges(0, 1)
@@ -175,10 +179,15 @@ class IndexPut(Indexed):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield IndexPut((SLOT,)), draw.real(4, 2), draw.real(3, 2), draw.permutation(4)[:3]
-        yield IndexPut((SLOT,), True), draw.real(3, 2), draw.real(4, 2), draw.ints(0, 3, 4)
-        yield IndexPut((SLOT,)), draw.real(3), draw.real(1), draw.mask(3)
-        yield IndexPut((_ALL, SLOT), True), draw.complex(2, 3), draw.complex(2), draw.ints(0, 3, 2)
+        yield IndexPut((v.SLOT,)), draw.real(4, 2), draw.real(3, 2), draw.permutation(4)[:3]
+        yield IndexPut((v.SLOT,), True), draw.real(3, 2), draw.real(4, 2), draw.ints(0, 3, 4)
+        yield IndexPut((v.SLOT,)), draw.real(3), draw.real(1), draw.mask(3)
+        yield (
+            IndexPut((_ALL, v.SLOT), True),
+            draw.complex(2, 3),
+            draw.complex(2),
+            draw.ints(0, 3, 2),
+        )
 
 
 def explained(
@@ -197,7 +206,7 @@ def explained(
             rest = iter(arrays)
             d = 0
             for item in index:
-                array = next(rest) if item is SLOT else None
+                array = next(rest) if item is v.SLOT else None
                 wide = array.ndim if array is not None and array.dtype.kind == "b" else 1
                 if array is not None and d < int(found[2]):
                     before += wide
@@ -243,7 +252,7 @@ def indexed_shape(
     d = 0
     given = iter(arrays)
     for item in index:
-        if item is SLOT:
+        if item is v.SLOT:
             array = next(given)
             wide = array.ndim if array.dtype.kind == "b" else 1
             fronts += [len(rest)] * wide
@@ -454,7 +463,7 @@ def _patterned(x: Any, slots: dict[int, Any]) -> tuple[tuple[Any, ...], list[Any
     for dim, item in sorted(slots.items()):
         pattern += [_ALL] * (dim - d)
         item = checked_index(item, x, dim)
-        pattern.append(SLOT)
+        pattern.append(v.SLOT)
         tensors.append(item)
         d = dim + (item._array.ndim if item._array.dtype.kind == "b" else 1)
     return tuple(pattern), tensors

@@ -12,7 +12,6 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
-from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import evaluate
@@ -39,7 +38,7 @@ _OUT_OF_BOUNDS: Final = "index {i} is out of bounds for dimension {axis} with si
 # --- what the functions share ---------------------------------------------------------------------
 def along(dim: int) -> tuple[Any, ...]:
     """The pattern of an index array at a (negative) dimension; see Note [Slots] in `index`."""
-    return (..., SLOT, *[_ALL] * (-dim - 1))
+    return (..., v.SLOT, *[_ALL] * (-dim - 1))
 
 
 class Vector(Along):
@@ -49,7 +48,7 @@ class Vector(Along):
         """The slices of `x` at the places."""
         index = v.reshape(index, (-1,))
         if not x.ndim:
-            return v.reshape(v.pick(v.reshape(x, (1,)), (SLOT,), index), ())
+            return v.reshape(v.pick(v.reshape(x, (1,)), (v.SLOT,), index), ())
         return v.pick(x, along(self.dim), index)
 
     def put(self, x: Any, value: Any, index: Any, add: bool = False) -> Any:
@@ -57,7 +56,7 @@ class Vector(Along):
         fn = v.place_add if add else v.place
         index = v.reshape(index, (-1,))
         if not x.ndim:
-            return v.reshape(fn(v.reshape(x, (1,)), self.slices(value, x), (SLOT,), index), ())
+            return v.reshape(fn(v.reshape(x, (1,)), self.slices(value, x), (v.SLOT,), index), ())
         return fn(x, self.slices(value, x), along(self.dim), index)
 
     def write(self, x: Any, value: Any, index: Any, add: bool = False) -> None:
@@ -136,7 +135,7 @@ class IndexSelect(Vector):
         if index.ndim != 1:
             index = v.reshape(index, (-1,))
         if not shape:
-            return v.reshape(v.unpick(v.reshape(g, (1,)), (1,), (SLOT,), index), ()), None
+            return v.reshape(v.unpick(v.reshape(g, (1,)), (1,), (v.SLOT,), index), ()), None
         return v.unpick(g, shape, along(self.dim), index), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

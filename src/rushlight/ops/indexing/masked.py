@@ -15,7 +15,6 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values, is_scalar
 from rushlight.arrays.layouts import is_dense
-from rushlight.arrays.vocabulary import SLOT
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view, order_of, replay_views
@@ -36,7 +35,7 @@ from rushlight.ops.view.as_strided import AsStrided, Diagonal
 from rushlight.ops.view.expand import Expand
 from rushlight.ops.view.select import Select, Slice
 
-_FIRST: Final = (SLOT,)
+_FIRST: Final = (v.SLOT,)
 
 
 class Masked(Op):

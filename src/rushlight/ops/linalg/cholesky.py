@@ -8,7 +8,6 @@ from rushlight import return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import triangle
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -52,7 +51,7 @@ class Choleskies(Op):
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         low, gl = (mh(y), mh(g[0])) if self.upper else (y, g[0])
         inside = mh(low) @ gl
-        middle = (triangle(inside, 0, True) + mh(triangle(inside, -1, True))) / 2
+        middle = (v.triangle(inside, 0, True) + mh(v.triangle(inside, -1, True))) / 2
         left = upper_solve(mh(low), middle)
         return (mh(upper_solve(mh(low), mh(left))),)
 
@@ -60,7 +59,7 @@ class Choleskies(Op):
         low = mh(y[0]) if self.upper else y[0]
         left = lower_solve(low, ts[0])
         middle = mh(lower_solve(low, mh(left)))
-        step = low @ half_diagonal(triangle(middle, 0, True))
+        step = low @ half_diagonal(v.triangle(middle, 0, True))
         return mh(step) if self.upper else step, y[1] * 0
 
 
@@ -196,7 +195,7 @@ class Factored(Op):
 
 
 def _upper(x: Any) -> Any:
-    return triangle(x, 0, False)
+    return v.triangle(x, 0, False)
 
 
 @op
@@ -261,9 +260,9 @@ class CholeskyInverse(Factored):
 
     def forward(self, factor: Any) -> Any:
         if self.upper:
-            half, _ = v.inv(triangle(factor, 0, False))
+            half, _ = v.inv(v.triangle(factor, 0, False))
             return mt(conj(half) @ mt(half))  # transposed: in columns
-        half, _ = v.inv(triangle(factor, 0, True))
+        half, _ = v.inv(v.triangle(factor, 0, True))
         return mt(mt(half) @ conj(half))
 
     def vjp(self, node: Node, g: Any, factor: Any, y: Any) -> Any:

@@ -10,20 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
-from rushlight.arrays.vocabulary import (
-    contiguous,
-    diagonal,
-    equal,
-    iota,
-    laid_out,
-    logical_and,
-    solve_triangular,
-    swap,
-    triangle,
-    where,
-    window,
-)
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import not_implemented
@@ -44,18 +32,18 @@ LinAlgError.__module__ = "torch._C"  # as tracebacks of PyTorch show it
 # --- in rules -------------------------------------------------------------------------------------
 def mt(x: Any) -> Any:
     """The transposed matrix."""
-    return swap(x, -1, -2)
+    return v.swap(x, -1, -2)
 
 
 def mh(x: Any) -> Any:
     """The transposed matrix of the conjugates."""
-    return swap(conj(x), -1, -2)
+    return v.swap(conj(x), -1, -2)
 
 
 def by_columns(x: Any, fresh: bool = False) -> Any:
     """A matrix with its columns one after another in memory, as LAPACK leaves what it computes;
     copied only if it is not, unless a `fresh` one is wanted."""
-    return mt(laid_out(mt(x), None) if fresh else contiguous(mt(x)))
+    return mt(v.laid_out(mt(x), None) if fresh else v.contiguous(mt(x)))
 
 
 def hermitian(x: Any) -> Any:
@@ -65,48 +53,48 @@ def hermitian(x: Any) -> Any:
 
 def rows(d: Any) -> Any:
     """A vector, to scale the rows of a matrix by."""
-    return window(d, (..., None))
+    return v.window(d, (..., None))
 
 
 def columns(d: Any) -> Any:
     """A vector, to scale the columns of a matrix by."""
-    return window(d, (..., None, _ALL))
+    return v.window(d, (..., None, _ALL))
 
 
 def eye(like: Any, n: int) -> Any:
     """Where a matrix of `n` rows and columns has its diagonal."""
-    count = iota(like, n, _INT)
-    return equal(window(count, (_ALL, None)), count)
+    count = v.iota(like, n, _INT)
+    return v.equal(v.window(count, (_ALL, None)), count)
 
 
 def diag(d: Any) -> Any:
     """The matrix with a vector on its diagonal."""
-    return where(eye(d, d.shape[-1]), rows(d), 0)
+    return v.where(eye(d, d.shape[-1]), rows(d), 0)
 
 
 def diagonal_of(x: Any) -> Any:
     """The diagonal of a matrix, as a vector."""
-    return diagonal(x, 0, -2, -1)
+    return v.diagonal(x, 0, -2, -1)
 
 
 def half_diagonal(x: Any) -> Any:
     """A square matrix with its diagonal halved."""
-    return where(eye(x, x.shape[-1]), x / 2, x)
+    return v.where(eye(x, x.shape[-1]), x / 2, x)
 
 
 def quotient(x: Any, e: Any) -> Any:
     """x / e, and 0 for 0 / 0: equal eigenvalues harm only a gradient that tells them apart."""
-    return x / where(logical_and(equal(x, 0), equal(e, 0)), 1, e)
+    return x / v.where(v.logical_and(v.equal(x, 0), v.equal(e, 0)), 1, e)
 
 
 def lower_solve(a: Any, b: Any) -> Any:
     """inv(a) @ b of a lower triangle `a`."""
-    return solve_triangular(a, b, False, False)
+    return v.solve_triangular(a, b, False, False)
 
 
 def upper_solve(a: Any, b: Any) -> Any:
     """inv(a) @ b of an upper triangle `a`."""
-    return solve_triangular(a, b, True, False)
+    return v.solve_triangular(a, b, True, False)
 
 
 # --- for samples ----------------------------------------------------------------------------------
@@ -150,7 +138,7 @@ def positive(draw: Any, *shape: int, complex: bool = False) -> Any:
 
 def lower(x: Any) -> Any:
     """The lower triangle: a projection."""
-    return triangle(x, 0, True)
+    return v.triangle(x, 0, True)
 
 
 # --- in public functions --------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import Any
 
 from rushlight import return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import imag, real, reduce_sum
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -30,12 +29,12 @@ class Cofactors(Op):
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         turned = mh(v.inv(x)[0])
-        whole = reduce_sum(conj(y) * g, (-2, -1), True)
+        whole = v.reduce_sum(conj(y) * g, (-2, -1), True)
         return (turned * whole - conj(y) @ mt(g) @ turned,)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         turned = mt(v.inv(xs[0])[0])
-        return y * reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
+        return y * v.reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -65,7 +64,7 @@ class Det(Op):
         return (rows(rows(g)) * conj(v.cofactors(x)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
+        return v.reduce_sum(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -129,13 +128,13 @@ class Slogdet(Op):
     def vjp(self, node: Node, g: Any, x: Any, sign: Any) -> Any:
         step = g[1]
         if is_complex(sign):  # a phase moves; a sign of 1 or -1 does not
-            step = step - 1j * imag(conj(g[0]) * sign)
+            step = step - 1j * v.imag(conj(g[0]) * sign)
         return (rows(rows(step)) * mh(v.inv(x)[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        step = reduce_sum(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
+        step = v.reduce_sum(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
         if is_complex(step):
-            return 1j * imag(step) * y[0], real(step)
+            return 1j * v.imag(step) * y[0], v.real(step)
         return step * 0, step
 
     @staticmethod

@@ -14,7 +14,6 @@ from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, outer
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import absolute, concat, imag, real, reduce_sum, where, window
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, recording
@@ -46,7 +45,7 @@ from rushlight.ops.registry import function, implements, op
 
 def gaps(values: Any) -> Any:
     """values[j] - values[i] at (i, j), and 1 on the diagonal."""
-    return where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
+    return v.where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
 
 
 def square_gaps(values: Any) -> Any:
@@ -57,14 +56,14 @@ def square_gaps(values: Any) -> Any:
 
 def off_diagonal(x: Any) -> Any:
     """A square matrix with zeros on its diagonal."""
-    return where(eye(x, x.shape[-1]), 0, x)
+    return v.where(eye(x, x.shape[-1]), 0, x)
 
 
 def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
     """Refuse a loss that changes when vectors are turned; see Note [Phases]."""
     raw = outer(phase)
     # a NaN says nothing about the loss: vectors of a matrix that is not finite are NaN
-    if has_values(raw) and bool(v.reduce_any(absolute(raw) > 1e-2, None, False)):
+    if has_values(raw) and bool(v.reduce_any(v.absolute(raw) > 1e-2, None, False)):
         raise RuntimeError(
             f"{rule}: The {whose} in the complex case are specified up to multiplication by "
             f"e^{{i phi}}. The specified loss function depends on this {which}."
@@ -96,7 +95,7 @@ def phaseless(cls: Any) -> Any:
 
     def parts(ys: Any) -> tuple[Any, Any, Any]:
         columns_ = ys[0] if len(ys) == 3 else ys[1]
-        first = window(columns_, (..., slice(0, 1), slice(None)))
+        first = v.window(columns_, (..., slice(0, 1), slice(None)))
         return columns_, first, (ys[2] if len(ys) == 3 else None)
 
     def arranged(like: Any, of_columns: Any, of_rows: Any) -> Any:
@@ -115,12 +114,12 @@ def phaseless(cls: Any) -> Any:
             ys = super().forward(x)
             u, first, vh = parts(ys)
             gu, _, gv = parts(g)
-            of_first = reduce_sum(conj(gu) * u, (-2,), True)
+            of_first = v.reduce_sum(conj(gu) * u, (-2,), True)
             if vh is not None:
-                of_first = of_first + mt(reduce_sum(gv * conj(vh), (-1,), True))
+                of_first = of_first + mt(v.reduce_sum(gv * conj(vh), (-1,), True))
                 gv = gv * mt(conj(first))
-            top = window(v.iota(u, u.shape[-2], dtypes.int64.numpy) == 0, (slice(None), None))
-            of_u = gu * first + where(top, of_first, 0)
+            top = v.window(v.iota(u, u.shape[-2], dtypes.int64.numpy) == 0, (slice(None), None))
+            of_u = gu * first + v.where(top, of_first, 0)
             return super().vjp(node, arranged(g[len(g) - 2], of_u, gv), *ys)
 
         def jvp(self, ts: Any, xs: Any, y: Any) -> Any:
@@ -159,7 +158,7 @@ class Eigh(Op):
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
         if is_complex(inside):
-            phase = imag(diagonal_of(inside))
+            phase = v.imag(diagonal_of(inside))
             check_phase("linalg_eigh_backward", "eigenvectors", phase, "quantity, so it is "
                         "ill-defined")  # fmt: skip
         inside = quotient(off_diagonal(inside - mh(inside)) / 2, gaps(values))
@@ -170,7 +169,7 @@ class Eigh(Op):
         inside = mh(vectors) @ ts[0] @ vectors
         moved = diagonal_of(inside)
         step = vectors @ quotient(off_diagonal(inside), gaps(values))
-        return real(moved) if is_complex(moved) else moved, step
+        return v.real(moved) if is_complex(moved) else moved, step
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -243,9 +242,9 @@ class Eig(Op):
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
-        phase = imag(diagonal_of(inside))
+        phase = v.imag(diagonal_of(inside))
         check_phase("linalg_eig_backward", "eigenvectors", phase, "quantity, so it is ill-defined")
-        stretch = real(diagonal_of(inside))  # eigenvectors have length 1
+        stretch = v.real(diagonal_of(inside))  # eigenvectors have length 1
         inside = inside - (mh(vectors) @ vectors) * columns(stretch)
         inside = quotient(off_diagonal(inside), conj(gaps(values))) + diag(g[0])
         return (v.solve(mh(vectors), inside @ mh(vectors))[0],)
@@ -255,7 +254,7 @@ class Eig(Op):
         t = v.cast(ts[0], raw_dtype(vectors))
         inside = v.solve(vectors, t @ vectors)[0]
         step = vectors @ quotient(off_diagonal(inside), gaps(values))
-        stretch = real(reduce_sum(conj(vectors) * step, (-2,), True))
+        stretch = v.real(v.reduce_sum(conj(vectors) * step, (-2,), True))
         return diagonal_of(inside), step - vectors * stretch
 
     @staticmethod
@@ -338,7 +337,7 @@ class Svd(Op):
         """U and V without the columns that S does not reach."""
         k = s.shape[-1]
         if self.full_matrices:
-            u, vh = window(u, (..., slice(0, k))), window(vh, (..., slice(0, k), slice(None)))
+            u, vh = v.window(u, (..., slice(0, k))), v.window(vh, (..., slice(0, k), slice(None)))
         return u, mh(vh)
 
     def vjp(self, node: Node, g: Any, u: Any, s: Any, vh: Any) -> Any:
@@ -351,7 +350,7 @@ class Svd(Op):
         inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * columns(s)
         inside = inside + rows(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
         if is_complex(u):
-            phase, other = imag(diagonal_of(of_u)), imag(diagonal_of(of_v))
+            phase, other = v.imag(diagonal_of(of_u)), v.imag(diagonal_of(of_v))
             check_phase("svd_backward", "singular vectors", phase + other, "phase term, making it "
                         "ill-defined")  # fmt: skip
             inside = inside + 1j * diag(quotient(phase - other, 2 * s))
@@ -373,17 +372,17 @@ class Svd(Op):
         of_u = quotient(off_diagonal(a + mh(a)), apart)
         of_v = quotient(off_diagonal(b + mh(b)), apart)
         if is_complex(moved):
-            phase = 1j * diag(quotient(imag(moved), 2 * s))
-            of_u, of_v, moved = of_u + phase, of_v - phase, real(moved)
+            phase = 1j * diag(quotient(v.imag(moved), 2 * s))
+            of_u, of_v, moved = of_u + phase, of_v - phase, v.real(moved)
         tu, tv = u @ of_u, w @ of_v
         if m > k:
             tu = tu + quotient(t @ w - u @ inside, columns(s))
         if n > k:
             tv = tv + quotient(mh(t) @ u - w @ mh(inside), columns(s))
         if self.full_matrices:
-            tu = concat([tu, window(y[0], (..., slice(k, None))) * 0], -1)
-            rest = window(mh(y[2]), (..., slice(k, None))) * 0
-            tv = concat([tv, rest], -1)
+            tu = v.concat([tu, v.window(y[0], (..., slice(k, None))) * 0], -1)
+            rest = v.window(mh(y[2]), (..., slice(k, None))) * 0
+            tv = v.concat([tv, rest], -1)
         return tu, moved, mh(tv)
 
     @staticmethod

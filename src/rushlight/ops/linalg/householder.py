@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -26,10 +25,10 @@ class Reflectors(Op):
         """The reflectors: each vᵢ as a column, and τᵢ."""
         m, n = a.shape[-2:]
         one = v.cast(eye(a, max(m, n)), raw_dtype(a))
-        ones = window(one, (slice(0, m), slice(0, n)))
-        below = triangle(a, -1, True) + ones
+        ones = v.window(one, (slice(0, m), slice(0, n)))
+        below = v.triangle(a, -1, True) + ones
         return [
-            (window(below, (..., slice(i, i + 1))), window(tau, (..., slice(i, i + 1), None)))
+            (v.window(below, (..., slice(i, i + 1))), v.window(tau, (..., slice(i, i + 1), None)))
             for i in range(tau.shape[-1])
         ]
 
@@ -62,15 +61,15 @@ class Reflectors(Op):
         n = a.shape[-1]
         if k == 0:
             return a * 0, tau, g
-        left = triangle(concat(gvs, -1), -1, True)
+        left = v.triangle(v.concat(gvs, -1), -1, True)
         if k < n:
-            left = concat([left, window(a, (..., slice(k, n))) * 0], -1)
-        return left, window(concat(gts, -2), (..., 0)), g
+            left = v.concat([left, v.window(a, (..., slice(k, n))) * 0], -1)
+        return left, v.window(v.concat(gts, -2), (..., 0)), g
 
     def pushed(self, ts: tuple[Any, ...], xs: tuple[Any, ...], adjoint: bool) -> Any:
         """The tangent of Q x (Qᴴ x if `adjoint`) from those of A, τ and x."""
         (ta, ttau, tx), (a, tau, x) = ts, xs
-        below = None if ta is None else triangle(ta, -1, True)
+        below = None if ta is None else v.triangle(ta, -1, True)
         found = list(enumerate(self.columns(a, tau)))
         t = x * 0 if tx is None else tx
         for i, (w, factor) in found if adjoint else reversed(found):
@@ -78,11 +77,11 @@ class Reflectors(Op):
             s = conj(factor) if adjoint else factor
             moved = w @ (mh(w) @ t)
             if below is not None:
-                tw = window(below, part)
+                tw = v.window(below, part)
                 moved = moved + tw @ (mh(w) @ x) + w @ (mh(tw) @ x)
             t = t - s * moved
             if ttau is not None:
-                ts = window(ttau, (*part, None))
+                ts = v.window(ttau, (*part, None))
                 t = t - (conj(ts) if adjoint else ts) * (w @ (mh(w) @ x))
             x = x - s * (w @ (mh(w) @ x))
         return t
@@ -108,7 +107,7 @@ class HouseholderProduct(Reflectors):
     def start(self, a: Any) -> Any:
         m, n = a.shape[-2:]
         one = v.cast(eye(a, m), raw_dtype(a))
-        return v.broadcast(window(one, (_ALL, slice(0, n))), a.shape)
+        return v.broadcast(v.window(one, (_ALL, slice(0, n))), a.shape)
 
     def forward(self, a: Any, tau: Any) -> Any:
         return by_columns(self.reflected(self.columns(a, tau), self.start(a))[-1], True)

@@ -8,16 +8,6 @@ from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import (
-    full,
-    greater,
-    maximum,
-    real,
-    reduce_max,
-    reduce_sum,
-    where,
-    window,
-)
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -38,7 +28,7 @@ def tolerances(array: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
         eps = dtypes.finfo(dtypes.of(array.dtype)).eps * max(array.shape[-2:])
         if is_tensor(atol):
             # where atol is zero it counts as not given
-            rtol = (atol == 0).to(dtypes.of(real(array).dtype)) * eps
+            rtol = (atol == 0).to(dtypes.of(v.real(array).dtype)) * eps
         else:
             rtol = 0.0 if atol else eps
     return 0.0 if atol is None else atol, rtol
@@ -59,7 +49,7 @@ class Pinv(Op):
     def forward(self, x: Any, atol: Any, rtol: Any) -> Any:
         m, n = x.shape[-2:]
         if m == 0 or n == 0:
-            return full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
+            return v.full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
         if self.hermitian:
             values, u = v.eigh(x, True)
             sizes, vh = v.absolute(values), mh(u)
@@ -69,9 +59,9 @@ class Pinv(Op):
         # tolerances may be arrays, one number a matrix
         atol = rows(atol) if hasattr(atol, "shape") else atol
         rtol = rows(rtol) if hasattr(rtol, "shape") else rtol
-        least = maximum(atol, rtol * reduce_max(sizes, (-1,), True))
-        kept = greater(sizes, least)
-        inverse = where(kept, 1 / where(kept, values, 1), 0)
+        least = v.maximum(atol, rtol * v.reduce_max(sizes, (-1,), True))
+        kept = v.greater(sizes, least)
+        inverse = v.where(kept, 1 / v.where(kept, values, 1), 0)
         return mh(vh) @ (rows(inverse) * mh(u))
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
@@ -201,7 +191,7 @@ class Lstsq(Op):
         return rows(b) if self.vector else b
 
     def slim(self, x: Any) -> Any:
-        return window(x, (..., 0)) if self.vector else x
+        return v.window(x, (..., 0)) if self.vector else x
 
     def tells(self, a: Any) -> bool:
         """Whether residuals are told: they are of an overdetermined system of full rank."""
@@ -210,11 +200,11 @@ class Lstsq(Op):
     def forward(self, a: Any, b: Any) -> Any:
         b = self.wide(b)
         x, rank, values = v.least_squares(a, b, self.rcond, self.driver == "gelsd")
-        nothing = full(values, (0,), 0, raw_dtype(values))
+        nothing = v.full(values, (0,), 0, raw_dtype(values))
         residuals = nothing
         if self.tells(a):
             gap = v.absolute(a @ x - b)
-            residuals = reduce_sum(gap * gap, (-2,), False)
+            residuals = v.reduce_sum(gap * gap, (-2,), False)
         told = values if self.driver in ("gelsd", "gelss") else nothing
         return self.slim(x), residuals, rank, told
 
@@ -247,7 +237,7 @@ class Lstsq(Op):
         t = pinv_forth(ta, a, p) @ b + p @ tb
         if self.tells(a):
             step = conj(a @ x - b) * (ta @ x - tb)
-            residuals = 2 * reduce_sum(real(step) if is_complex(step) else step, (-2,), False)
+            residuals = 2 * v.reduce_sum(v.real(step) if is_complex(step) else step, (-2,), False)
         return self.slim(t), residuals, rank * 0, values * 0
 
     @staticmethod

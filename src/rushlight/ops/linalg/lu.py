@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import cast, concat, equal, triangle, window
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.arguments import raw_dtype
@@ -35,15 +34,15 @@ def unpacked(both: Any) -> tuple[Any, Any]:
     """L, with ones on its diagonal, and U."""
     m, n = both.shape[-2:]
     k = min(m, n)
-    one = window(cast(eye(both, max(m, n)), raw_dtype(both)), (slice(0, m), slice(0, k)))
-    low = triangle(window(both, (..., slice(0, k))), -1, True) + one
-    return low, triangle(window(both, (..., slice(0, k), slice(None))), 0, False)
+    one = v.window(v.cast(eye(both, max(m, n)), raw_dtype(both)), (slice(0, m), slice(0, k)))
+    low = v.triangle(v.window(both, (..., slice(0, k))), -1, True) + one
+    return low, v.triangle(v.window(both, (..., slice(0, k), slice(None))), 0, False)
 
 
 def permuting(order: Any, like: Any) -> Any:
     """The matrix P with A = P L U, from the order of rows: row i of L U is row order[i] of A."""
     at = v.iota(order, order.shape[-1], _INT)
-    return cast(equal(rows(at), columns(order)), raw_dtype(like))
+    return v.cast(v.equal(rows(at), columns(order)), raw_dtype(like))
 
 
 def pulled(gl: Any, gu: Any, low: Any, high: Any) -> Any:
@@ -58,21 +57,21 @@ def pulled(gl: Any, gu: Any, low: Any, high: Any) -> Any:
     every = slice(None)
     extra: Any = None
     if m > n:
-        bottom = window(low, (..., rest, every))
-        extra = mh(v.solve_triangular(high, mh(window(gl, (..., rest, every))), True, False))
+        bottom = v.window(low, (..., rest, every))
+        extra = mh(v.solve_triangular(high, mh(v.window(gl, (..., rest, every))), True, False))
         gu = gu - mh(bottom) @ extra
-        low, gl = window(low, (..., first, every)), window(gl, (..., first, every))
+        low, gl = v.window(low, (..., first, every)), v.window(gl, (..., first, every))
     elif m < n:
-        right = window(high, (..., rest))
-        extra = v.solve_triangular(mh(low), window(gu, (..., rest)), True, True)
+        right = v.window(high, (..., rest))
+        extra = v.solve_triangular(mh(low), v.window(gu, (..., rest)), True, True)
         gl = gl - extra @ mh(right)
-        high, gu = window(high, (..., first)), window(gu, (..., first))
-    inside = triangle(mh(low) @ gl, -1, True) + triangle(gu @ mh(high), 0, False)
+        high, gu = v.window(high, (..., first)), v.window(gu, (..., first))
+    inside = v.triangle(mh(low) @ gl, -1, True) + v.triangle(gu @ mh(high), 0, False)
     left = v.solve_triangular(mh(low), inside, True, True)
     found = mh(v.solve_triangular(high, mh(left), True, False))
     if extra is None:
         return found
-    return concat([found, extra], -2 if m > n else -1)
+    return v.concat([found, extra], -2 if m > n else -1)
 
 
 def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
@@ -80,28 +79,28 @@ def pushed(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
     m, n = t.shape[-2:]
     k = min(m, n)
     first, rest, every = slice(0, k), slice(k, None), slice(None)
-    top, up = window(low, (..., first, every)), window(high, (..., first))
-    left = v.solve_triangular(top, window(t, (..., first, first)), False, True)
+    top, up = v.window(low, (..., first, every)), v.window(high, (..., first))
+    left = v.solve_triangular(top, v.window(t, (..., first, first)), False, True)
     inside = mt(v.solve_triangular(mt(up), mt(left), False, False))
-    tl, tu = top @ triangle(inside, -1, True), triangle(inside, 0, False) @ up
+    tl, tu = top @ v.triangle(inside, -1, True), v.triangle(inside, 0, False) @ up
     if m > n:
-        moved = window(t, (..., rest, every)) - window(low, (..., rest, every)) @ tu
-        tl = concat([tl, mt(v.solve_triangular(mt(up), mt(moved), False, False))], -2)
+        moved = v.window(t, (..., rest, every)) - v.window(low, (..., rest, every)) @ tu
+        tl = v.concat([tl, mt(v.solve_triangular(mt(up), mt(moved), False, False))], -2)
     elif m < n:
-        moved = window(t, (..., rest)) - tl @ window(high, (..., rest))
-        tu = concat([tu, v.solve_triangular(top, moved, False, True)], -1)
+        moved = v.window(t, (..., rest)) - tl @ v.window(high, (..., rest))
+        tu = v.concat([tu, v.solve_triangular(top, moved, False, True)], -1)
     return tl, tu
 
 
 def packed(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
     """The strict lower triangle of one and the upper triangle of the other, as one matrix."""
     m, n = shape[-2:]
-    low, high = triangle(low, -1, True), triangle(high, 0, False)
+    low, high = v.triangle(low, -1, True), v.triangle(high, 0, False)
     if m > n:
-        nothing = window(low, (..., slice(n, m), slice(None))) * 0
-        high = concat([high, nothing], -2)
+        nothing = v.window(low, (..., slice(n, m), slice(None))) * 0
+        high = v.concat([high, nothing], -2)
     elif m < n:
-        low = concat([low, window(high, (..., slice(m, n))) * 0], -1)
+        low = v.concat([low, v.window(high, (..., slice(m, n))) * 0], -1)
     return low + high
 
 
@@ -118,8 +117,8 @@ class LuFactor(Op):
     def vjp(self, node: Node, g: Any, both: Any, order: Any) -> Any:
         low, high = unpacked(both)
         k = low.shape[-1]
-        gl = triangle(window(g[0], (..., slice(0, k))), -1, True)
-        gu = triangle(window(g[0], (..., slice(0, k), slice(None))), 0, False)
+        gl = v.triangle(v.window(g[0], (..., slice(0, k))), -1, True)
+        gu = v.triangle(v.window(g[0], (..., slice(0, k), slice(None))), 0, False)
         return (permuting(order, both) @ pulled(gl, gu, low, high),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -214,7 +213,7 @@ class LuSolve(Op):
         t = None if ts[2] is None else self.side(ts[2])
         if ts[0] is not None:
             p, (low, high) = permuting(order, both), unpacked(both)
-            moved = triangle(ts[0], -1, True) @ high + low @ triangle(ts[0], 0, False)
+            moved = v.triangle(ts[0], -1, True) @ high + low @ v.triangle(ts[0], 0, False)
             moved = mh(moved) @ (mt(p) @ x) if self.turned else p @ (moved @ x)
             t = -moved if t is None else t - moved
         return self.side(self.solved(both, order, t, self.turned))
@@ -246,8 +245,8 @@ class LuUnpack(Op):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         k = min(ts[0].shape[-2:])
-        low = triangle(window(ts[0], (..., slice(0, k))), -1, True)
-        return y[0] * 0, low, triangle(window(ts[0], (..., slice(0, k), slice(None))), 0, False)
+        low = v.triangle(v.window(ts[0], (..., slice(0, k))), -1, True)
+        return y[0] * 0, low, v.triangle(v.window(ts[0], (..., slice(0, k), slice(None))), 0, False)
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -1,5 +1,5 @@
 """QR: orthonormal columns times an upper triangle. Products of its reflectors are in
-`linalg_reflectors`.
+`linalg/householder.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from typing import Any
 
 from rushlight import return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import concat, triangle, window
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
@@ -70,9 +69,9 @@ class Qr(Op):
         m, n = shapes[0][-2:]
         if m >= n:
             return (_qr_back(gq, gr, q, r),)
-        gv, gu = window(gr, (..., slice(m, n))), window(gr, (..., slice(0, m)))
-        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
-        return (concat([_qr_back(gq + q @ right @ mh(gv), gu, q, u), q @ gv], -1),)
+        gv, gu = v.window(gr, (..., slice(m, n))), v.window(gr, (..., slice(0, m)))
+        right, u = v.window(r, (..., slice(m, n))), v.window(r, (..., slice(0, m)))
+        return (v.concat([_qr_back(gq + q @ right @ mh(gv), gu, q, u), q @ gv], -1),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         self.refuse(xs[0].shape)
@@ -80,10 +79,10 @@ class Qr(Op):
         m, n = t.shape[-2:]
         if m >= n:
             return _qr_forth(t, q, r)
-        right, u = window(r, (..., slice(m, n))), window(r, (..., slice(0, m)))
-        tq, tu = _qr_forth(window(t, (..., slice(0, m))), q, u)
-        tv = mh(q) @ (window(t, (..., slice(m, n))) - tq @ right)
-        return tq, concat([tu, tv], -1)
+        right, u = v.window(r, (..., slice(m, n))), v.window(r, (..., slice(0, m)))
+        tq, tu = _qr_forth(v.window(t, (..., slice(0, m))), q, u)
+        tv = mh(q) @ (v.window(t, (..., slice(m, n))) - tq @ right)
+        return tq, v.concat([tu, tv], -1)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -99,7 +98,7 @@ class Qr(Op):
 
 def _qr_back(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     """The gradient of a matrix that is no wider than tall."""
-    middle = half_diagonal(triangle(gr @ mh(r) - mh(q) @ gq, 0, False))
+    middle = half_diagonal(v.triangle(gr @ mh(r) - mh(q) @ gq, 0, False))
     whole = gq + q @ (middle + mh(middle))
     return mh(upper_solve(r, mh(whole)))
 
@@ -108,7 +107,7 @@ def _qr_forth(t: Any, q: Any, r: Any) -> Any:
     """The tangents of Q and R for such a matrix."""
     step = mt(lower_solve(mt(r), mt(t)))
     inside = mh(q) @ step
-    upper = half_diagonal(triangle(inside + mh(inside), 0, False))
+    upper = half_diagonal(v.triangle(inside + mh(inside), 0, False))
     return step - q @ upper, upper @ r
 
 

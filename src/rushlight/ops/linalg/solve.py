@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.vocabulary import triangle, window
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -147,7 +146,7 @@ class Solve(Op):
             return self.solved(a, b)
         x, info = self.solved(a, rows(b))
         # PyTorch lays a batch of vectors out as if it were a matrix
-        x = window(x, (..., 0))
+        x = v.window(x, (..., 0))
         return by_columns(x) if self.left and x.ndim > 1 else x, info
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
@@ -157,7 +156,7 @@ class Solve(Op):
         if node._needs_grad(0):
             turned = mh(rows(x) if self.vector else x)
             ga = -(step @ turned if self.left else turned @ step)
-        return ga, window(step, (..., 0)) if self.vector else step
+        return ga, v.window(step, (..., 0)) if self.vector else step
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x = rows(y[0]) if self.vector else y[0]
@@ -166,7 +165,7 @@ class Solve(Op):
             moved = ts[0] @ x if self.left else x @ ts[0]
             t = -moved if t is None else t - moved
         step, _ = self.solved(xs[0], t)
-        return window(step, (..., 0)) if self.vector else step, y[1] * 0
+        return v.window(step, (..., 0)) if self.vector else step, y[1] * 0
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -191,7 +190,7 @@ def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
     check_square(a, "linalg.solve")
     floating(a, "linalg.solve", "lu_cpu")
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape)
-    check_sides(a, window(b, (..., None)) if vector else b, left, "linalg.solve")
+    check_sides(a, v.window(b, (..., None)) if vector else b, left, "linalg.solve")
     return apply(Solve(bool(left), vector), A, B)
 
 
@@ -255,7 +254,7 @@ class SolveTriangular(Op):
 
     def read(self, a: Any) -> Any:
         """The part of A that is read."""
-        return triangle(a, (1 if self.upper else -1) if self.unit else 0, not self.upper)
+        return v.triangle(a, (1 if self.upper else -1) if self.unit else 0, not self.upper)
 
     def forward(self, a: Any, b: Any) -> Any:
         if self.left:

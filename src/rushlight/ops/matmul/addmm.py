@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
@@ -18,7 +18,7 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import write_out
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import function, op, variant
 from rushlight.ops.sample_inputs import Draw
 
 _FLOAT32: Final = dtypes.float32.numpy
@@ -292,44 +292,6 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
     return _go("addmm", what, (x, a, b), (n, p), out, place)
 
 
-@function()
-def addmm(
-    input: Any,
-    mat1: Any,
-    mat2: Any,
-    *deprecated: Any,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Any = None,
-) -> Any:
-    """addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
-
-    beta * input + alpha * (mat1 @ mat2).
-
-    >>> import rushlight as torch
-    >>> torch.addmm(torch.ones(2), torch.ones(1, 3), torch.ones(3, 2))
-    tensor([[4., 4.]])
-    """
-    if deprecated:
-        args = (input, mat1, mat2, *deprecated)
-        input, mat1, mat2, beta, alpha = old_forms.weighted("addmm", args, "mat1", "mat2")
-    return addmm_of(input, mat1, mat2, beta, alpha, out, False)
-
-
-@function(free=False)
-def addmm_(
-    self: Any, mat1: Any, mat2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
-) -> Any:
-    """addmm_(mat1, mat2, *, beta=1, alpha=1) -> Tensor
-
-    In-place version of `addmm`.
-    """
-    if deprecated:
-        args = (self, mat1, mat2, *deprecated)
-        self, mat1, mat2, beta, alpha = old_forms.weighted("addmm_", args, "mat1", "mat2")
-    return addmm_of(self, mat1, mat2, beta, alpha, None, True)
-
-
 def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("mat", a, 2), ("vec", b, 3)):
         check_tensor(t, "addmv", name, position)
@@ -351,44 +313,6 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool)
         )
     refuse(a._array.dtype, "addmv_impl_cpu")
     return _go("addmv", Addmv(*_weights(a, beta, alpha)), (x, a, b), (n,), out, place)
-
-
-@function()
-def addmv(
-    input: Any,
-    mat: Any,
-    vec: Any,
-    *deprecated: Any,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Any = None,
-) -> Any:
-    """addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor
-
-    beta * input + alpha * (mat @ vec).
-
-    >>> import rushlight as torch
-    >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3), alpha=2)
-    tensor([7., 7.])
-    """
-    if deprecated:
-        args = (input, mat, vec, *deprecated)
-        input, mat, vec, beta, alpha = old_forms.weighted("addmv", args, "mat", "vec")
-    return _addmv(input, mat, vec, beta, alpha, out, False)
-
-
-@function(method=True)
-def addmv_(
-    input: Any, mat: Any, vec: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
-) -> Any:
-    """addmv_(mat, vec, *, beta=1, alpha=1) -> Tensor
-
-    In-place version of `addmv`.
-    """
-    if deprecated:
-        args = (input, mat, vec, *deprecated)
-        input, mat, vec, beta, alpha = old_forms.weighted("addmv_", args, "mat", "vec")
-    return _addmv(input, mat, vec, beta, alpha, None, True)
 
 
 def _batches(a: Any, b: Any) -> tuple[int, int, int]:
@@ -423,44 +347,6 @@ def _one_dtype(x: Any, *others: Any) -> None:
         )
 
 
-@function()
-def addbmm(
-    input: Any,
-    batch1: Any,
-    batch2: Any,
-    *deprecated: Any,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Any = None,
-) -> Any:
-    """addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
-
-    beta * input + alpha * the sum of the products of two batches of matrices.
-
-    >>> import rushlight as torch
-    >>> torch.addbmm(torch.ones(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
-    tensor([[7.]])
-    """
-    if deprecated:
-        args = (input, batch1, batch2, *deprecated)
-        input, batch1, batch2, beta, alpha = old_forms.weighted("addbmm", args, "batch1", "batch2")
-    return _addbmm(input, batch1, batch2, beta, alpha, out, False)
-
-
-@function(free=False)
-def addbmm_(
-    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
-) -> Any:
-    """addbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
-
-    In-place version of `addbmm`.
-    """
-    if deprecated:
-        args = (self, batch1, batch2, *deprecated)
-        self, batch1, batch2, beta, alpha = old_forms.weighted("addbmm_", args, "batch1", "batch2")
-    return _addbmm(self, batch1, batch2, beta, alpha, None, True)
-
-
 def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
     for name, t, position in (("input", x, 1), ("batch1", a, 2), ("batch2", b, 3)):
         check_tensor(t, "baddbmm", name, position)
@@ -469,44 +355,6 @@ def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
     shape = _batches(a, b)
     _one_dtype(x, a, b)
     return _go("baddbmm", Baddbmm(*_weights(a, beta, alpha)), (x, a, b), shape, out, place)
-
-
-@function()
-def baddbmm(
-    input: Any,
-    batch1: Any,
-    batch2: Any,
-    *deprecated: Any,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Any = None,
-) -> Any:
-    """baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor
-
-    beta * input + alpha * the products of two batches of matrices.
-
-    >>> import rushlight as torch
-    >>> torch.baddbmm(torch.ones(1, 1, 1), torch.ones(1, 1, 3), torch.ones(1, 3, 1))
-    tensor([[[4.]]])
-    """
-    if deprecated:
-        args = (input, batch1, batch2, *deprecated)
-        input, batch1, batch2, beta, alpha = old_forms.weighted("baddbmm", args, "batch1", "batch2")
-    return _baddbmm(input, batch1, batch2, beta, alpha, out, False)
-
-
-@function(free=False)
-def baddbmm_(
-    self: Any, batch1: Any, batch2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
-) -> Any:
-    """baddbmm_(batch1, batch2, *, beta=1, alpha=1) -> Tensor
-
-    In-place version of `baddbmm`.
-    """
-    if deprecated:
-        args = (self, batch1, batch2, *deprecated)
-        self, batch1, batch2, beta, alpha = old_forms.weighted("baddbmm_", args, "batch1", "batch2")
-    return _baddbmm(self, batch1, batch2, beta, alpha, None, True)
 
 
 def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) -> Any:
@@ -533,40 +381,62 @@ def _addr(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool) 
     return _go("addr", what, tuple(xs), shape, out, place)
 
 
-@function()
-def addr(
-    input: Any,
-    vec1: Any,
-    vec2: Any,
-    *deprecated: Any,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Any = None,
-) -> Any:
-    """addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor
+# --- the public functions -------------------------------------------------------------------------
+def _export(
+    name: str, first: str, second: str, compute: Callable[..., Any], text: str, example: str,
+    shown: str, free: bool = False,
+) -> None:  # fmt: skip
+    """The function `name` and its in-place form, a free function too if `free`."""
 
-    beta * input + alpha * the outer product of two vectors.
+    def add(
+        input: Any, a: Any, b: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1,
+        out: Any = None,
+    ) -> Any:  # fmt: skip
+        if deprecated:
+            args = (input, a, b, *deprecated)
+            input, a, b, beta, alpha = old_forms.weighted(name, args, first, second)
+        return compute(input, a, b, beta, alpha, out, False)
 
-    >>> import rushlight as torch
-    >>> torch.addr(torch.zeros(2, 1), torch.tensor([1., 2.]), torch.tensor([3.]))
-    tensor([[3.],
-            [6.]])
-    """
-    if deprecated:
-        args = (input, vec1, vec2, *deprecated)
-        input, vec1, vec2, beta, alpha = old_forms.weighted("addr", args, "vec1", "vec2")
-    return _addr(input, vec1, vec2, beta, alpha, out, False)
+    def write(
+        input: Any, a: Any, b: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
+    ) -> Any:
+        if deprecated:
+            args = (input, a, b, *deprecated)
+            input, a, b, beta, alpha = old_forms.weighted(f"{name}_", args, first, second)
+        return compute(input, a, b, beta, alpha, None, True)
+
+    about = (
+        f"{name}(input, {first}, {second}, *, beta=1, alpha=1, out=None) -> Tensor\n\n"
+        f"beta * input + alpha * {text}.\n\n>>> import rushlight as torch\n"
+        f">>> torch.{name}({example})\n{shown}\n"
+    )
+    function()(variant(add, name, about, a=first, b=second))
+    itself = "input" if free else "self"
+    about = (
+        f"{name}_({first}, {second}, *, beta=1, alpha=1) -> Tensor\n\nIn-place version of `{name}`."
+    )
+    made = variant(write, f"{name}_", about, input=itself, a=first, b=second)
+    function(free=free)(made)
 
 
-@function(free=False)
-def addr_(
-    self: Any, vec1: Any, vec2: Any, *deprecated: Any, beta: Number = 1, alpha: Number = 1
-) -> Any:
-    """addr_(vec1, vec2, *, beta=1, alpha=1) -> Tensor
-
-    In-place version of `addr`.
-    """
-    if deprecated:
-        args = (self, vec1, vec2, *deprecated)
-        self, vec1, vec2, beta, alpha = old_forms.weighted("addr_", args, "vec1", "vec2")
-    return _addr(self, vec1, vec2, beta, alpha, None, True)
+_export(
+    "addmm", "mat1", "mat2", addmm_of, "(mat1 @ mat2)",
+    "torch.ones(2), torch.ones(1, 3), torch.ones(3, 2)", "tensor([[4., 4.]])",
+)  # fmt: skip
+_export(
+    "addmv", "mat", "vec", _addmv, "(mat @ vec)",
+    "torch.ones(2), torch.ones(2, 3), torch.ones(3), alpha=2", "tensor([7., 7.])", free=True,
+)  # fmt: skip
+_export(
+    "addbmm", "batch1", "batch2", _addbmm, "the sum of the products of two batches of matrices",
+    "torch.ones(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)", "tensor([[7.]])",
+)  # fmt: skip
+_export(
+    "baddbmm", "batch1", "batch2", _baddbmm, "the products of two batches of matrices",
+    "torch.ones(1, 1, 1), torch.ones(1, 1, 3), torch.ones(1, 3, 1)", "tensor([[[4.]]])",
+)  # fmt: skip
+_export(
+    "addr", "vec1", "vec2", _addr, "the outer product of two vectors",
+    "torch.zeros(2, 1), torch.tensor([1., 2.]), torch.tensor([3.])",
+    "tensor([[3.],\n        [6.]])",
+)  # fmt: skip

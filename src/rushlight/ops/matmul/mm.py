@@ -1,7 +1,7 @@
 """Products that sum over a shared axis: `mm`, `bmm`, `mv`, `dot`, and what is made of them.
 
-`matmul` and its like, composed of these and of views, stand in `matmul`; the forms that add to
-something (`addmm`, `linear`) in `contract_add`.
+`matmul` and its like, composed of these and of views, stand in `matmul.py`; the forms that add
+to something (`addmm`, `baddbmm`) in `addmm.py`.
 """
 
 from __future__ import annotations

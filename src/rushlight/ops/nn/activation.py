@@ -1,6 +1,6 @@
 """What the files of activation functions share: their bases, and how they are applied.
 
-For the other `activation_*` files.
+For `relu.py`, `hardtanh.py` and `gelu.py`.
 
 Where a derivative is a choice between cases, the rule chooses with `where` and does not multiply by
 0 or 1: an infinite gradient is then let through or stopped, as in PyTorch, and never becomes NaN.

@@ -8,19 +8,6 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
-from rushlight.arrays.vocabulary import (
-    SLOT,
-    bits,
-    cast,
-    iota,
-    maximum,
-    pick,
-    place,
-    reduce_max,
-    reshape,
-    unpick,
-    where,
-)  # fmt: skip
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import lift_operands
@@ -53,23 +40,23 @@ class Embedding(Op):
         self.scale_grad_by_freq = scale_grad_by_freq
 
     def forward(self, w: Any, i: Any) -> Any:
-        return pick(w, (SLOT,), i)
+        return v.pick(w, (v.SLOT,), i)
 
     def vjp(self, node: Node, g: Any, i: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
         shape = shapes[0]
-        column = reshape(i, (*i.shape, 1))
+        column = v.reshape(i, (*i.shape, 1))
         if self.padding_idx >= 0:
-            g = where(column == self.padding_idx, 0, g)
+            g = v.where(column == self.padding_idx, 0, g)
         if self.scale_grad_by_freq:
-            flat = reshape(i, (-1,))
-            counts = unpick(flat * 0 + 1, shape[:1], (SLOT,), flat)
-            g = g / pick(counts, (SLOT,), column)
-        return unpick(g, shape, (SLOT,), i), None
+            flat = v.reshape(i, (-1,))
+            counts = v.unpick(flat * 0 + 1, shape[:1], (v.SLOT,), flat)
+            g = g / v.pick(counts, (v.SLOT,), column)
+        return v.unpick(g, shape, (v.SLOT,), i), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return pick(ts[0], (SLOT,), xs[1])
+        return v.pick(ts[0], (v.SLOT,), xs[1])
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -100,7 +87,7 @@ def outside(i: Any, n: int) -> bool:
     if i.size == 0:
         return False
     unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
-    return bool(reduce_max(bits(i, unsigned), None, False) >= n)
+    return bool(v.reduce_max(v.bits(i, unsigned), None, False) >= n)
 
 
 @function(**_F)
@@ -146,13 +133,13 @@ def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
         return
     if outside(indices._array, weight._array.shape[0]):
         raise IndexError("index out of range in self")
-    i = v.unique(reshape(indices._array, (-1,)))[0]
-    rows = pick(weight._array, (SLOT,), i)
+    i = v.unique(v.reshape(indices._array, (-1,)))[0]
+    rows = v.pick(weight._array, (v.SLOT,), i)
     table: Any = wrap(rows)
     size = table.norm(p, 1, keepdim=True)._array
-    scaled = rows * (max_norm / (maximum(size, max_norm) + where(size > max_norm, 1e-7, 0.0)))
-    kept = where(size > max_norm, scaled, rows)
-    v.overwrite(weight._array, place(weight._array, cast(kept, rows.dtype), (SLOT,), i))
+    scaled = rows * (max_norm / (v.maximum(size, max_norm) + v.where(size > max_norm, 1e-7, 0.0)))
+    kept = v.where(size > max_norm, scaled, rows)
+    v.overwrite(weight._array, v.place(weight._array, v.cast(kept, rows.dtype), (v.SLOT,), i))
     weight._storage.written()
 
 
@@ -199,10 +186,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         return wrap(v.full(i, (*i.shape, num_classes), 0, i.dtype))
     if outside(i, 1 << 63):
         raise RuntimeError("Class values must be non-negative.")
-    top = int(reduce_max(known, None, False))
+    top = int(v.reduce_max(known, None, False))
     if num_classes == -1:
         num_classes = top + 1
     elif num_classes <= top:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    column = reshape(i, (*i.shape, 1))
-    return wrap(v.contiguous(cast(column == iota(i, num_classes, i.dtype), i.dtype)))
+    column = v.reshape(i, (*i.shape, 1))
+    return wrap(v.contiguous(v.cast(column == v.iota(i, num_classes, i.dtype), i.dtype)))

@@ -8,20 +8,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import (
-    SLOT,
-    full,
-    gather,
-    iota,
-    pick,
-    place,
-    reduce_sum,
-    reshape,
-    scatter,
-    where,
-)
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -69,14 +58,14 @@ class NllLoss(Op):
 
     def targets(self, t: Any) -> Any:
         """The classes, with any class at all where the target is ignored."""
-        return where(t == self.ignore_index, 0, t) if self.masked else t
+        return v.where(t == self.ignore_index, 0, t) if self.masked else t
 
     def weights(self, t: Any, w: Any, like: Any) -> Any:
         """What each target counts; None if all count 1."""
         if w is not None:
-            w = pick(w, (SLOT,), self.targets(t))
+            w = v.pick(w, (v.SLOT,), self.targets(t))
         if self.masked:
-            w = where(t == self.ignore_index, 0, like * 0 + 1 if w is None else w)
+            w = v.where(t == self.ignore_index, 0, like * 0 + 1 if w is None else w)
         return w
 
     def axes(self) -> tuple[int, ...]:
@@ -84,7 +73,7 @@ class NllLoss(Op):
 
     def divisor(self, t: Any, w: Any) -> Any:
         if w is not None:
-            return reduce_sum(w, self.axes(), False)
+            return v.reduce_sum(w, self.axes(), False)
         n = 1
         for d in self.axes():
             n *= t.shape[d]
@@ -93,43 +82,43 @@ class NllLoss(Op):
     def column(self, t: Any) -> Any:
         """The targets, with the class axis as size 1."""
         cut = t.ndim + 1 + self.axis
-        return reshape(t, (*t.shape[:cut], 1, *t.shape[cut:]))
+        return v.reshape(t, (*t.shape[:cut], 1, *t.shape[cut:]))
 
     def chosen(self, x: Any, t: Any) -> Any:
         i = self.targets(t)
         if x.ndim == 2 and self.rank == 1:  # the common case, by the quicker way
-            return pick(x, (SLOT, SLOT), iota(t, x.shape[0], _INT64), i)
-        return reshape(gather(x, self.axis, self.column(i)), t.shape)
+            return v.pick(x, (v.SLOT, v.SLOT), v.iota(t, x.shape[0], _INT64), i)
+        return v.reshape(v.gather(x, self.axis, self.column(i)), t.shape)
 
     def forward(self, x: Any, t: Any, w: Any) -> Any:
         y = -self.chosen(x, t)
         w = self.weights(t, w, y)
         if self.masked:
-            y = where(t == self.ignore_index, 0, y)
+            y = v.where(t == self.ignore_index, 0, y)
         if w is not None:
             y = y * w
         if self.reduction == NONE:
             return y
-        out = reduce_sum(y, self.axes(), False)
+        out = v.reduce_sum(y, self.axes(), False)
         return out / self.divisor(t, w) if self.reduction == MEAN else out
 
     def vjp(self, node: Node, g: Any, t: Any, w: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         shape = shapes[0]
-        like = full(g, t.shape, 1, kinds[0])
+        like = v.full(g, t.shape, 1, kinds[0])
         w = self.weights(t, w, like)
         if self.reduction == MEAN:
             g = g / self.divisor(t, w)
         if self.reduction != NONE:
-            g = reshape(g, (*g.shape, *(1,) * self.rank))
+            g = v.reshape(g, (*g.shape, *(1,) * self.rank))
         h = -g * (like if w is None else w)
-        zeros = full(g, shape, 0, kinds[0])
+        zeros = v.full(g, shape, 0, kinds[0])
         i = self.targets(t)
         if len(shape) == 2 and self.rank == 1:
-            rows = iota(t, shape[0], _INT64)
-            return place(zeros, h, (SLOT, SLOT), rows, i), None, None
-        return scatter(zeros, self.axis, self.column(i), self.column(h)), None, None
+            rows = v.iota(t, shape[0], _INT64)
+            return v.place(zeros, h, (v.SLOT, v.SLOT), rows, i), None, None
+        return v.scatter(zeros, self.axis, self.column(i), self.column(h)), None, None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0], xs[1], xs[2])

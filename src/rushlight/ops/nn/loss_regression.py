@@ -11,7 +11,6 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.host import has_values
-from rushlight.arrays.vocabulary import absolute, sign, where
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented
@@ -130,11 +129,11 @@ class SmoothL1Loss(DifferenceLoss):
         self.beta = beta
 
     def each(self, d: Any) -> Any:
-        size = absolute(d)
-        return where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
+        size = v.absolute(d)
+        return v.where(size < self.beta, d * d * 0.5 / self.beta, size - 0.5 * self.beta)
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) < self.beta, d / self.beta, sign(d))
+        return v.where(v.absolute(d) < self.beta, d / self.beta, v.sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -178,11 +177,11 @@ class HuberLoss(DifferenceLoss):
         self.delta = delta
 
     def each(self, d: Any) -> Any:
-        size = absolute(d)
-        return where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
+        size = v.absolute(d)
+        return v.where(size <= self.delta, d * d * 0.5, self.delta * (size - 0.5 * self.delta))
 
     def slope(self, d: Any) -> Any:
-        return where(absolute(d) < self.delta, d, self.delta * sign(d))
+        return v.where(v.absolute(d) < self.delta, d, self.delta * v.sign(d))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

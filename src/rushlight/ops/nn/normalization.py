@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
-from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape, sqrt
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.arguments import is_batched, levels_of
@@ -49,14 +48,14 @@ class Normalise(Op):
         raise NotImplementedError
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
-        if low_precision(x.dtype):
-            wide = [None if t is None else cast(t, _FLOAT32) for t in (x, w, b)]
+        if v.low_precision(x.dtype):
+            wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b)]
             y, mean, rstd = self.forward(*wide)
-            return cast(y, x.dtype), mean, rstd
+            return v.cast(y, x.dtype), mean, rstd
         n = self.count(x)
-        mean = reduce_sum(x, self.axes, True) / n
+        mean = v.reduce_sum(x, self.axes, True) / n
         z = x - mean
-        rstd = 1 / sqrt(reduce_sum(z * z, self.axes, True) / n + self.eps)
+        rstd = 1 / v.sqrt(v.reduce_sum(z * z, self.axes, True) / n + self.eps)
         y = z * rstd
         if w is not None:
             y = y * self.align_weight(w)
@@ -71,8 +70,8 @@ class Normalise(Op):
         if node._needs_grad(0):
             n = self.count(x)
             h = gy if w is None else gy * self.align_weight(w)
-            c = rstd * reduce_sum(h * z, self.axes, True) + grstd * rstd * rstd
-            gx = rstd * h - (rstd * reduce_sum(h, self.axes, True) - gmean + z * c) / n
+            c = rstd * v.reduce_sum(h * z, self.axes, True) + grstd * rstd * rstd
+            gx = rstd * h - (rstd * v.reduce_sum(h, self.axes, True) - gmean + z * c) / n
         if node._needs_grad(1):
             gw = self.back(gy * z, node, 1)
         if node._needs_grad(2):
@@ -83,7 +82,7 @@ class Normalise(Op):
         """A gradient beside x, summed to that of weight or bias."""
         shapes = node._input_shapes
         assert shapes is not None
-        return reshape(reduce_sum(g, self.summed, False), shapes[i])
+        return v.reshape(v.reduce_sum(g, self.summed, False), shapes[i])
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x, w, _ = xs
@@ -91,8 +90,8 @@ class Normalise(Op):
         z = (x - mean) * rstd
         tx = x * 0 if ts[0] is None else ts[0]
         n = self.count(x)
-        tmean = reduce_sum(tx, self.axes, True) / n
-        slope = reduce_sum(tx * z, self.axes, True) / n
+        tmean = v.reduce_sum(tx, self.axes, True) / n
+        slope = v.reduce_sum(tx * z, self.axes, True) / n
         tz = rstd * (tx - tmean - z * slope)
         ty = tz if w is None else tz * self.align_weight(w)
         if ts[1] is not None:
@@ -130,7 +129,7 @@ class LayerNorm(Normalise):
         if w.ndim == self.width:
             return w
         cut = w.ndim - self.width
-        return reshape(w, (*w.shape[:cut], *(1,) * (self.rank - self.width), *w.shape[cut:]))
+        return v.reshape(w, (*w.shape[:cut], *(1,) * (self.rank - self.width), *w.shape[cut:]))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -166,7 +165,7 @@ class BatchNorm(Normalise):
 
 def align_channels(w: Any, rank: int) -> Any:
     """A value a channel, in the shape that broadcasts against an input of `rank` dimensions."""
-    return reshape(w, (*w.shape[:-1], 1, w.shape[-1], *(1,) * (rank - 2)))
+    return v.reshape(w, (*w.shape[:-1], 1, w.shape[-1], *(1,) * (rank - 2)))
 
 
 @op
@@ -192,12 +191,12 @@ class BatchNormEval(Op):
         self.eps = eps
 
     def scale(self, var: Any) -> Any:
-        return align_channels(1 / sqrt(var + self.eps), self.rank)
+        return align_channels(1 / v.sqrt(var + self.eps), self.rank)
 
     def forward(self, x: Any, w: Any, b: Any, mean: Any, var: Any) -> Any:
-        if low_precision(x.dtype):
-            wide = [None if t is None else cast(t, _FLOAT32) for t in (x, w, b, mean, var)]
-            return cast(self.forward(*wide), x.dtype)
+        if v.low_precision(x.dtype):
+            wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b, mean, var)]
+            return v.cast(self.forward(*wide), x.dtype)
         y = (x - align_channels(mean, self.rank)) * self.scale(var)
         if w is not None:
             y = y * align_channels(w, self.rank)
@@ -214,13 +213,13 @@ class BatchNormEval(Op):
                 gx = gx * align_channels(w, self.rank)
         if node._needs_grad(1):
             z = (x - align_channels(mean, self.rank)) * self.scale(var)
-            gw = reduce_sum(g * z, axes, False)
+            gw = v.reduce_sum(g * z, axes, False)
         if node._needs_grad(2):
-            gb = reduce_sum(g, axes, False)
+            gb = v.reduce_sum(g, axes, False)
         if node._needs_grad(3):
-            gmean = -reduce_sum(gx, axes, False)
+            gmean = -v.reduce_sum(gx, axes, False)
         if node._needs_grad(4):
-            spread = reduce_sum(gx * (x - align_channels(mean, self.rank)), axes, False)
+            spread = v.reduce_sum(gx * (x - align_channels(mean, self.rank)), axes, False)
             gvar = -0.5 * spread / (var + self.eps)
         return gx, gw, gb, gmean, gvar
 
@@ -288,7 +287,7 @@ def _check_kinds(kernel: str, x: Any, *others: Any) -> None:
         raise not_implemented(kernel, kind)
     for t in others:
         if t is not None and t._array.dtype != x.dtype:
-            low = low_precision(x.dtype)
+            low = v.low_precision(x.dtype)
             if low and t._array.dtype == _FLOAT32:
                 continue
             want = "Float" if low else kind.scalar_type
@@ -389,9 +388,9 @@ def _batch_norm(
     y, batch_mean, batch_rstd = apply(what, input, weight, bias)
     n = what.count(x)
     if mean is not None:
-        _follow(mean, reshape(batch_mean._array, (channels,)), momentum)
+        _follow(mean, v.reshape(batch_mean._array, (channels,)), momentum)
     if var is not None:
-        rstd = reshape(batch_rstd._array, (channels,))
+        rstd = v.reshape(batch_rstd._array, (channels,))
         spread = 1 / (rstd * rstd) - eps
         _follow(var, spread * (n / (n - 1)), momentum)
     return y

@@ -13,18 +13,6 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
-from rushlight.arrays.vocabulary import (
-    cast,
-    concat,
-    exp,
-    log,
-    low_precision,
-    maximum,
-    reduce_max,
-    reduce_sum,
-    special,
-    window,
-)  # fmt: skip
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.apply import result_dtype
@@ -56,8 +44,8 @@ class Along(Op):
         rule: Any = self
         if x.size == 0:
             return x * 1
-        if low_precision(x.dtype):
-            return cast(rule.compute(cast(x, _FLOAT32)), x.dtype)
+        if v.low_precision(x.dtype):
+            return v.cast(rule.compute(v.cast(x, _FLOAT32)), x.dtype)
         return rule.compute(x)
 
 
@@ -71,8 +59,8 @@ class Softmax(Along):
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        e = exp(x - reduce_max(x, self.dims, True))
-        return e / reduce_sum(e, self.dims, True)
+        e = v.exp(x - v.reduce_max(x, self.dims, True))
+        return e / v.reduce_sum(e, self.dims, True)
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         return (self.through(g, y),)
@@ -81,7 +69,7 @@ class Softmax(Along):
         """The Jacobian, which is its own transpose."""
         w = wide(y)
         h = wide(g) * w
-        return narrow(h - w * reduce_sum(h, self.dims, True), y)
+        return narrow(h - w * v.reduce_sum(h, self.dims, True), y)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.through(ts[0], y)
@@ -104,16 +92,16 @@ class LogSoftmax(Along):
     lies = "rows"
 
     def compute(self, x: Any) -> Any:
-        z = x - reduce_max(x, self.dims, True)
-        return z - log(reduce_sum(exp(z), self.dims, True))
+        z = x - v.reduce_max(x, self.dims, True)
+        return z - v.log(v.reduce_sum(v.exp(z), self.dims, True))
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         w = wide(g)
-        return (narrow(w - exp(wide(y)) * reduce_sum(w, self.dims, True), g),)
+        return (narrow(w - v.exp(wide(y)) * v.reduce_sum(w, self.dims, True), g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = wide(ts[0])
-        return narrow(t - reduce_sum(exp(wide(y)) * t, self.dims, True), y)
+        return narrow(t - v.reduce_sum(v.exp(wide(y)) * t, self.dims, True), y)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -262,21 +250,21 @@ class Glu(Op):
     def halves(self, x: Any) -> tuple[Any, Any]:
         n = x.shape[self.dim] // 2
         rest = (slice(None),) * (-1 - self.dim)
-        return window(x, (..., slice(0, n), *rest)), window(x, (..., slice(n, 2 * n), *rest))
+        return v.window(x, (..., slice(0, n), *rest)), v.window(x, (..., slice(n, 2 * n), *rest))
 
     def forward(self, x: Any) -> Any:
         a, b = self.halves(x)
-        return a * special(b, "expit")
+        return a * v.special(b, "expit")
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         a, b = self.halves(x)
-        s = special(b, "expit")
-        return (concat([g * s, g * a * s * (1 - s)], self.dim),)
+        s = v.special(b, "expit")
+        return (v.concat([g * s, g * a * s * (1 - s)], self.dim),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         a, b = self.halves(xs[0])
         ta, tb = self.halves(ts[0])
-        s = special(b, "expit")
+        s = v.special(b, "expit")
         return ta * s + tb * a * s * (1 - s)
 
     @staticmethod
@@ -358,7 +346,7 @@ def _length(x: Any, dim: int, eps: float) -> Any:
     """The norm, at least `eps`. The gradient is the norm's own even where `eps` was put."""
     n = x.norm(2, dim, keepdim=True).clone()
     raw = numbers(n._array)
-    v.overwrite(raw, maximum(raw, eps))
+    v.overwrite(raw, v.maximum(raw, eps))
     return n
 
 

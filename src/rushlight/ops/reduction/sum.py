@@ -1,6 +1,7 @@
 """Sums, means, products and what counts or weighs all elements: one result for many.
 
-Norms stand in `norm`, largest and smallest in `extreme`, running ones in `scan`.
+Norms stand in `vector_norm.py`, largest and smallest in `minmax.py`, running ones in
+`cumulative.py`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,32 @@
+"""Cases that return plain data, and how those of nn and optim are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.harness import Cases, as_stored
+
+
+class PlainCases(Cases):
+    def run(self, lib: Any, name: str) -> Any:
+        return as_stored(self[name](lib))
+
+
+def compare(got: Any, want: Any, exact: bool, where: str) -> None:
+    """Equal, or for floats of a case that is only close, equal to rounding."""
+    if isinstance(want, dict):
+        assert isinstance(got, dict) and got.keys() == want.keys(), where
+        for key in want:
+            compare(got[key], want[key], exact, f"{where} > {key}")
+    elif isinstance(want, list):
+        assert isinstance(got, list) and len(got) == len(want), where
+        for i, (a, b) in enumerate(zip(got, want, strict=True)):
+            compare(a, b, exact, f"{where} > {i}")
+    elif isinstance(want, float) and not exact:
+        double = "float64" in where
+        rel, abs_ = (1e-12, 1e-13) if double else (1e-5, 2e-6)
+        assert got == pytest.approx(want, rel=rel, abs=abs_, nan_ok=True), where
+    else:
+        assert type(got) is type(want) and got == want, where

@@ -1,0 +1,44 @@
+"""`cholesky` and what is made of it: values, derivatives, matrices that are not positive."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from tests.ops.linalg.helpers import KINDS, drawn, matrix, same, slope_is_right
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_cholesky(dtype: Any) -> None:
+    a = drawn(2, 3, 3, dtype=dtype)
+    a = a @ a.mH + torch.eye(3, dtype=dtype)
+    low = torch.linalg.cholesky(a)
+    same(low @ low.mH, a)
+    same(low, low.tril())
+    same(torch.linalg.cholesky(a, upper=True), low.mH)
+    same(torch.linalg.cholesky(a.tril()), low)  # the other triangle is not read
+    b = drawn(3, 2, dtype=dtype, seed=1)
+    same(a @ torch.cholesky_solve(b.expand(2, 3, 2), low), b.expand(2, 3, 2))
+    same(a @ torch.cholesky_inverse(low.mH.clone(), upper=True), torch.eye(3).expand(2, 3, 3))
+    weight = drawn(3, 3, seed=5)
+    loss = lambda x: (torch.linalg.cholesky(x).abs() * weight).tril(-1).sum()
+    slope_is_right(loss, a, hermitian=True)
+
+
+def test_cholesky_needs_a_positive_matrix() -> None:
+    text = (
+        r"^linalg.cholesky: The factorization could not be completed because the input is not "
+        r"positive-definite \(the leading minor of order 2 is not positive-definite\).$"
+    )
+    with pytest.raises(torch.linalg.LinAlgError, match=text):
+        torch.linalg.cholesky(matrix([1.0, 0.0], [0.0, -1.0]))
+    with pytest.raises(torch.linalg.LinAlgError, match="leading minor of order 1"):
+        torch.linalg.cholesky(torch.full((2, 2), math.nan))
+    batch = torch.stack([torch.eye(2), -torch.eye(2)])
+    found, info = torch.linalg.cholesky_ex(batch)
+    assert info.tolist() == [0, 1]
+    same(found[0], np.eye(2))

@@ -1,0 +1,31 @@
+"""tools/walk.py prints the functions an expression goes through."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.harness import ROOT
+
+TOOL = ROOT / "tools" / "walk.py"
+
+
+def walk(*arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), *arguments],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+def test_a_product_is_walked_through() -> None:
+    lines = walk("x * y")
+    assert lines[0].startswith("| Operators.__mul__") and "core/operators.py:" in lines[0]
+    assert any("Mul.forward" in line for line in lines)
+    calls, files, switches = [int(part.split()[0]) for part in lines[-1].split(", ")]
+    assert calls == len(lines) - 1 and 3 < files <= switches + 1 < calls
+
+
+def test_totals_and_setup() -> None:
+    lines = walk("--totals", "--setup", "m = nn.Linear(2, 1)", "m(x).sum().backward()")
+    assert len(lines) == 1 and lines[0].endswith("switches of file")
