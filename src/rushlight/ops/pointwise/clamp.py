@@ -27,7 +27,7 @@ from rushlight.ops.numbers import Number, Operand, plain
 from rushlight.ops.operands import agreed, integral, number_from, zeros
 from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import Numbered, with_numbers
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import describe, function, op, variant
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -435,12 +435,9 @@ def _fused(cls: Any, text: str, at: str, gives: str) -> None:
         value = _value(name, value, xs)
         return (usual if value == 1 else cls(value)), xs
 
-    fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = (
-        f"{name}(input, tensor1, tensor2, *, value=1, out=None) -> Tensor\n\n{text}\n\n"
-        f">>> import rushlight as torch\n>>> torch.{name}({at})\n{gives}\n"
-    )
-    function(out=True, inplace=True)(fn)
+    header = f"{name}(input, tensor1, tensor2, *, value=1, out=None) -> Tensor"
+    whole = describe(header, text, f"torch.{name}({at})", gives)
+    function(out=True, inplace=True)(variant(fn, name, whole))
 
 
 _fused(

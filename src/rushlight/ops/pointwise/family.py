@@ -18,7 +18,7 @@ from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensors, not_implemented
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import describe, function, implements, op
 
 PI: Final = math.pi
 LN2: Final = math.log(2.0)
@@ -198,10 +198,8 @@ def expose(
     home = "torch" if free else f"torch.{namespace}"
     fn.__name__ = fn.__qualname__ = title
     fn.__module__ = cls.__module__
-    fn.__doc__ = (
-        f"{title}({given}{', *, out=None' if out else ''}) -> Tensor\n\n{cls.__doc__}\n\n"
-        f">>> import rushlight as torch\n>>> {home}.{title}({shown})\ntensor({gives})\n"
-    )
+    header = f"{title}({given}{', *, out=None' if out else ''}) -> Tensor"
+    fn.__doc__ = describe(header, cls.__doc__, f"{home}.{title}({shown})", f"tensor({gives})")
     function(
         name=title, aliases=aliases, inplace=inplace, out=out, method=method, free=free,
         namespace=namespace,

@@ -3,7 +3,7 @@
 Note [Recurrences]
     The derivatives of `cumprod` and `logcumsumexp` are linear recurrences, s[i] = a[i] s[i-1] +
     b[i]. `recurrence` solves one by doubling: log2(n) steps, each over whole arrays. It divides by
-    nothing, so zeros do no harm, and it is made of words, so it can be differentiated again.
+    nothing, so zeros do no harm, and it is made of primitives, so it can be differentiated again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.out import write_outs
-from rushlight.ops.reduction.family import narrow, numpy_names, same, shifted, single, wide
+from rushlight.ops.reduction.family import declare, narrow, numpy_names, same, shifted, single, wide
 from rushlight.ops.registry import function, implements, op
 
 
@@ -56,6 +56,7 @@ class Scan(Op):
 
     params = ("dim", "dtype")
     lies = "rows"
+    vmap_rule = batch_leading
 
     def __init__(self, dim: int, dtype: Any = None) -> None:
         super().__init__()
@@ -72,13 +73,20 @@ class Scan(Op):
         """The inverse of `line`."""
         return v.swap(z, self.dim, -1) if shape else v.reshape(z, ())
 
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(-1), draw.real(2, 3)
+        yield cls(-2), draw.real(5, 2)
+        yield cls(-1), draw.real()
+        yield cls(-1), draw.real(2, 0)
+        yield cls(-1), draw.complex(3)
+
 
 @op
 class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
-    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -92,21 +100,12 @@ class CumSum(Scan):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumSum(-1), draw.real(2, 3)
-        yield CumSum(-2), draw.real(3, 2)
-        yield CumSum(-1), draw.real()
-        yield CumSum(-1), draw.real(2, 0)
-        yield CumSum(-1), draw.complex(3)
-
 
 @op
 class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
-    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -127,21 +126,12 @@ class CumProd(Scan):
         moved = recurrence(wide(self.line(xs[0])), wide(self.line(ts[0])) * before)
         return self.unline(narrow(moved, y), y.shape)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumProd(-1), draw.real(2, 3)
-        yield CumProd(-2), draw.real(5, 2)
-        yield CumProd(-1), draw.real()
-        yield CumProd(-1), draw.real(2, 0)
-        yield CumProd(-1), draw.complex(3)
-
 
 @op
 class LogCumSumExp(Scan):
     """The logarithm of the running sum of exponentials along `dim`."""
 
     name, saves = "logcumsumexp", ("self", "result")
-    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -180,14 +170,6 @@ class LogCumSumExp(Scan):
         earlier = shifted(self.ratios(y), 1, 0)
         return self.unline(narrow(recurrence(earlier, t * v.exp(x - y)), like), shape)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield LogCumSumExp(-1), draw.real(2, 3)
-        yield LogCumSumExp(-2), draw.real(5, 2)
-        yield LogCumSumExp(-1), draw.real()
-        yield LogCumSumExp(-1), draw.real(2, 0)
-        yield LogCumSumExp(-1), draw.complex(3)
-
 
 # --- running extremes -----------------------------------------------------------------------------
 class Champion(Scan):
@@ -214,19 +196,18 @@ class Champion(Scan):
         t = ts[0]
         return (v.gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
 
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(-1), draw.real(2, 3)
+        yield cls(-2), draw.real(3, 2)
+        yield cls(-1), draw.real()
+
 
 @op
 class CumMax(Champion):
     """The running largest along `dim`, and where."""
 
     name, most = "cummax", True
-    vmap_rule = batch_leading
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumMax(-1), draw.real(2, 3)
-        yield CumMax(-2), draw.real(3, 2)
-        yield CumMax(-1), draw.real()
 
 
 @op
@@ -234,49 +215,36 @@ class CumMin(Champion):
     """The running smallest along `dim`, and where."""
 
     name, most = "cummin", False
-    vmap_rule = batch_leading
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumMin(-1), draw.real(2, 3)
-        yield CumMin(-2), draw.real(3, 2)
-        yield CumMin(-1), draw.real()
 
 
 # --- public ---------------------------------------------------------------------------------------
-def _scan(name: str, cls: Any, input: Any, dim: Any, dtype: Any) -> Any:
-    array = check_tensor(input, name)
-    want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
-    at = single(name, dim, array.ndim)
-    return cls(at, None if want is array.dtype else want), (input,)
+def _negative(axis: int, x: Any) -> int:
+    return axis - max(x._array.ndim, 1) if axis >= 0 else axis
 
 
-@function(out=True, inplace=True)
-@numpy_names
-def cumsum(input: Any, dim: Any, *, dtype: Any = None) -> Any:
-    """cumsum(input, dim, *, dtype=None, out=None) -> Tensor
+def _declare_scan(cls: Any, word: str, gives: str) -> None:
+    """The function and the primitive of `cumsum` or `cumprod`."""
+    name = cls.name
 
-    The running sum along a dimension.
+    def fn(input: Any, dim: Any, *, dtype: Any = None) -> Any:
+        array = check_tensor(input, name)
+        want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
+        at = single(name, dim, array.ndim)
+        return cls(at, None if want is array.dtype else want), (input,)
 
-    >>> import rushlight as torch
-    >>> torch.cumsum(torch.tensor([1., 2., 3.]), 0)
-    tensor([1., 3., 6.])
-    """
-    return _scan("cumsum", CumSum, input, dim, dtype)
+    def implement(x: Any, axis: int) -> Any:
+        return apply(cls(_negative(axis, x)), x)
+
+    declare(
+        fn, name, "(input, dim, *, dtype=None, out=None) -> Tensor",
+        f"The running {word} along a dimension.",
+        f"torch.{name}(torch.tensor([1., 2., 3.]), 0)", gives, out=True, inplace=True,
+    )  # fmt: skip
+    implements(name)(implement)
 
 
-@function(out=True, inplace=True)
-@numpy_names
-def cumprod(input: Any, dim: Any, *, dtype: Any = None) -> Any:
-    """cumprod(input, dim, *, dtype=None, out=None) -> Tensor
-
-    The running product along a dimension.
-
-    >>> import rushlight as torch
-    >>> torch.cumprod(torch.tensor([1., 2., 3.]), 0)
-    tensor([1., 2., 6.])
-    """
-    return _scan("cumprod", CumProd, input, dim, dtype)
+_declare_scan(CumSum, "sum", "tensor([1., 3., 6.])")
+_declare_scan(CumProd, "product", "tensor([1., 2., 6.])")
 
 
 @function(out=True)
@@ -296,56 +264,32 @@ def logcumsumexp(input: Any, dim: Any) -> Any:
     return LogCumSumExp(single("logcumsumexp", dim, array.ndim)), (input,)
 
 
-def _champion(name: str, cls: Any, kind: Any, input: Any, dim: Any, out: Any) -> Any:
-    array = check_tensor(input, name)
-    if array.dtype.kind == "c":
-        raise not_implemented(f"{name}_cpu", array.dtype)
-    return write_outs(name, kind, apply(cls(single(name, dim, array.ndim)), input), out)
+def _declare_champion(cls: Any, kind: Any, word: str, example: str, gives: str) -> None:
+    """The function of `cummax` or `cummin`."""
+    name = cls.name
+
+    def fn(input: Any, dim: Any, *, out: Any = None) -> Any:
+        array = check_tensor(input, name)
+        if array.dtype.kind == "c":
+            raise not_implemented(f"{name}_cpu", array.dtype)
+        return write_outs(name, kind, apply(cls(single(name, dim, array.ndim)), input), out)
+
+    declare(
+        fn, name, "(input, dim, *, out=None) -> (Tensor values, Tensor indices)",
+        f"The {word} element so far along a dimension, and its index.", example, gives,
+    )  # fmt: skip
 
 
-@function()
-@numpy_names
-def cummax(input: Any, dim: Any, *, out: Any = None) -> Any:
-    """cummax(input, dim, *, out=None) -> (Tensor values, Tensor indices)
-
-    The largest element so far along a dimension, and its index.
-
-    >>> import rushlight as torch
-    >>> torch.cummax(torch.tensor([1., 3., 2.]), 0).values
-    tensor([1., 3., 3.])
-    """
-    return _champion("cummax", CumMax, return_types.cummax, input, dim, out)
-
-
-@function()
-@numpy_names
-def cummin(input: Any, dim: Any, *, out: Any = None) -> Any:
-    """cummin(input, dim, *, out=None) -> (Tensor values, Tensor indices)
-
-    The smallest element so far along a dimension, and its index.
-
-    >>> import rushlight as torch
-    >>> torch.cummin(torch.tensor([2., 3., 1.]), 0).indices
-    tensor([0, 0, 2])
-    """
-    return _champion("cummin", CumMin, return_types.cummin, input, dim, out)
-
-
-# --- words ----------------------------------------------------------------------------------------
-def _negative(axis: int, x: Any) -> int:
-    return axis - max(x._array.ndim, 1) if axis >= 0 else axis
-
-
-@implements("cumsum")
-def _cumsum_word(x: Any, axis: int) -> Any:
-    return apply(CumSum(_negative(axis, x)), x)
-
-
-@implements("cumprod")
-def _cumprod_word(x: Any, axis: int) -> Any:
-    return apply(CumProd(_negative(axis, x)), x)
+_declare_champion(
+    CumMax, return_types.cummax, "largest",
+    "torch.cummax(torch.tensor([1., 3., 2.]), 0).values", "tensor([1., 3., 3.])",
+)  # fmt: skip
+_declare_champion(
+    CumMin, return_types.cummin, "smallest",
+    "torch.cummin(torch.tensor([2., 3., 1.]), 0).indices", "tensor([0, 0, 2])",
+)  # fmt: skip
 
 
 @implements("running")
-def _running_word(x: Any, axis: int, most: bool) -> Any:
+def _implement_running(x: Any, axis: int, most: bool) -> Any:
     return apply((CumMax if most else CumMin)(_negative(axis, x)), x)[0]

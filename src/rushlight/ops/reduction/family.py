@@ -12,6 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
 from rushlight.ops.checks import mismatch
+from rushlight.ops.registry import describe, function, variant
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FLOAT32: Final = dtypes.float32.numpy
@@ -82,7 +83,32 @@ class Fold(Reduce):
         return v.reshape(g, self.expanded(g, shape))
 
 
+class InDtype(Fold):
+    """A reduction in `dtype` (a raw one; None: that of the input)."""
+
+    params = ("dims", "keepdim", "dtype")
+
+    def __init__(
+        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+    ) -> None:
+        super().__init__(dims, keepdim)
+        self.dtype = dtype
+
+    def convert(self, x: Any) -> Any:
+        """The input in the dtype to compute in."""
+        return x if self.dtype is None else v.cast(x, self.dtype)
+
+
 # --- in public functions --------------------------------------------------------------------------
+def declare(
+    fn: Callable[..., Any], name: str, header: str, text: str, example: str, gives: str,
+    **how: Any,
+) -> None:  # fmt: skip
+    """Export `fn`, which the members of a family share, under a name of its own, and with NumPy's
+    names for parameters. `how` are arguments of `function`."""
+    function(**how)(numpy_names(variant(fn, name, describe(name + header, text, example, gives))))
+
+
 def numpy_names(fn: F) -> F:
     """Let a function take NumPy's `axis` and `keepdims` too, as PyTorch does."""
 

@@ -1,7 +1,4 @@
-"""Quantiles: between which ranks they fall, and how much of each.
-
-Built on sorting, like `order`.
-"""
+"""Quantiles: between which ranks they fall, and how much of each."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
-from rushlight.ops.reduction.family import Fold, dims_of, fold, numpy_names, unfold
-from rushlight.ops.registry import function, op
+from rushlight.ops.reduction.family import Fold, declare, dims_of, fold, unfold
+from rushlight.ops.registry import op
 
 _INT64: Final = dtypes.int64.numpy
 _WAYS: Final = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -141,63 +138,46 @@ class Quantile(Fold):
         yield Quantile((-2,), True, "linear", True), draw.real(3, 2), draw.probability(2)
 
 
-def _quantile(
-    name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool
-) -> Any:
-    array = check_tensor(input, name)
-    if array.size == 0:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
-    if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
-    if isinstance(q, TensorBase):
-        if q._array.ndim > 1:
-            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-        if q._array.dtype != array.dtype:
-            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        values = bottom(q._array)
-        if not bool(((values >= 0) & (values <= 1)).all()):
-            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
-    else:
-        if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        q = wrap(from_host(asarray(q, array.dtype), array))
-    if interpolation not in _WAYS:
-        raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
-            f"but got {interpolation}"
-        )
-    return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
+def _declare_quantile(name: str, skip: bool, text: str, example: str, gives: str) -> None:
+    """The function `quantile` or `nanquantile`."""
+
+    def fn(
+        input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
+        interpolation: str = "linear",
+    ) -> Any:  # fmt: skip
+        array = check_tensor(input, name)
+        if array.size == 0:
+            raise RuntimeError(f"{name}() input tensor must be non-empty")
+        if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
+            raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        if isinstance(q, TensorBase):
+            if q._array.ndim > 1:
+                raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+            if q._array.dtype != array.dtype:
+                raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+            values = bottom(q._array)
+            if not bool(((values >= 0) & (values <= 1)).all()):
+                raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        else:
+            if not 0 <= q <= 1:
+                raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            q = wrap(from_host(asarray(q, array.dtype), array))
+        if interpolation not in _WAYS:
+            raise RuntimeError(
+                f"{name}() interpolation must be one of linear, lower, higher, midpoint or "
+                f"nearest, but got {interpolation}"
+            )
+        return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
+
+    header = "(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor"
+    declare(fn, name, header, text, f"torch.{name}({example})", gives, out=True)
 
 
-@function(out=True)
-@numpy_names
-def quantile(
-    input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
-    interpolation: str = "linear",
-) -> Any:  # fmt: skip
-    """quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor
-
-    The values below which a share `q` of the elements lies.
-
-    >>> import rushlight as torch
-    >>> torch.quantile(torch.tensor([1., 2., 3., 4.]), 0.5)
-    tensor(2.5000)
-    """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
-
-
-@function(out=True)
-@numpy_names
-def nanquantile(
-    input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
-    interpolation: str = "linear",
-) -> Any:  # fmt: skip
-    """nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor
-
-    The quantiles of the elements that are not NaN.
-
-    >>> import rushlight as torch
-    >>> torch.nanquantile(torch.tensor([1., float('nan'), 3.]), 0.5)
-    tensor(2.)
-    """
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+_declare_quantile(
+    "quantile", False, "The values below which a share `q` of the elements lies.",
+    "torch.tensor([1., 2., 3., 4.]), 0.5", "tensor(2.5000)",
+)  # fmt: skip
+_declare_quantile(
+    "nanquantile", True, "The quantiles of the elements that are not NaN.",
+    "torch.tensor([1., float('nan'), 3.]), 0.5", "tensor(2.)",
+)  # fmt: skip

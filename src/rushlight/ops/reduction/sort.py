@@ -1,7 +1,6 @@
 """Sorting, and what is chosen by rank: top, k-th, median, most frequent.
 
-NaN counts as the largest. Gradients go to the chosen elements. Quantiles stand in `quantile`,
-counting in `counting`.
+NaN counts as the largest. Gradients go to the chosen elements.
 """
 
 from __future__ import annotations
@@ -15,7 +14,15 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_nonempty, check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.out import fill_out, write_outs
-from rushlight.ops.reduction.family import fold, negatives, numpy_names, shifted, single, wide
+from rushlight.ops.reduction.family import (
+    declare,
+    fold,
+    negatives,
+    numpy_names,
+    shifted,
+    single,
+    wide,
+)
 from rushlight.ops.reduction.minmax import Chosen, Even
 from rushlight.ops.registry import function, implements, op
 
@@ -29,8 +36,10 @@ class Ranked(Op):
     Give `places(x)`, the indices.
     """
 
-    outputs, saves = ("values", "indices"), ("indices",)
+    outputs: ClassVar[tuple[str, ...]] = ("values", "indices")
+    saves: ClassVar[tuple[str, ...]] = ("indices",)
     params: ClassVar[tuple[str, ...]] = ("dim", "descending")
+    vmap_rule = batch_leading
 
     def __init__(self, dim: int, descending: bool) -> None:
         super().__init__()
@@ -63,30 +72,31 @@ class Ranked(Op):
 class Sort(Ranked):
     """The elements in order along `dim`."""
 
-    name = "sort"
-    vmap_rule = batch_leading
-    lies = "input"
+    name, lies = "sort", "input"
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Sort(-1, False), draw.real(2, 3)
-        yield Sort(-2, True), draw.real(3, 2)
-        yield Sort(-1, False), draw.real()
-        yield Sort(-1, False), draw.real(2, 0)
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(-1, False), draw.real(2, 3)
+        yield cls(-2, True), draw.real(3, 2)
+        yield cls(-1, False), draw.real()
+        yield cls(-1, False), draw.real(2, 0)
 
 
 @op
-class SortStable(Ranked):
+class SortStable(Sort):
     """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
 
     name, node = "sort_stable", "SortBackward1"
-    vmap_rule = batch_leading
-    lies = "input"
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield SortStable(-1, False), draw.real(2, 3)
-        yield SortStable(-1, True), draw.real(2, 3)
+
+@op
+class ArgSort(Sort):
+    """The indices that sort along `dim`."""
+
+    name, outputs, saves, differentiable = "argsort", ("result",), (), False
+
+    def forward(self, x: Any) -> Any:
+        return self.places(x) if x.ndim else v.full(x, (), 0, _INT64)
 
 
 @op
@@ -95,7 +105,6 @@ class TopK(Ranked):
 
     name = "topk"
     params = ("dim", "descending", "k")
-    vmap_rule = batch_leading
 
     def __init__(self, dim: int, descending: bool, k: int) -> None:
         super().__init__(dim, descending)
@@ -113,30 +122,6 @@ class TopK(Ranked):
         yield TopK(-2, False, 1), draw.real(3, 2)
         yield TopK(-1, True, 1), draw.real()
         yield TopK(-1, True, 0), draw.real(2, 3)
-
-
-@op
-class ArgSort(Op):
-    """The indices that sort along `dim`."""
-
-    name, params, differentiable = "argsort", ("dim", "descending"), False
-    vmap_rule = batch_leading
-    lies = "input"
-
-    def __init__(self, dim: int, descending: bool) -> None:
-        super().__init__()
-        self.dim = dim
-        self.descending = descending
-
-    def forward(self, x: Any) -> Any:
-        if x.ndim == 0:
-            return v.full(x, (), 0, _INT64)
-        return v.sort(wide(x), self.dim, self.descending, True)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield ArgSort(-1, False), draw.real(2, 3)
-        yield ArgSort(-2, True), draw.real(3, 2)
 
 
 def _sortable(array: Any) -> None:
@@ -273,12 +258,6 @@ class Median(Chosen):
         order = v.sort(wide(x), dim, False, True)
         return v.gather(order, dim, v.where(v.equal(nans, 0), (n - 1) // 2, n - nans))
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Median((-1,), False), draw.real(2, 3)
-        yield Median((-2,), True), draw.real(4, 2)
-        yield Median((-1,), False), draw.real()
-
 
 @op
 class NanMedian(Chosen):
@@ -290,11 +269,6 @@ class NanMedian(Chosen):
         numbers = v.reduce_sum(v.equal(x, x), (dim,), True)
         order = v.sort(wide(x), dim, False, True)
         return v.gather(order, dim, v.where(v.equal(numbers, 0), 0, (numbers - 1) // 2))
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield NanMedian((-1,), False), draw.real(2, 3)
-        yield NanMedian((-2,), True), draw.real(4, 2)
 
 
 @op
@@ -312,10 +286,10 @@ class MedianAll(Even):
             return v.full(x, z.shape[:-1], 0 if x.dtype.kind == "u" else nothing, x.dtype)
         return self.chosen((-1,), self.keepdim).forward(z)[0]
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield MedianAll(None, False), draw.real(2, 3)
-        yield MedianAll(None, False), draw.real()
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(None, False), draw.real(2, 3)
+        yield cls(None, False), draw.real()
 
 
 @op
@@ -324,11 +298,6 @@ class NanMedianAll(MedianAll):
 
     name, node = "nanmedian", "NanmedianBackward0"
     chosen = NanMedian  # type: ignore[assignment]  # another class of the same form
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield NanMedianAll(None, False), draw.real(2, 3)
-        yield NanMedianAll(None, False), draw.real()
 
 
 @op
@@ -345,12 +314,6 @@ class Mode(Chosen):
         length = places - v.running(starts, -1, True)
         best = v.argmax(length, -1, True)
         return v.swap(v.gather(order, -1, best), dim, -1)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Mode((-1,), False), draw.real(2, 3)
-        yield Mode((-2,), True), draw.real(3, 2)
-        yield Mode((-1,), False), draw.real()
 
 
 def _refuse(kernel: str, array: Any, kinds: str) -> None:
@@ -381,47 +344,33 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
     return write_outs("kthvalue", return_types.kthvalue, apply(what, input), out)
 
 
-def _middle(
-    name: str, all_: Any, one: Any, kind: Any, input: Any, dim: Any, keepdim: bool, out: Any
-) -> Any:
-    array = check_tensor(input, name)
-    _refuse("median_cpu" if dim is ... else "median_out", array, "bc")
-    if dim is ...:
-        y = apply(all_(None, False), input)
-        return y if out is None else fill_out(name, out, y)
-    at = single(name, dim, array.ndim)
-    check_nonempty("median", array.shape, at)
-    return write_outs(name, kind, apply(one((at,), keepdim), input), out)
+def _declare_median(every: Any, along: Any, kind: Any, text: str, example: str, gives: str) -> None:
+    """The function `median` or `nanmedian`."""
+    name = every.name
+
+    def fn(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
+        array = check_tensor(input, name)
+        _refuse("median_cpu" if dim is ... else "median_out", array, "bc")
+        if dim is ...:
+            y = apply(every(None, False), input)
+            return y if out is None else fill_out(name, out, y)
+        at = single(name, dim, array.ndim)
+        check_nonempty("median", array.shape, at)
+        return write_outs(name, kind, apply(along((at,), keepdim), input), out)
+
+    header = f"(input) or {name}(input, dim=-1, keepdim=False, *, out=None) -> Tensor"
+    declare(fn, name, header, text, f"torch.{name}(torch.tensor({example}))", gives)
 
 
-@function()
-@numpy_names
-def median(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
-    """median(input) or median(input, dim=-1, keepdim=False, *, out=None) -> Tensor
-
-    The middle element, the lower of two: of all, or along a dimension with its index.
-
-    >>> import rushlight as torch
-    >>> torch.median(torch.tensor([3., 1., 2., 4.]))
-    tensor(2.)
-    """
-    return _middle("median", MedianAll, Median, return_types.median, input, dim, keepdim, out)
-
-
-@function()
-@numpy_names
-def nanmedian(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
-    """nanmedian(input) or nanmedian(input, dim=-1, keepdim=False, *, out=None) -> Tensor
-
-    The middle element of those that are not NaN.
-
-    >>> import rushlight as torch
-    >>> torch.nanmedian(torch.tensor([3., float('nan'), 2., 4.]))
-    tensor(3.)
-    """
-    return _middle(
-        "nanmedian", NanMedianAll, NanMedian, return_types.nanmedian, input, dim, keepdim, out
-    )
+_declare_median(
+    MedianAll, Median, return_types.median,
+    "The middle element, the lower of two: of all, or along a dimension with its index.",
+    "[3., 1., 2., 4.]", "tensor(2.)",
+)  # fmt: skip
+_declare_median(
+    NanMedianAll, NanMedian, return_types.nanmedian,
+    "The middle element of those that are not NaN.", "[3., float('nan'), 2., 4.]", "tensor(3.)",
+)  # fmt: skip
 
 
 @function()

@@ -7,6 +7,7 @@ Norms stand in `vector_norm.py`, largest and smallest in `minmax.py`, running on
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
@@ -21,6 +22,7 @@ from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
+    InDtype,
     count,
     dims_of,
     fold,
@@ -31,7 +33,7 @@ from rushlight.ops.reduction.family import (
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import describe, function, implements, op, variant
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -40,17 +42,10 @@ _NAN: Final = math.nan
 
 # --- sum ------------------------------------------------------------------------------------------
 @op
-class Sum(Fold):
+class Sum(InDtype):
     """The sum over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "sum_dim", "SumBackward1"
-    params = ("dims", "keepdim", "dtype")
-
-    def __init__(
-        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
-    ) -> None:
-        super().__init__(dims, keepdim)
-        self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
         if self.dtype is None:
@@ -89,47 +84,53 @@ class SumAll(Sum):
         yield SumAll(), draw.complex(3)
 
 
-SUM: Final = SumAll()
-
-
 def _sum_dtype(given: Any, array: Any) -> Any:
     """The raw dtype a sum is asked to have; None if it is that of the input anyway."""
     want = dtypes.accumulate(array.dtype) if given is None else given.numpy
     return None if want is array.dtype and want.kind != "b" else want
 
 
-@function(bare=True)
-def sum(
-    input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None,
-) -> Any:  # fmt: skip
-    """sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+def _declare_sum(
+    name: str, whole: Any, some: Any, find_dtype: Callable[[Any, Any], Any], text: str,
+    example: str, gives: str,
+) -> None:  # fmt: skip
+    """The function `sum` or `mean`, from the op over all elements, the class of ops over
+    dimensions, and what gives the raw dtype of the result (None: the input's)."""
+    every = type(whole)
 
-    The sum of all elements, or along one or more dimensions. Integers are summed as int64.
+    def fn(
+        input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
+        axis: Any = ..., keepdims: bool | None = None,
+    ) -> Any:  # fmt: skip
+        array = check_tensor(input, name)
+        if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
+            raw = array.dtype
+            if raw is _F32 or raw is _F64:
+                return apply(whole, input)
+        check_dtype(dtype, name)
+        want = find_dtype(dtype, array)
+        if axis is not ...:
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        if dim is ...:
+            if keepdim:
+                raise mismatch(name, keepdim=keepdim)
+            y = apply(whole if want is None else every(None, False, want), input)
+        else:
+            y = apply(some(dims_of(name, dim, array.ndim), keepdim, want), input)
+        return y if out is None else fill_out(name, out, y)
 
-    >>> import rushlight as torch
-    >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
-    tensor([4., 6.])
-    """
-    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = check_tensor(input, "sum")
-        raw = array.dtype
-        if raw is _F32 or raw is _F64:
-            return apply(SUM, input)
-    array = check_tensor(input, "sum")
-    check_dtype(dtype, "sum")
-    if axis is not ...:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
-    want = _sum_dtype(dtype, array)
-    if dim is ...:
-        if keepdim:
-            raise mismatch("sum", keepdim=keepdim)
-        y = apply(SUM if want is None else SumAll(None, False, want), input)
-    else:
-        y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-    return y if out is None else fill_out("sum", out, y)
+    header = f"{name}(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor"
+    function(bare=True)(variant(fn, name, describe(header, text, example, gives)))
+
+
+SUM: Final = SumAll()
+_declare_sum(
+    "sum", SUM, Sum, _sum_dtype,
+    "The sum of all elements, or along one or more dimensions. Integers are summed as int64.",
+    "torch.tensor([[1., 2.], [3., 4.]]).sum(0)", "tensor([4., 6.])",
+)  # fmt: skip
 
 
 @implements("reduce_sum")
@@ -148,8 +149,7 @@ class Mean(Sum):
     name, node = "mean_dim", "MeanBackward1"
 
     def forward(self, x: Any) -> Any:
-        if self.dtype is not None:
-            x = v.cast(x, self.dtype)
+        x = self.convert(x)
         n = count(x.shape, self.dims)
         y = v.reduce_sum(wide(x), self.dims, self.keepdim)
         return narrow(y / n if n else y * _NAN, x)
@@ -184,48 +184,23 @@ class MeanAll(Mean):
         yield MeanAll(), draw.complex(3)
 
 
-MEAN: Final = MeanAll()
-
-
-@function(bare=True)
-def mean(
-    input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None,
-) -> Any:  # fmt: skip
-    """mean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
-
-    The mean of all elements, or along one or more dimensions.
-
-    >>> import rushlight as torch
-    >>> torch.tensor([[1., 2.], [3., 4.]]).mean(1)
-    tensor([1.5000, 3.5000])
-    """
-    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-        array = check_tensor(input, "mean")
-        raw = array.dtype
-        if raw is _F32 or raw is _F64:
-            return apply(MEAN, input)
-    array = check_tensor(input, "mean")
-    check_dtype(dtype, "mean")
-    have = dtypes.of(array.dtype) if dtype is None else dtype
+def _mean_dtype(given: Any, array: Any) -> Any:
+    """The raw dtype of a mean; None if it is that of the input."""
+    have = dtypes.of(array.dtype) if given is None else given
     if not (have.is_floating_point or have.is_complex):
-        whose = "Input" if dtype is None else "Optional"
+        source = "Input" if given is None else "Optional"
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
+            f"mean(): could not infer output dtype. {source} dtype must be either a floating point "
             f"or complex dtype. Got: {have.scalar_type}"
         )
-    if axis is not ...:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
-    want = None if have.numpy is array.dtype else have.numpy
-    if dim is ...:
-        if keepdim:
-            raise mismatch("mean", keepdim=keepdim)
-        y = apply(MEAN if want is None else MeanAll(None, False, want), input)
-    else:
-        y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-    return y if out is None else fill_out("mean", out, y)
+    return None if have.numpy is array.dtype else have.numpy
+
+
+_declare_sum(
+    "mean", MeanAll(), Mean, _mean_dtype,
+    "The mean of all elements, or along one or more dimensions.",
+    "torch.tensor([[1., 2.], [3., 4.]]).mean(1)", "tensor([1.5000, 3.5000])",
+)  # fmt: skip
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------
@@ -237,8 +212,7 @@ class NanSum(Sum):
     saves = ("self",)
 
     def forward(self, x: Any) -> Any:
-        if self.dtype is not None:
-            x = v.cast(x, self.dtype)
+        x = self.convert(x)
         return v.reduce_sum(v.where(v.isnan(x), 0, x), self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:  # type: ignore[override]  # what it saves
@@ -304,7 +278,7 @@ def nanmean(
 
 # --- product --------------------------------------------------------------------------------------
 @op
-class Prod(Fold):
+class Prod(InDtype):
     """The product over `dims`, in `dtype` (None: as it is).
 
     Its derivative, the product of the others, is made of products from the left and from the
@@ -313,23 +287,14 @@ class Prod(Fold):
 
     name, node = "prod_dim", "ProdBackward1"
     saves = ("self", "result")
-    params = ("dims", "keepdim", "dtype")
-
-    def __init__(
-        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
-    ) -> None:
-        super().__init__(dims, keepdim)
-        self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
-        if self.dtype is not None:
-            x = v.cast(x, self.dtype)
-        return v.product(x, self.dims, self.keepdim)
+        return v.product(self.convert(x), self.dims, self.keepdim)
 
     def others(self, x: Any) -> Any:
         """For each element the product of the others that go into the same result."""
         shape = x.shape
-        x = fold(x if self.dtype is None else v.cast(x, self.dtype), self.dims)
+        x = fold(self.convert(x), self.dims)
         quick = products_of_others(x)
         if quick is not None:
             return unfold(quick, self.dims, shape)

@@ -54,22 +54,18 @@ class Refused(Op):
         raise NotImplementedError(self.reason)
 
 
-class Unique2(Refused):
-    name, reason = "unique2", "the derivative for '_unique2' is not implemented."
+def _refuse(name: str, reason: str, node: str = "") -> type[Refused]:
+    return type(name.title(), (Refused,), {"name": name, "reason": reason, "node": node})
 
 
-class UniqueRuns(Refused):
-    name = "unique_consecutive"
-    reason = "the derivative for 'unique_consecutive' is not implemented."
-
-
-class UniqueSlices(Refused):
-    name, reason = "unique_dim", "the derivative for 'unique_dim' is not implemented."
-
-
-class WeightedCount(Refused):
-    name, node = "bincount", "NotImplemented"
-    reason = "derivative for aten::bincount is not implemented"
+Unique2 = _refuse("unique2", "the derivative for '_unique2' is not implemented.")
+UniqueRuns = _refuse(
+    "unique_consecutive", "the derivative for 'unique_consecutive' is not implemented."
+)
+UniqueSlices = _refuse("unique_dim", "the derivative for 'unique_dim' is not implemented.")
+WeightedCount = _refuse(
+    "bincount", "derivative for aten::bincount is not implemented", "NotImplemented"
+)
 
 
 def connected(cls: type[Refused], result: Any, input: Any) -> Any:
@@ -127,9 +123,9 @@ class UniqueConsecutive(Distinct):
 
     name, params = "unique_consecutive", ("dim",)
 
-    def __init__(self, dim: int | None) -> None:
+    def __init__(self, dim: Any) -> None:
         super().__init__()
-        self.dim = dim
+        self.dim = dim  # an int, or None
 
     def forward(self, x: Any) -> Any:
         if self.dim is None or x.ndim == 0:
@@ -147,14 +143,10 @@ class UniqueConsecutive(Distinct):
 
 
 @op
-class UniqueDim(Distinct):
+class UniqueDim(UniqueConsecutive):
     """The distinct slices along `dim`, in order."""
 
-    name, params = "unique_dim", ("dim",)
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
+    name = "unique_dim"
 
     def forward(self, x: Any) -> Any:
         rows = as_rows(x, self.dim)
@@ -228,10 +220,6 @@ def unique(
     if dim is None:
         return _chosen(Unique(), Unique2, input, return_inverse, return_counts)
     at = single("unique", dim, array.ndim)
-    if array.ndim == 0:
-        raise RuntimeError(
-            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
-        )
     if array.ndim == 0 or any(n == 0 for d, n in enumerate(array.shape) if d - array.ndim != at):
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
@@ -254,8 +242,7 @@ def unique_consecutive(
     array = check_tensor(input, "unique_consecutive")
     _refuse_complex("unique" if dim is None else "unique_dim", array)
     at = None if dim is None else single("unique_consecutive", dim, array.ndim)
-    what = UniqueConsecutive(at)
-    return _chosen(what, UniqueRuns, input, return_inverse, return_counts)
+    return _chosen(UniqueConsecutive(at), UniqueRuns, input, return_inverse, return_counts)
 
 
 # --- where values fall ----------------------------------------------------------------------------

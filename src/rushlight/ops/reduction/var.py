@@ -20,14 +20,14 @@ from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,
     count,
+    declare,
     dims_of,
     narrow,
     negatives,
-    numpy_names,
     wide,
 )
 from rushlight.ops.reduction.sum import Sum
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import implements, op
 
 _PARTS: Final = {
     dtypes.complex32.numpy: dtypes.float16.numpy,
@@ -85,6 +85,14 @@ class Spread(Fold):
         p = conj(self.slope(x)) * t
         return v.reduce_sum(v.real(p) if is_complex(p) else p, self.dims, self.keepdim)
 
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls((-1,), False, 1), draw.real(2, 3)
+        yield cls(None, False, 0), draw.real(2, 3)
+        yield cls((-2,), True, 1), draw.real(3, 2)
+        yield cls((-1,), False, 1), draw.complex(2, 3)
+        yield cls((-1,), True, 1), draw.complex(2, 3)
+
 
 def _root_slope(y: Any) -> Any:
     """The derivative of the square root at its value `y`; 0 at 0, by convention."""
@@ -107,13 +115,6 @@ class Var(Spread):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.moved(ts[0], xs[0])
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Var((-1,), False, 1), draw.real(2, 3)
-        yield Var(None, False, 0), draw.real(2, 3)
-        yield Var((-2,), True, 1), draw.real(3, 2)
-        yield Var((-1,), False, 1), draw.complex(2, 3)
-
 
 @op
 class Std(Spread):
@@ -129,13 +130,6 @@ class Std(Spread):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.moved(ts[0], xs[0]) * _root_slope(y)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Std((-1,), False, 1), draw.real(2, 3)
-        yield Std(None, False, 0), draw.real(2, 3)
-        yield Std((-2,), True, 1), draw.real(3, 2)
-        yield Std((-1,), False, 1), draw.complex(2, 3)
 
 
 @op
@@ -156,12 +150,6 @@ class VarMean(Spread):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.moved(ts[0], xs[0]), self.average(ts[0], self.keepdim)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield VarMean((-1,), False, 1), draw.real(2, 3)
-        yield VarMean(None, False, 0), draw.real(2, 3)
-        yield VarMean((-1,), True, 1), draw.complex(2, 3)
-
 
 @op
 class StdMean(VarMean):
@@ -179,12 +167,6 @@ class StdMean(VarMean):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.moved(ts[0], xs[0]) * _root_slope(y[0]), self.average(ts[0], self.keepdim)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield StdMean((-1,), False, 1), draw.real(2, 3)
-        yield StdMean(None, False, 0), draw.real(2, 3)
-        yield StdMean((-1,), True, 1), draw.complex(2, 3)
-
 
 @implements("deviations")
 def _deviations(x: Any, axes: Any, keep: bool) -> Any:
@@ -194,98 +176,55 @@ def _deviations(x: Any, axes: Any, keep: bool) -> Any:
     return apply(what, wide) * float(n) if n else apply(Sum(what.dims, keep), wide.real)
 
 
-def _spread(
-    name: str, cls: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any
-) -> Any:
-    """The op for PyTorch's three forms: `(unbiased)`, `(dim, unbiased, keepdim)`, and by name."""
-    array = check_tensor(input, name)
-    have = dtypes.of(array.dtype)
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if correction is not None and unbiased is not None:
-        raise mismatch(name, input, correction=correction, unbiased=unbiased)
-    if not (have.is_floating_point or have.is_complex):
-        if cls in (VarMean, StdMean):
-            raise RuntimeError(f"{name} only support floating point and complex dtypes")
-        raise RuntimeError("std and var only support floating point and complex dtypes")
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    what = cls(dims_of(name, dim, array.ndim), keepdim, correction)
-    out_size = count(array.shape, None) // max(count(array.shape, what.dims), 1)
-    if out_size and what.freedom(array) <= 0:
-        warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel).",
-            stacklevel=5,
-        )
-    return what, (input,)
+def _declare_spread(cls: Any, text: str, example: str, gives: str) -> None:
+    """The function of `var` and its like, in PyTorch's three forms: `(unbiased)`, `(dim, unbiased,
+    keepdim)`, and by name."""
+    name = cls.name
+    two = len(cls.outputs) == 2
+
+    def fn(
+        input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: Number | None = None,
+    ) -> Any:  # fmt: skip
+        array = check_tensor(input, name)
+        have = dtypes.of(array.dtype)
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if correction is not None and unbiased is not None:
+            raise mismatch(name, input, correction=correction, unbiased=unbiased)
+        if not (have.is_floating_point or have.is_complex):
+            what = name if two else "std and var"
+            raise RuntimeError(f"{what} only support floating point and complex dtypes")
+        if correction is None:
+            correction = 1 if unbiased is None else int(unbiased)
+        made = cls(dims_of(name, dim, array.ndim), keepdim, correction)
+        out_size = count(array.shape, None) // max(count(array.shape, made.dims), 1)
+        if out_size and made.freedom(array) <= 0:
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than "
+                "the reduction factor (input numel divided by output numel).",
+                stacklevel=4,
+            )
+        return apply(made, input) if two else (made, (input,))
+
+    out, result = ("", "(Tensor, Tensor)") if two else (", out=None", "Tensor")
+    header = f"(input, dim=None, *, correction=1, keepdim=False{out}) -> {result}"
+    declare(fn, name, header, text, example, gives, out=not two, method=not two)
 
 
-@function(out=True)
-@numpy_names
-def var(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """var(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
-
-    The variance; the sum of squares is divided by the number of elements less `correction`.
-
-    >>> import rushlight as torch
-    >>> torch.var(torch.tensor([1., 2., 3., 4.]))
-    tensor(1.6667)
-    """
-    return _spread("var", Var, input, dim, unbiased, keepdim, correction)
-
-
-@function(out=True)
-@numpy_names
-def std(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """std(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
-
-    The standard deviation, the square root of `var`.
-
-    >>> import rushlight as torch
-    >>> torch.std(torch.tensor([1., 2., 3., 4.]), correction=0)
-    tensor(1.1180)
-    """
-    return _spread("std", Std, input, dim, unbiased, keepdim, correction)
-
-
-@function(method=False)
-@numpy_names
-def var_mean(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """var_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
-
-    The variance and the mean.
-
-    >>> import rushlight as torch
-    >>> torch.var_mean(torch.tensor([1., 2., 3.]))
-    (tensor(1.), tensor(2.))
-    """
-    what, xs = _spread("var_mean", VarMean, input, dim, unbiased, keepdim, correction)
-    return apply(what, *xs)
-
-
-@function(method=False)
-@numpy_names
-def std_mean(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """std_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
-
-    The standard deviation and the mean.
-
-    >>> import rushlight as torch
-    >>> torch.std_mean(torch.tensor([1., 2., 3.]))
-    (tensor(1.), tensor(2.))
-    """
-    what, xs = _spread("std_mean", StdMean, input, dim, unbiased, keepdim, correction)
-    return apply(what, *xs)
+_declare_spread(
+    Var, "The variance; the sum of squares is divided by the number of elements less `correction`.",
+    "torch.var(torch.tensor([1., 2., 3., 4.]))", "tensor(1.6667)",
+)  # fmt: skip
+_declare_spread(
+    Std, "The standard deviation, the square root of `var`.",
+    "torch.std(torch.tensor([1., 2., 3., 4.]), correction=0)", "tensor(1.1180)",
+)  # fmt: skip
+_declare_spread(
+    VarMean, "The variance and the mean.",
+    "torch.var_mean(torch.tensor([1., 2., 3.]))", "(tensor(1.), tensor(2.))",
+)  # fmt: skip
+_declare_spread(
+    StdMean, "The standard deviation and the mean.",
+    "torch.std_mean(torch.tensor([1., 2., 3.]))", "(tensor(1.), tensor(2.))",
+)  # fmt: skip

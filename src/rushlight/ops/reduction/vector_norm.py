@@ -1,7 +1,4 @@
-"""Vector norms and the distance between two tensors.
-
-Built on the same parts as `reduce`.
-"""
+"""Vector norms and the distance between two tensors."""
 
 from __future__ import annotations
 
