@@ -12,7 +12,13 @@ from rushlight.core.record import binary
 from rushlight.ops.apply import number_beside, operand
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
-from rushlight.ops.operands import agreed, attach_operator, check_integers, roomy, zeros
+from rushlight.ops.operands import (
+    attach_operator,
+    check_integers,
+    match_dtypes,
+    widen_small_ints,
+    zeros,
+)
 from rushlight.ops.pointwise.arithmetic import DivFloor
 from rushlight.ops.pointwise.family import (
     LN2,
@@ -48,7 +54,7 @@ class Fmod(Elementwise):
 
     def times(self, a: Any, b: Any) -> Any:
         """How often other goes into input."""
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.trunc(a / b)
 
 
@@ -62,7 +68,7 @@ class Remainder(Fmod):
         return v.remainder(a, b)
 
     def times(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.floor_divide(a, b)
 
 
@@ -78,7 +84,7 @@ class FmodNumber(Numbered):
         self.count(other)
 
     def forward(self, x: Any) -> Any:
-        return v.fmod(self.lifted(x), self.other)
+        return v.fmod(self.lift_bools(x), self.other)
 
     def partials(self) -> Any:
         return (1,)
@@ -96,7 +102,7 @@ class RemainderNumber(FmodNumber):
     name, node = "remainder_number", "RemainderBackward0"
 
     def forward(self, x: Any) -> Any:
-        return v.remainder(self.lifted(x), self.other)
+        return v.remainder(self.lift_bools(x), self.other)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -124,25 +130,21 @@ class FloorDivide(Unfinished):
 
 FMOD, REMAINDER, FLOOR_DIVIDE = Fmod(), Remainder(), FloorDivide()
 REMAINDER_OF_NUMBER = RemainderOfNumber()
-DIV_FLOOR = DivFloor()
 
 
-@implements("fmod")
-def _fmod(a: Any, b: Any) -> Any:
-    check_integers("fmod_cpu", a, b)
-    return binary(FMOD, operand(a), operand(b))
+def _implement_division(primitive: str, kernel: str, made: Any) -> None:
+    """Let an op that divides implement a primitive on tensors."""
+
+    def implement(a: Any, b: Any) -> Any:
+        check_integers(kernel, a, b)
+        return binary(made, operand(a), operand(b))
+
+    implements(primitive)(implement)
 
 
-@implements("remainder")
-def _remainder(a: Any, b: Any) -> Any:
-    check_integers("remainder_cpu", a, b)
-    return binary(REMAINDER, operand(a), operand(b))
-
-
-@implements("floor_divide")
-def _floor_divide(a: Any, b: Any) -> Any:
-    check_integers("div_floor_cpu", a, b)
-    return binary(DIV_FLOOR, operand(a), operand(b))
+_implement_division("fmod", "fmod_cpu", FMOD)
+_implement_division("remainder", "remainder_cpu", REMAINDER)
+_implement_division("floor_divide", "div_floor_cpu", DivFloor())
 
 
 @function(out=True, inplace=True)
@@ -249,7 +251,7 @@ class Extreme(Elementwise):
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         half = v.where(a == b, g / 2, g)
         return (
             v.where(self.loses(a, b), 0, half) if node._needs_grad(0) else None,
@@ -257,7 +259,7 @@ class Extreme(Elementwise):
         )
 
     def partials(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         half = 1 - 0.5 * v.where(a == b, a * 0 + 1, a * 0)
         return v.where(self.loses(a, b), 0, half), v.where(self.loses(b, a), 0, half)
 
@@ -282,12 +284,12 @@ class Choice(Extreme):
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         mine = self.first(a, b)
         return v.where(mine, g, 0), v.where(mine, 0, g)
 
     def partials(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         mine = self.first(a, b)
         return v.cast(mine, raw_dtype(a)), v.cast(v.logical_not(mine), raw_dtype(a))
 
@@ -324,11 +326,11 @@ class NextAfter(Pointwise):
         return v.nextafter(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.where(a == b, 0, g), zeros(g)
 
     def partials(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.cast(a != b, raw_dtype(a)), b * 0
 
 
@@ -357,7 +359,7 @@ class Ldexp(Elementwise):
         return self.factor(b), y * LN2
 
     def factor(self, b: Any) -> Any:
-        return v.exp(b * LN2) if is_complex(b) else v.exp2(roomy(b))
+        return v.exp(b * LN2) if is_complex(b) else v.exp2(widen_small_ints(b))
 
 
 expose(Ldexp, "torch.tensor([1.]), torch.tensor([1, 2, 3])", "[2., 4., 8.]", primitive="ldexp")
@@ -416,12 +418,12 @@ class CopySign(Pointwise):
         return v.copysign(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, y: Any) -> Any:
-        return g * self.turned(a, y), zeros(g)
+        return g * self.sign_change(a, y), zeros(g)
 
     def partials(self, a: Any, y: Any) -> Any:
-        return self.turned(a, y), y * 0
+        return self.sign_change(a, y), y * 0
 
-    def turned(self, a: Any, y: Any) -> Any:
+    def sign_change(self, a: Any, y: Any) -> Any:
         """1 where the sign stayed, -1 where it changed, 0 at zero."""
         return v.where(a == 0, 0, y / a)
 

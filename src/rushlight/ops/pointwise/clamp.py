@@ -24,7 +24,7 @@ from rushlight.ops.checks import (
 )
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain
-from rushlight.ops.operands import agreed, integral, number_from, zeros
+from rushlight.ops.operands import integral, match_dtypes, number_from, zeros
 from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import Numbered, with_numbers
 from rushlight.ops.registry import describe, function, op, variant
@@ -60,7 +60,7 @@ class ClampNumbers(Clamping):
         self.count(min, max)
 
     def forward(self, x: Any) -> Any:
-        x = self.lifted(x)
+        x = self.lift_bools(x)
         if self.min is not None:
             x = v.maximum(x, self.min)
         return x if self.max is None else v.minimum(x, self.max)
@@ -113,10 +113,10 @@ class ClampTensors(Clamping):
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, *xs: Any) -> Any:
-        return [v.where(mask, g, 0) for mask in self.masks(*agreed(*xs))]
+        return [v.where(mask, g, 0) for mask in self.masks(*match_dtypes(*xs))]
 
     def partials(self, *xs: Any) -> Any:
-        return [v.cast(mask, raw_dtype(xs[0])) for mask in self.masks(*agreed(*xs))]
+        return [v.cast(mask, raw_dtype(xs[0])) for mask in self.masks(*match_dtypes(*xs))]
 
 
 @op
@@ -174,8 +174,7 @@ class ClampMaxOnly(ClampMax):
     node = "ClampBackward0"
 
 
-CLAMP, CLAMP_MIN, CLAMP_MAX = Clamp(), ClampMin(), ClampMax()
-CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = ClampMinOnly(), ClampMaxOnly()
+CLAMP, CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = Clamp(), ClampMinOnly(), ClampMaxOnly()
 _BOUND: Final = (TensorBase, int, float, complex)
 
 
@@ -224,40 +223,28 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     return with_numbers(ClampNumbers, low, high), (input,)
 
 
-@function(out=True, inplace=True)
-def clamp_min(input: Any, min: Operand) -> Any:
-    """clamp_min(input, min, *, out=None) -> Tensor
+def _declare_bound(side: str, word: str, gives: str, by_tensor: Any, by_number: Any) -> None:
+    """The function `clamp_min` or `clamp_max`."""
+    name = f"clamp_{side}"
 
-    Each element, but at least `min`.
+    def fn(input: Any, bound: Operand) -> Any:
+        check_second(name, input, bound)
+        if isinstance(bound, TensorBase):
+            return by_tensor, (input, bound)
+        if isinstance(bound, complex):
+            raise NotImplementedError("clamp is not supported for complex types")
+        low, high = (operand(bound), None) if side == "min" else (None, operand(bound))
+        return with_numbers(by_number, low, high), (input,)
 
-    >>> import rushlight as torch
-    >>> torch.clamp_min(torch.tensor([-1., 2.]), 0)
-    tensor([0., 2.])
-    """
-    check_second("clamp_min", input, min)
-    if isinstance(min, TensorBase):
-        return CLAMP_MIN, (input, min)
-    if isinstance(min, complex):
-        raise NotImplementedError("clamp is not supported for complex types")
-    return with_numbers(ClampMinNumber, operand(min), None), (input,)
+    text = describe(
+        f"{name}(input, {side}, *, out=None) -> Tensor", f"Each element, but at {word} `{side}`.",
+        f"torch.{name}(torch.tensor([-1., 2.]), 0)", gives,
+    )  # fmt: skip
+    function(out=True, inplace=True)(variant(fn, name, text, bound=side))
 
 
-@function(out=True, inplace=True)
-def clamp_max(input: Any, max: Operand) -> Any:
-    """clamp_max(input, max, *, out=None) -> Tensor
-
-    Each element, but at most `max`.
-
-    >>> import rushlight as torch
-    >>> torch.clamp_max(torch.tensor([-1., 2.]), 0)
-    tensor([-1.,  0.])
-    """
-    check_second("clamp_max", input, max)
-    if isinstance(max, TensorBase):
-        return CLAMP_MAX, (input, max)
-    if isinstance(max, complex):
-        raise NotImplementedError("clamp is not supported for complex types")
-    return with_numbers(ClampMaxNumber, None, operand(max)), (input,)
+_declare_bound("min", "least", "tensor([0., 2.])", ClampMin(), ClampMinNumber)
+_declare_bound("max", "most", "tensor([-1.,  0.])", ClampMax(), ClampMaxNumber)
 
 
 # --- three tensors --------------------------------------------------------------------------------
@@ -473,16 +460,16 @@ class NanToNum(Elementwise):
         return v.where(v.isnan(x), self.nan, x)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (self.through(g, x),)
+        return (self.pass_finite(g, x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.through(ts[0], xs[0])
+        return self.pass_finite(ts[0], xs[0])
 
-    def through(self, g: Any, x: Any) -> Any:
+    def pass_finite(self, g: Any, x: Any) -> Any:
         """`g` where nothing was replaced, real and imaginary parts each for itself."""
         if is_complex(x):
             re, im = v.real(x), v.imag(x)
-            return v.complex_of(self.through(v.real(g), re), self.through(v.imag(g), im))
+            return v.complex_of(self.pass_finite(v.real(g), re), self.pass_finite(v.imag(g), im))
         return g * v.cast(v.isfinite(x), raw_dtype(x))
 
     def partials(self, x: Any) -> Any:
@@ -530,12 +517,12 @@ class Frexp(Op):
         return v.frexp(x)
 
     def vjp(self, node: Node, g: Any, exponent: Any) -> Any:
-        return (self.scaled(g[0], exponent),)
+        return (self.unscale(g[0], exponent),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.scaled(ts[0], y[1]), zeros(y[1])
+        return self.unscale(ts[0], y[1]), zeros(y[1])
 
-    def scaled(self, t: Any, exponent: Any) -> Any:
+    def unscale(self, t: Any, exponent: Any) -> Any:
         return t / v.exp2(v.cast(exponent, raw_dtype(t)))
 
     @staticmethod

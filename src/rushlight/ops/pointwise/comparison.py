@@ -271,10 +271,10 @@ class Where(Op):
 
     def forward(self, a: Any, b: Any, condition: Any) -> Any:
         if self.dtype is not None:
-            a, b = self.fitted(a, condition), self.fitted(b, condition)
+            a, b = self.fit(a, condition), self.fit(b, condition)
         return v.where(condition, a, b)
 
-    def fitted(self, x: Any, like: Any) -> Any:
+    def fit(self, x: Any, like: Any) -> Any:
         """A number or array in the result's dtype."""
         if isinstance(x, (bool, int, float, complex)):
             return v.constant(like, x, self.dtype)

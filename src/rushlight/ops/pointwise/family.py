@@ -94,7 +94,7 @@ class Numbered(Pointwise):
             self.promotion = "float"  # type: ignore[misc]  # of this instance
         self.bools: bool = all(n is None or isinstance(n, bool) for n in numbers)
 
-    def lifted(self, x: Any) -> Any:
+    def lift_bools(self, x: Any) -> Any:
         """Bools as integers, where there are numbers among the operands that are."""
         if raw_dtype(x).kind == "b" and not self.bools:
             return v.cast(x, dtypes.int64.numpy)

@@ -17,7 +17,7 @@ from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import attach_operator, integral, roomy, zeros
+from rushlight.ops.operands import attach_operator, integral, widen_small_ints, zeros
 from rushlight.ops.pointwise.family import (
     Numbered,
     OneOver,
@@ -63,7 +63,7 @@ class PowNumber(Numbered):
         e = self.exponent
         if e == 3 and not integral(x):
             return x * x * x
-        return self.lifted(x) ** e
+        return self.lift_bools(x) ** e
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         if self.exponent == 0:
@@ -130,7 +130,7 @@ class Pow(Pointwise):
         """0 ** b is flat for b >= 0."""
         if is_complex(y):
             a = v.cast(a, raw_dtype(y))  # negative numbers have complex logarithms
-        return v.where(v.logical_and(a == 0, _at_least_zero(b)), 0, y * v.log(roomy(a)))
+        return v.where(v.logical_and(a == 0, _at_least_zero(b)), 0, y * v.log(widen_small_ints(a)))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -163,7 +163,7 @@ class PowOfNumber(Numbered):
 
     def forward(self, b: Any) -> Any:
         if integral(b):
-            b = self.lifted(b)
+            b = self.lift_bools(b)
             return _power(v.constant(b, self.base, raw_dtype(b)), b)
         return self.base**b
 

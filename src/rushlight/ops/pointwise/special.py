@@ -14,7 +14,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import binary, unary
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor, invalid, is_number
-from rushlight.ops.operands import roomy
+from rushlight.ops.operands import widen_small_ints
 from rushlight.ops.pointwise.family import Pointwise, direction, expose, row
 from rushlight.ops.pointwise.unary import SIGMOID, SINC
 from rushlight.ops.registry import function, functions, implements, namespaces, op
@@ -25,7 +25,7 @@ ROOT_2PI: Final = math.sqrt(2 * math.pi)
 ROOT_2: Final = math.sqrt(2.0)
 
 
-def lifted(x: Any, like: Any) -> Any:
+def lift(x: Any, like: Any) -> Any:
     """A number as an array in the dtype of `like`: SciPy takes bare numbers for doubles."""
     return x if hasattr(x, "dtype") else v.constant(like, x, raw_dtype(like))
 
@@ -39,7 +39,7 @@ class Special(Pointwise):
 
     def forward(self, *xs: Any) -> Any:
         like = next(x for x in xs if hasattr(x, "dtype"))
-        ready = [lifted(x, like) for x in xs]
+        ready = [lift(x, like) for x in xs]
         return v.special(ready[0], self.scipy, *ready[1:])
 
 
@@ -159,13 +159,13 @@ class Mvlgamma(Special):
         self.p = p
 
     def forward(self, *xs: Any) -> Any:
-        y = self.summed(xs[0], "gammaln")
+        y = self.sum_shifted(xs[0], "gammaln")
         return y + self.p * (self.p - 1) / 4 * math.log(math.pi)
 
     def partials(self, x: Any) -> Any:
-        return (self.summed(x, "digamma"),)
+        return (self.sum_shifted(x, "digamma"),)
 
-    def summed(self, x: Any, name: str) -> Any:
+    def sum_shifted(self, x: Any, name: str) -> Any:
         """The sum of a function at x, x - 1/2, x - 1, ..."""
         y = v.special(x, name)
         for k in range(1, self.p):
@@ -212,7 +212,7 @@ class Zeta(HalfKnown):
     name, node, missing, scipy = "special_zeta", "SpecialZetaBackward0", "zeta", "zeta"
 
     def slope(self, a: Any, x: Any) -> Any:
-        return -a * v.special(lifted(a + 1, x), "zeta", x)
+        return -a * v.special(lift(a + 1, x), "zeta", x)
 
 
 @op
@@ -223,7 +223,7 @@ class Igamma(HalfKnown):
     sign: ClassVar[int] = 1
 
     def slope(self, a: Any, x: Any) -> Any:
-        return self.sign * v.exp((a - 1) * v.log(x) - x - v.special(lifted(a, x), "gammaln"))
+        return self.sign * v.exp((a - 1) * v.log(x) - x - v.special(lift(a, x), "gammaln"))
 
 
 @op
@@ -293,7 +293,7 @@ class Xlogy(Special):
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
-        return v.where(v.logical_and(a == 0, b <= 0), 0, v.log(roomy(b))), a / b
+        return v.where(v.logical_and(a == 0, b <= 0), 0, v.log(widen_small_ints(b))), a / b
 
 
 @op
@@ -304,7 +304,7 @@ class Xlog1py(Special):
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
-        b = roomy(b)
+        b = widen_small_ints(b)
         return v.where(v.logical_and(a == 0, b <= -1), 0, v.log1p(b)), a / (b + 1)
 
 

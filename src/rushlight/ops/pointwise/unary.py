@@ -40,10 +40,8 @@ from rushlight.ops.sample_inputs import Draw
 class Abs(Pointwise):
     """The absolute value of each element."""
 
-    name = "abs"
-    saves = ("self",)
-    refuses = "b"
-    scalar = "fabs({0})"
+    name, saves, refuses, scalar = "abs", ("self",), "b", "fabs({0})"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return v.absolute(x)
@@ -57,12 +55,6 @@ class Abs(Pointwise):
 
     def partials(self, x: Any) -> Any:
         return (direction(x),)
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        for shape in ((2, 3), (), (0, 2)):
-            yield Abs(), draw.real(*shape)
-        yield Abs(), draw.complex(2, 2)
 
 
 ABS = expose(Abs, "[-1., 2.]", "[1., 2.]", aliases=("absolute",), primitive="absolute")
@@ -105,8 +97,7 @@ expose(Sign, "[-3., 0., 2.]", "[-1.,  0.,  1.]")
 class Sgn(Elementwise):
     """x / |x|: the sign of real numbers, the direction of complex ones."""
 
-    name = "sgn"
-    saves = ("self", "result")
+    name, saves, complex_too = "sgn", ("self", "result"), True
 
     def forward(self, x: Any) -> Any:
         return v.copy(x) if raw_dtype(x).kind == "b" else direction(x)
@@ -127,12 +118,6 @@ class Sgn(Elementwise):
 
     def partials(self, x: Any, y: Any) -> Any:
         return (0,)
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        for shape in ((2, 3), (), (0, 2)):
-            yield Sgn(), draw.real(*shape)
-        yield Sgn(), draw.complex(2, 2)
 
 
 expose(Sgn, "[-3., 0., 2.]", "[-1.,  0.,  1.]", primitive="sign")
@@ -444,7 +429,7 @@ row(
 class Scaled(Elementwise):
     """A constant times the element."""
 
-    promotion: ClassVar[str] = "float"
+    promotion = "float"
     factor: ClassVar[float] = 1.0
 
     def check(self, common: Any) -> None:

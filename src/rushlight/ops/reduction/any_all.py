@@ -11,7 +11,7 @@ from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.out import fill_out
-from rushlight.ops.reduction.family import Fold, declare, dims_of, negatives, numpy_names
+from rushlight.ops.reduction.family import Fold, axes_from_end, declare, dims_of, numpy_names
 from rushlight.ops.registry import function, implements, op
 
 
@@ -95,7 +95,7 @@ def _declare_test(cls: Any, example: str) -> None:
         return y if out is None else fill_out(name, out, y)
 
     def implement(x: Any, axes: Any, keep: bool) -> Any:
-        return apply(cls(negatives(axes, x._array.ndim), keep), x)
+        return apply(cls(axes_from_end(axes, x._array.ndim), keep), x)
 
     plural = "element is" if name == "any" else "elements are"
     declare(

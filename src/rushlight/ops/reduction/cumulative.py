@@ -19,7 +19,15 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.out import write_outs
-from rushlight.ops.reduction.family import declare, narrow, numpy_names, same, shifted, single, wide
+from rushlight.ops.reduction.family import (
+    check_dim,
+    declare,
+    narrow,
+    numpy_names,
+    same,
+    shift,
+    wide,
+)
 from rushlight.ops.registry import function, implements, op
 
 
@@ -27,8 +35,8 @@ def recurrence(a: Any, b: Any) -> Any:
     """s[i] = a[i] s[i-1] + b[i] along the last axis, from s[-1] = 0; see Note [Recurrences]."""
     step, n = 1, b.shape[-1]
     while step < n:
-        b = b + a * shifted(b, step, 0)
-        a = a * shifted(a, step, 1)
+        b = b + a * shift(b, step, 0)
+        a = a * shift(a, step, 1)
         step *= 2
     return b
 
@@ -40,7 +48,7 @@ def back_recurrence(a: Any, b: Any) -> Any:
 
 def sooner(x: Any, value: Any) -> Any:
     """x[i+1] at each i along the last axis, `value` at the end."""
-    return v.flip(shifted(v.flip(x, (-1,)), 1, value), (-1,))
+    return v.flip(shift(v.flip(x, (-1,)), 1, value), (-1,))
 
 
 def complex_logaddexp(a: Any, b: Any) -> Any:
@@ -115,14 +123,14 @@ class CumProd(Scan):
         if 0 in x.shape:
             return (g,)
         z, y, g = self.line(x), wide(self.line(y)), self.line(g)
-        before = shifted(y, 1, 1)
+        before = shift(y, 1, 1)
         after = back_recurrence(sooner(conj(wide(z)), 0), wide(g))
         return (v.contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
             return ts[0]
-        before = shifted(wide(self.line(y)), 1, 1)
+        before = shift(wide(self.line(y)), 1, 1)
         moved = recurrence(wide(self.line(xs[0])), wide(self.line(ts[0])) * before)
         return self.unline(narrow(moved, y), y.shape)
 
@@ -145,7 +153,7 @@ class LogCumSumExp(Scan):
         else:
             step = 1
             while step < n:
-                y = v.logaddexp(y, shifted(y, step, -math.inf))
+                y = v.logaddexp(y, shift(y, step, -math.inf))
                 step *= 2
         return v.copy(self.unline(narrow(y, z), x.shape))
 
@@ -167,7 +175,7 @@ class LogCumSumExp(Scan):
             return ts[0]
         shape, like = y.shape, y
         t, x, y = wide(self.line(ts[0])), wide(self.line(xs[0])), wide(self.line(y))
-        earlier = shifted(self.ratios(y), 1, 0)
+        earlier = shift(self.ratios(y), 1, 0)
         return self.unline(narrow(recurrence(earlier, t * v.exp(x - y)), like), shape)
 
 
@@ -229,7 +237,7 @@ def _declare_scan(cls: Any, word: str, gives: str) -> None:
     def fn(input: Any, dim: Any, *, dtype: Any = None) -> Any:
         array = check_tensor(input, name)
         want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
-        at = single(name, dim, array.ndim)
+        at = check_dim(name, dim, array.ndim)
         return cls(at, None if want is array.dtype else want), (input,)
 
     def implement(x: Any, axis: int) -> Any:
@@ -261,7 +269,7 @@ def logcumsumexp(input: Any, dim: Any) -> Any:
     array = check_tensor(input, "logcumsumexp")
     if array.dtype.kind in "iub":
         raise not_implemented("logcumsumexp_out_cpu", array.dtype)
-    return LogCumSumExp(single("logcumsumexp", dim, array.ndim)), (input,)
+    return LogCumSumExp(check_dim("logcumsumexp", dim, array.ndim)), (input,)
 
 
 def _declare_champion(cls: Any, kind: Any, word: str, example: str, gives: str) -> None:
@@ -272,7 +280,7 @@ def _declare_champion(cls: Any, kind: Any, word: str, example: str, gives: str) 
         array = check_tensor(input, name)
         if array.dtype.kind == "c":
             raise not_implemented(f"{name}_cpu", array.dtype)
-        return write_outs(name, kind, apply(cls(single(name, dim, array.ndim)), input), out)
+        return write_outs(name, kind, apply(cls(check_dim(name, dim, array.ndim)), input), out)
 
     declare(
         fn, name, "(input, dim, *, out=None) -> (Tensor values, Tensor indices)",

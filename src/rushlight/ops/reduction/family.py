@@ -60,7 +60,7 @@ def _split(dims: tuple[int, ...] | None, rank: int) -> tuple[tuple[int, ...], tu
     return tuple(d for d in range(rank) if d not in axes), axes
 
 
-def shifted(x: Any, by: int, value: Any) -> Any:
+def shift(x: Any, by: int, value: Any) -> Any:
     """`x` moved along its last axis by `by` places (at most its length), `value` coming in."""
     cut = v.window(x, (..., slice(0, x.shape[-1] - by)))
     return v.pad(cut, (*[(0, 0)] * (x.ndim - 1), (by, 0)), value)
@@ -131,7 +131,7 @@ def dims_of(function: str, dim: Any, rank: int) -> tuple[int, ...] | None:
         raise mismatch(function, dim) from None
 
 
-def single(function: str, dim: Any, rank: int) -> int:
+def check_dim(function: str, dim: Any, rank: int) -> int:
     """One dimension, as an op wants it."""
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise TypeError(
@@ -140,7 +140,7 @@ def single(function: str, dim: Any, rank: int) -> int:
     return one_dim(dim, rank)
 
 
-def negatives(axes: tuple[int, ...] | int | None, rank: int) -> tuple[int, ...] | None:
+def axes_from_end(axes: tuple[int, ...] | int | None, rank: int) -> tuple[int, ...] | None:
     """The axes a word was given, as an op wants them."""
     if axes is None:
         return None

@@ -15,12 +15,12 @@ from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, not_imp
 from rushlight.ops.out import fill_out, write_outs
 from rushlight.ops.reduction.family import (
     Fold,
+    axes_from_end,
+    check_dim,
     declare,
     dims_of,
-    negatives,
     numpy_names,
     same,
-    single,
 )
 from rushlight.ops.registry import function, functions, implements, op
 
@@ -266,7 +266,7 @@ def _implement(primitive: str, cls: Any) -> None:
     """Let ops of a class implement a primitive on tensors."""
 
     def implement(x: Any, axes: Any, keep: bool) -> Any:
-        return apply(cls(negatives(axes, x._array.ndim), keep), x)
+        return apply(cls(axes_from_end(axes, x._array.ndim), keep), x)
 
     implements(primitive)(implement)
 
@@ -331,7 +331,7 @@ def _declare_max(
             return y if out is None else fill_out(name, out, y)
         if isinstance(dim, bool) or not hasattr(dim, "__index__"):
             raise mismatch(name, dim)
-        at = single(name, dim, array.ndim)
+        at = check_dim(name, dim, array.ndim)
         if array.dtype.kind == "c":
             raise RuntimeError(f"{name}(): does not support complex input")
         check_nonempty(name, array.shape, at)
@@ -374,7 +374,7 @@ def _declare_arg(cls: Any, word: str, gives: str) -> None:
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
                 )
             return cls(None, keepdim), (input,)
-        at = single(name, dim, array.ndim)
+        at = check_dim(name, dim, array.ndim)
         check_nonempty(name, array.shape, at)
         return cls((at,) if array.ndim else None, keepdim), (input,)
 

@@ -69,7 +69,7 @@ class Quantile(Fold):
             speed = z.shape[-1] - 1
         return below, above, r - v.floor(r), speed
 
-    def kept(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def reduced_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.keepdim:
             return self.expanded(None, shape)
         if self.dims is None:
@@ -77,15 +77,15 @@ class Quantile(Fold):
         gone = [d % len(shape) for d in self.dims]
         return tuple([n for d, n in enumerate(shape) if d not in gone])
 
-    def arranged(self, y: Any, q: Any, shape: tuple[int, ...]) -> Any:
+    def arrange(self, y: Any, q: Any, shape: tuple[int, ...]) -> Any:
         """(..., number of q) as PyTorch lays it out: the axis of `q` in front, if it has one."""
         if q.ndim == 0:
-            return v.reshape(y, self.kept(shape))
+            return v.reshape(y, self.reduced_shape(shape))
         y = v.permute(y, (y.ndim - 1, *range(y.ndim - 1)))
-        return v.reshape(y, (math.prod(q.shape), *self.kept(shape)))
+        return v.reshape(y, (math.prod(q.shape), *self.reduced_shape(shape)))
 
-    def lines(self, g: Any, q: Any, z: Any) -> Any:
-        """The inverse of `arranged`."""
+    def unarrange(self, g: Any, q: Any, z: Any) -> Any:
+        """The inverse of `arrange`."""
         rest = z.shape[:-1]
         if q.ndim == 0:
             return v.reshape(g, (*rest, 1))
@@ -98,14 +98,14 @@ class Quantile(Fold):
         step = high - low
         # from the nearer end, as PyTorch's lerp does
         y = v.where(v.greater(0.5, w), low + w * step, high - step * (1 - w))
-        return self.arranged(v.where(v.equal(low, high), low, y), q, x.shape)
+        return self.arrange(v.where(v.equal(low, high), low, y), q, x.shape)
 
     def vjp(self, node: Node, g: Any, x: Any, q: Any) -> Any:
         kinds = node._input_dtypes
         assert kinds is not None
         z = fold(x, self.dims)
         below, above, w, speed = self.parts(z, q)
-        g = self.lines(g, q, z)
+        g = self.unarrange(g, q, z)
         for_x = for_q = None
         if node._needs_grad(0):
             zeros = v.full(g, z.shape, 0, kinds[0])
@@ -128,7 +128,7 @@ class Quantile(Fold):
             step = (v.gather(z, -1, above) - v.gather(z, -1, below)) * speed
             step = step * v.reshape(ts[1], (math.prod(q.shape),))
             moved = step if moved is None else moved + step
-        return y * 0 if moved is None else self.arranged(moved, q, x.shape)
+        return y * 0 if moved is None else self.arrange(moved, q, x.shape)
 
     @staticmethod
     def samples(draw: Any) -> Any:

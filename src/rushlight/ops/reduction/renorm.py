@@ -11,7 +11,7 @@ from rushlight.core.graph import Node, Op
 from rushlight.ops.arguments import one_dim, raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Number
-from rushlight.ops.reduction.vector_norm import moved, norm_of, slope_of
+from rushlight.ops.reduction.vector_norm import norm_of, norm_tangent, slope_of
 from rushlight.ops.registry import function, op
 
 _TINY: Final = 1e-7  # PyTorch's, against division by zero
@@ -65,7 +65,7 @@ class Renorm(Op):
         found = t * self.factor(n)
         if slope is None:
             return found
-        return found + x * (self.slope(n) * moved(t, slope, self.dims, True))
+        return found + x * (self.slope(n) * norm_tangent(t, slope, self.dims, True))
 
     @staticmethod
     def samples(draw: Any) -> Any:

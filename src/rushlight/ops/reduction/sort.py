@@ -15,12 +15,12 @@ from rushlight.ops.checks import check_nonempty, check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.out import fill_out, write_outs
 from rushlight.ops.reduction.family import (
+    axes_from_end,
+    check_dim,
     declare,
     fold,
-    negatives,
     numpy_names,
-    shifted,
-    single,
+    shift,
     wide,
 )
 from rushlight.ops.reduction.minmax import Chosen, Even
@@ -124,16 +124,16 @@ class TopK(Ranked):
         yield TopK(-1, True, 0), draw.real(2, 3)
 
 
-def _sortable(array: Any) -> None:
+def _check_sortable(array: Any) -> None:
     if array.dtype.kind in "cW":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
 
 
-def _sorted(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any) -> Any:
+def _sort(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any) -> Any:
     array = check_tensor(input, "sort")
-    _sortable(array)
+    _check_sortable(array)
     cls = Sort if stable is None else SortStable
-    what = cls(single("sort", dim, array.ndim), bool(descending))
+    what = cls(check_dim("sort", dim, array.ndim), bool(descending))
     return write_outs("sort", return_types.sort, apply(what, input), out)
 
 
@@ -155,7 +155,7 @@ def sort(
     """
     if isinstance(dim, bool):  # sort(input, descending)
         dim, descending = -1, dim
-    return _sorted(input, dim, descending, stable, out)
+    return _sort(input, dim, descending, stable, out)
 
 
 @function(out=True)
@@ -170,8 +170,8 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool
     tensor([1, 2, 0])
     """
     array = check_tensor(input, "argsort")
-    _sortable(array)
-    return ArgSort(single("argsort", dim, array.ndim), bool(descending)), (input,)
+    _check_sortable(array)
+    return ArgSort(check_dim("argsort", dim, array.ndim), bool(descending)), (input,)
 
 
 @function()
@@ -185,7 +185,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     tensor([[2., 1.],
             [3., 4.]])
     """
-    y = _sorted(input, 0, False, None, None)[0]
+    y = _sort(input, 0, False, None, None)[0]
     return y if out is None else fill_out("msort", out, y)
 
 
@@ -204,7 +204,7 @@ def topk(
     tensor([4., 3.])
     """
     array = check_tensor(input, "topk")
-    at = single("topk", dim, array.ndim)
+    at = check_dim("topk", dim, array.ndim)
     if not 0 <= k <= (array.shape[at] if array.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if array.dtype.kind in "bc":
@@ -216,7 +216,7 @@ def topk(
 
 @implements("sort")
 def _sort_word(x: Any, axis: int, descending: bool, stable: bool) -> Any:
-    axes = negatives(axis, x._array.ndim)
+    axes = axes_from_end(axis, x._array.ndim)
     assert axes is not None
     return apply(ArgSort(axes[0], descending), x)
 
@@ -310,7 +310,7 @@ class Mode(Chosen):
         order = v.swap(v.sort(wide(x), dim, False, True), dim, -1)
         z = v.gather(v.swap(x, dim, -1), -1, order)
         places = v.iota(x, z.shape[-1], _INT64)
-        starts = v.where(v.equal(z, shifted(z, 1, 0)), 0, places)
+        starts = v.where(v.equal(z, shift(z, 1, 0)), 0, places)
         length = places - v.running(starts, -1, True)
         best = v.argmax(length, -1, True)
         return v.swap(v.gather(order, -1, best), dim, -1)
@@ -333,7 +333,7 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
     tensor(2.)
     """
     array = check_tensor(input, "kthvalue")
-    at = single("kthvalue", dim, array.ndim)
+    at = check_dim("kthvalue", dim, array.ndim)
     check_nonempty("kthvalue", array.shape, at)
     _refuse("kthvalue_cpu", array, "bc")
     if not 1 <= k <= (array.shape[at] if array.ndim else 1):
@@ -354,7 +354,7 @@ def _declare_median(every: Any, along: Any, kind: Any, text: str, example: str, 
         if dim is ...:
             y = apply(every(None, False), input)
             return y if out is None else fill_out(name, out, y)
-        at = single(name, dim, array.ndim)
+        at = check_dim(name, dim, array.ndim)
         check_nonempty("median", array.shape, at)
         return write_outs(name, kind, apply(along((at,), keepdim), input), out)
 
@@ -385,7 +385,7 @@ def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -
     tensor(2)
     """
     array = check_tensor(input, "mode")
-    at = single("mode", dim, array.ndim)
+    at = check_dim("mode", dim, array.ndim)
     check_nonempty("mode", array.shape, at)
     _refuse("mode_cpu", array, "c")
     return write_outs("mode", return_types.mode, apply(Mode((at,), keepdim), input), out)

@@ -23,13 +23,13 @@ from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
     InDtype,
+    axes_from_end,
     count,
     dims_of,
     fold,
     narrow,
-    negatives,
     numpy_names,
-    shifted,
+    shift,
     unfold,
     wide,
 )
@@ -138,7 +138,7 @@ def _total(x: Any, axes: Any, keep: bool) -> Any:
     want = _sum_dtype(None, x._array)
     if axes is None and not keep:
         return apply(SUM if want is None else SumAll(None, False, want), x)
-    return apply(Sum(negatives(axes, x._array.ndim), keep, want), x)
+    return apply(Sum(axes_from_end(axes, x._array.ndim), keep, want), x)
 
 
 # --- mean -----------------------------------------------------------------------------------------
@@ -300,8 +300,8 @@ class Prod(InDtype):
             return unfold(quick, self.dims, shape)
         if 0 not in x.shape:
             w = wide(x)
-            left = shifted(v.cumprod(w, -1), 1, 1)
-            right = shifted(v.cumprod(v.flip(w, (-1,)), -1), 1, 1)
+            left = shift(v.cumprod(w, -1), 1, 1)
+            right = shift(v.cumprod(v.flip(w, (-1,)), -1), 1, 1)
             x = narrow(left * v.flip(right, (-1,)), x)
         return unfold(x, self.dims, shape)
 
@@ -356,7 +356,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
 
 @implements("product")
 def _product(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Prod(negatives(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
+    return apply(Prod(axes_from_end(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
 
 
 # --- logsumexp ------------------------------------------------------------------------------------
@@ -407,21 +407,8 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """
     array = check_tensor(input, "logsumexp")
     if array.dtype.kind in "iub":
-        input = apply(Floated(dtypes.default_numpy), input)
+        input = v.cast(input, dtypes.default_numpy)
     return LogSumExp(dims_of("logsumexp", dim, array.ndim), keepdim), (input,)
-
-
-class Floated(Linear):
-    """Integers as floats, on the way into an op that has no integer form."""
-
-    name, params, differentiable = "to_float", ("dtype",), False
-
-    def __init__(self, dtype: Any) -> None:
-        super().__init__()
-        self.dtype = dtype
-
-    def forward(self, x: Any) -> Any:
-        return v.cast(x, self.dtype)
 
 
 # --- trace ----------------------------------------------------------------------------------------

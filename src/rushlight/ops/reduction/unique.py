@@ -19,7 +19,7 @@ from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.reduction.family import single, wide
+from rushlight.ops.reduction.family import check_dim, wide
 from rushlight.ops.registry import function, op
 
 _INT64: Final = dtypes.int64.numpy
@@ -68,7 +68,7 @@ WeightedCount = _refuse(
 )
 
 
-def connected(cls: type[Refused], result: Any, input: Any) -> Any:
+def connect(cls: type[Refused], result: Any, input: Any) -> Any:
     """`result` as PyTorch gives it: asking for gradients if `input` does."""
     if not (input._requires_grad or input._node is not None):
         return result
@@ -187,9 +187,9 @@ def lexical(rows: Any) -> Any:
     return order
 
 
-def _chosen(op: Any, node: type[Refused], input: Any, inverse: bool, counts: bool) -> Any:
+def _select_outputs(op: Any, node: type[Refused], input: Any, inverse: bool, counts: bool) -> Any:
     values, *others = apply(op, input)
-    values = connected(node, values, input)
+    values = connect(node, values, input)
     if not (inverse or counts):
         return values
     return (values, *[r for r, wanted in zip(others, (inverse, counts)) if wanted])
@@ -218,13 +218,13 @@ def unique(
     array = check_tensor(input, "unique")
     _refuse_complex("unique" if dim is None else "unique_dim", array)
     if dim is None:
-        return _chosen(Unique(), Unique2, input, return_inverse, return_counts)
-    at = single("unique", dim, array.ndim)
+        return _select_outputs(Unique(), Unique2, input, return_inverse, return_counts)
+    at = check_dim("unique", dim, array.ndim)
     if array.ndim == 0 or any(n == 0 for d, n in enumerate(array.shape) if d - array.ndim != at):
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         )
-    return _chosen(UniqueDim(at), UniqueSlices, input, return_inverse, return_counts)
+    return _select_outputs(UniqueDim(at), UniqueSlices, input, return_inverse, return_counts)
 
 
 @function()
@@ -241,8 +241,8 @@ def unique_consecutive(
     """
     array = check_tensor(input, "unique_consecutive")
     _refuse_complex("unique" if dim is None else "unique_dim", array)
-    at = None if dim is None else single("unique_consecutive", dim, array.ndim)
-    return _chosen(UniqueConsecutive(at), UniqueRuns, input, return_inverse, return_counts)
+    at = None if dim is None else check_dim("unique_consecutive", dim, array.ndim)
+    return _select_outputs(UniqueConsecutive(at), UniqueRuns, input, return_inverse, return_counts)
 
 
 # --- where values fall ----------------------------------------------------------------------------
@@ -409,7 +409,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         y = one_by_one("bincount", lambda *xs: apply(what, *xs), input, weights)
     else:
         y = apply(what, input, weights)
-    return y if weights is None else connected(WeightedCount, y, weights)
+    return y if weights is None else connect(WeightedCount, y, weights)
 
 
 @op

@@ -19,11 +19,11 @@ from rushlight.ops.checks import check_tensor, mismatch
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,
+    axes_from_end,
     count,
     declare,
     dims_of,
     narrow,
-    negatives,
     wide,
 )
 from rushlight.ops.reduction.sum import Sum
@@ -80,7 +80,7 @@ class Spread(Fold):
         d = v.real(d * conj(d)) if is_complex(d) else d
         return v.cast(v.where(v.equal(d, 0), math.nan, math.inf), raw_dtype(d))
 
-    def moved(self, t: Any, x: Any) -> Any:
+    def variance_tangent(self, t: Any, x: Any) -> Any:
         """How the variance moves when `x` moves along `t`."""
         p = conj(self.slope(x)) * t
         return v.reduce_sum(v.real(p) if is_complex(p) else p, self.dims, self.keepdim)
@@ -113,7 +113,7 @@ class Var(Spread):
         return (self.back(g, x.shape) * self.slope(x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0])
+        return self.variance_tangent(ts[0], xs[0])
 
 
 @op
@@ -129,7 +129,7 @@ class Std(Spread):
         return (self.back(g * _root_slope(y), x.shape) * self.slope(x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0]) * _root_slope(y)
+        return self.variance_tangent(ts[0], xs[0]) * _root_slope(y)
 
 
 @op
@@ -148,7 +148,7 @@ class VarMean(Spread):
         return (self.back(g[0], x.shape) * self.slope(x) + self.from_mean(g[1], x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0]), self.average(ts[0], self.keepdim)
+        return self.variance_tangent(ts[0], xs[0]), self.average(ts[0], self.keepdim)
 
 
 @op
@@ -165,12 +165,14 @@ class StdMean(VarMean):
         return (first + self.from_mean(g[1], x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0]) * _root_slope(y[0]), self.average(ts[0], self.keepdim)
+        return self.variance_tangent(ts[0], xs[0]) * _root_slope(y[0]), self.average(
+            ts[0], self.keepdim
+        )
 
 
 @implements("deviations")
 def _deviations(x: Any, axes: Any, keep: bool) -> Any:
-    what = Var(negatives(axes, x._array.ndim), keep, 0)
+    what = Var(axes_from_end(axes, x._array.ndim), keep, 0)
     n = count(x._array.shape, what.dims)
     wide = x.to(dtypes.complex128 if x._array.dtype.kind == "c" else dtypes.float64)
     return apply(what, wide) * float(n) if n else apply(Sum(what.dims, keep), wide.real)

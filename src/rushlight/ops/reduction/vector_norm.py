@@ -74,7 +74,7 @@ def slope_of(x: Any, y: Any, p: float, dims: tuple[int, ...] | None) -> Any:
     return x * over(v.power(a, p - 2), v.power(y, p - 1))
 
 
-def moved(t: Any, slope: Any, dims: tuple[int, ...] | None, keep: bool) -> Any:
+def norm_tangent(t: Any, slope: Any, dims: tuple[int, ...] | None, keep: bool) -> Any:
     """How a norm moves when its input moves along `t`."""
     step = conj(slope) * t
     return v.reduce_sum(v.real(step) if is_complex(step) else step, dims, keep)
@@ -107,7 +107,7 @@ class VectorNorm(Fold):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x = xs[0]
         slope = slope_of(x, self.back(y, x.shape), self.ord, self.dims)
-        return y * 0 if slope is None else moved(ts[0], slope, self.dims, self.keepdim)
+        return y * 0 if slope is None else norm_tangent(ts[0], slope, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -118,33 +118,6 @@ class VectorNorm(Fold):
         yield VectorNorm(2.0, None, False), draw.real()
         yield VectorNorm(2.0, (-1,), False), draw.complex(2, 3)
         yield VectorNorm(3.0, (-1,), False), draw.complex(2, 3)
-
-
-def _vector_norm(input: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    array = check_tensor(input, "linalg_vector_norm")
-    have = dtypes.of(array.dtype)
-    if not (have.is_floating_point or have.is_complex):
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{have.scalar_type}"
-        )
-    if dtype is not None and dtype is not have:
-        if dtype.is_complex != have.is_complex:
-            kind = "complex" if have.is_complex else "real"
-            raise RuntimeError(
-                f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
-                f"{dtype.scalar_type}"
-            )
-        if dtypes.promote_types(have, dtype) is not dtype:
-            raise RuntimeError(
-                f"linalg.vector_norm: the dtype of the input ({have.scalar_type}) should be "
-                f"convertible without narrowing to the specified dtype ({dtype.scalar_type})"
-            )
-    dims = dims_of("linalg_vector_norm", dim, array.ndim)
-    if ord in (math.inf, -math.inf) or ord < 0:
-        _check_identity(array, ord, dims)
-    want = None if dtype is None or dtype is have else dtype.numpy
-    return VectorNorm(ord, dims, keepdim, want), (input,)
 
 
 def _check_identity(array: Any, ord: float, dims: tuple[int, ...] | None) -> None:
@@ -175,7 +148,30 @@ def vector_norm(
     >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
-    return _vector_norm(x, ord, dim, keepdim, dtype)
+    array = check_tensor(x, "linalg_vector_norm")
+    have = dtypes.of(array.dtype)
+    if not (have.is_floating_point or have.is_complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{have.scalar_type}"
+        )
+    if dtype is not None and dtype is not have:
+        if dtype.is_complex != have.is_complex:
+            kind = "complex" if have.is_complex else "real"
+            raise RuntimeError(
+                f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
+                f"{dtype.scalar_type}"
+            )
+        if dtypes.promote_types(have, dtype) is not dtype:
+            raise RuntimeError(
+                f"linalg.vector_norm: the dtype of the input ({have.scalar_type}) should be "
+                f"convertible without narrowing to the specified dtype ({dtype.scalar_type})"
+            )
+    dims = dims_of("linalg_vector_norm", dim, array.ndim)
+    if ord in (math.inf, -math.inf) or ord < 0:
+        _check_identity(array, ord, dims)
+    want = None if dtype is None or dtype is have else dtype.numpy
+    return VectorNorm(ord, dims, keepdim, want), (x,)
 
 
 # --- distance -------------------------------------------------------------------------------------
@@ -216,7 +212,7 @@ class Dist(Fold):
         if ts[1] is not None:
             t = t - ts[1]
         slope = slope_of(d, self.back(y, d.shape), self.p, self.dims)
-        return y * 0 if slope is None else moved(t, slope, self.dims, self.keepdim)
+        return y * 0 if slope is None else norm_tangent(t, slope, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
