@@ -58,8 +58,10 @@ format: $(VENV)/.dev ## let ruff format the tree
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: $(VENV)/.dev ## mypy, strict
+types: $(VENV)/.dev ## mypy, strict; and what users see, by mypy and pyright
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --follow-imports=silent tests/typing/typical.py
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 references: $(VENV)/.torch $(BUILT) ## make the tests' stored results anew from PyTorch
 	$(BIN)/python tests/reference/make.py $(CASES)

@@ -29,7 +29,9 @@ MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 # What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted, and so
 # do files that no ordinary step goes through, for the size of the wheel.
 COMPILED = ["src/rushlight/core/**/*.py"]
-INTERPRETED = {"__init__.py", "saved_names.py", "output_meta.py", "call_hooks.py"}
+INTERPRETED = {
+    "__init__.py", "saved_names.py", "output_meta.py", "hooks.py", "errors.py", "elementwise.py",
+}  # fmt: skip
 
 RECORD = "rushlight/_build.json"
 

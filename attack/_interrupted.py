@@ -25,13 +25,13 @@ from typing import Any
 import rushlight as torch
 from rushlight.autograd import forward_ad as fwAD
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled
+from rushlight.core.engine.engine import current_task
 from rushlight.core.engine.hooks import leaf_hooks
-from rushlight.core.engine.run import watch
-from rushlight.core.engine.task import running
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import current, state
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.core.saved.packed import saving_now
-from rushlight.core.transforms.stack import innermost
+from rushlight.core.transforms.stack import innermost, stack
 from rushlight.utils.checkpoint import checkpoint
 
 Program = Callable[[], str | None]
@@ -241,14 +241,14 @@ def left_behind() -> list[str]:
         "recording is off": not torch.is_grad_enabled(),
         "inference mode is on": torch.is_inference_mode_enabled(),
         "a transform is open": innermost() is not None or state.level != 0,
-        "a batch is open": slots.batches != 0,
-        "a level of tangents is open": slots.levels != 0 or fwAD.mine() is not None,
+        "a batch is open": stack.batches != 0,
+        "a level of tangents is open": stack.tangents != 0 or fwAD.mine() is not None,
         "hooks on saved tensors are on": saving_now() is not None,
         "a mode is in force": current() is not None,
         "modes are counted": state.active != 0,
-        "a pass is running": running() is not None,
-        "somebody stands around ops": slots.profile is not None or watch.profile is not None,
-        "anomaly mode is on": is_anomaly_enabled() or watch.check is not None,
+        "a pass is running": current_task() is not None,
+        "somebody stands around ops": observer.profile is not None or bool(begins),
+        "anomaly mode is on": is_anomaly_enabled(),
         "an op computes": state.busy,
         "threads are off": not torch.autograd.grad_mode.is_multithreading_enabled(),
         "hooks on leaves are counted": leaf_hooks.count != 0,

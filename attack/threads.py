@@ -16,7 +16,7 @@ from typing import Any
 import rushlight as rl
 from rushlight.core.engine.hooks import leaf_hooks
 from rushlight.core.grad_mode import current, state
-from rushlight.core.record import slots
+from rushlight.core.transforms.stack import stack
 
 TITLE = "threads"
 SHORT = 36
@@ -189,7 +189,7 @@ def attempts(seed: int, torch: Any) -> Iterator[str | None]:
                 warnings.simplefilter("error")
                 trouble = together(work)
             said = f"{type(trouble[0]).__name__}: {trouble[0]}" if trouble else judge()
-            left = current() is not None or state.active or slots.batches or slots.levels
+            left = current() is not None or state.active or stack.batches or stack.tangents
             if said is None and (left or state.busy):
                 said = "a mode, a level or a busy op was left behind"
             yield (

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from rushlight import __config__
+from rushlight.core.grad_mode import state
+from tests.autograd.profiler_state import no_profiler
 
 
 def pytest_report_header() -> str:
@@ -27,3 +30,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     actual = "compiled" if __config__.compiled() else "pure"
     if expected and expected != actual:
         pytest.exit(f"RUSHLIGHT_EXPECT={expected}, but the installed rushlight is {actual}", 4)
+
+
+@pytest.fixture
+def profiler_off(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No profiler is on before the test, nor after it."""
+    # said once a process: which test comes first must not matter
+    monkeypatch.setattr("rushlight.profiler.profiler._Told.cleared", True)
+    assert no_profiler()
+    yield
+    assert no_profiler()
+
+
+@pytest.fixture
+def no_mode_left() -> Iterator[None]:
+    """A test leaves no mode entered, and with it no slow path."""
+    before = state.active
+    yield
+    assert state.active == before

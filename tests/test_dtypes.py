@@ -3,7 +3,6 @@
 import copy
 import itertools
 import pickle
-import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from rushlight import dtypes
 from rushlight.arrays import device as devices
 from rushlight.arrays.device import device
-from rushlight.size import Size, unchecked
+from rushlight.size import Size
 from tests import cases_dtypes as written
 from tests.harness import LIVE, as_stored, pytorch, stored
 
@@ -137,71 +136,3 @@ def test_infos_are_unhashable() -> None:
     for info in (dtypes.finfo(), dtypes.iinfo(dtypes.int8)):
         with pytest.raises(TypeError, match="unhashable"):
             hash(info)
-
-
-def test_size_holds_python_ints() -> None:
-    made = Size([np.int64(2), True])
-    assert [type(n) for n in made] == [int, int]
-    one = (1,)
-    assert type(made[1:]) is type(made + one) is type(one + made) is type(made * 2) is Size
-    assert unchecked((2, 3)) == Size([2, 3])
-    assert type(unchecked((2, 3))) is Size
-
-
-def test_device_from_int_is_the_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "cuda_count", lambda: 0)
-    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is avail"):
-        device(1)
-    monkeypatch.setattr(devices, "cuda_count", lambda: 2)
-    assert device(1) == device(np.int64(1)) == device("cuda:1")  # type: ignore[call-overload]
-
-
-def test_device_as_a_context() -> None:
-    meta, cuda = device("meta"), device("cuda:1")
-    with meta as entered:
-        assert entered is meta
-        assert devices.get_default_device() == meta
-        with cuda:
-            assert devices.get_default_device() == devices.current() == cuda
-        with meta, pytest.raises(KeyError), cuda:
-            raise KeyError
-        assert devices.get_default_device() == meta
-    assert devices.get_default_device() == device("cpu")
-    with pytest.raises(RuntimeError, match="trying to pop from empty mode stack"):
-        meta.__exit__(None, None, None)
-
-
-def test_set_default_device_outside_and_inside_a_context() -> None:
-    devices.set_default_device("meta")
-    with device("cuda:1"):
-        assert devices.get_default_device() == device("cuda:1")
-    assert devices.get_default_device() == device("meta")
-    devices.set_default_device(None)
-    with device("meta"):
-        devices.set_default_device("cpu")
-        assert devices.get_default_device() == device("cpu")
-        devices.set_default_device(None)
-        assert devices.get_default_device() == device("meta")
-        devices.set_default_device(device("meta"))
-    assert devices.get_default_device() == device("meta")
-    with device("meta"):
-        devices.set_default_device("xla")
-    assert devices.get_default_device() == device("xla")
-
-
-def test_default_device_is_each_thread_s_own() -> None:
-    seen = []
-    with device("meta"):
-        devices.set_default_device("xla")
-        thread = threading.Thread(target=lambda: seen.append(devices.get_default_device()))
-        thread.start()
-        thread.join()
-    assert seen == [device("cpu")]
-
-
-def test_default_cuda_without_cupy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "cuda_count", lambda: 0)
-    devices.set_default_device("cuda")
-    assert devices.current() == device("cuda")
-    with pytest.raises(AssertionError, match=r"Torch not compiled with CUDA enabled.*cupy-cuda"):
-        devices.get_default_device()

@@ -22,6 +22,8 @@ from rushlight.arrays.device import get_default_device as get_default_device
 from rushlight.arrays.device import set_default_device as set_default_device
 from rushlight.dtypes import *  # noqa: F403
 from rushlight.missing import face as _face
+from rushlight.ops.described import describe as _describe
+from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
@@ -38,10 +40,6 @@ from rushlight.storage import UntypedStorage as UntypedStorage
 from rushlight.storage import is_storage as is_storage
 from rushlight.tensor import Tensor as Tensor
 from rushlight.tensor_memory import to_dlpack as to_dlpack
-from rushlight.tensor_types import is_tensor as is_tensor
-from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
-from rushlight.tensor_types import tensor_types as _tensor_types
-from rushlight.tensor_types import typename as typename
 
 from rushlight import autograd as autograd  # isort: skip  # it adds methods to Tensor
 from rushlight.autograd.grad_mode import enable_grad as enable_grad
@@ -58,8 +56,8 @@ _native.hide_internals()
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(_dtypes.aliases)
-globals().update(_tensor_types)
-globals().update(_functions)  # `tensor`, the function, over `tensor`, the module
+_sign_all()
+_free = dict(_functions)
 
 # PyTorch has these in place as methods only: `x.add_(y)`, but no `torch.add_`.
 for _name in """
@@ -69,7 +67,7 @@ for _name in """
     less lgamma logical_and logical_not logical_or logical_xor lt multiply mul mvlgamma ne
     nextafter not_equal pow remainder renorm sgn sign subtract sub tril triu true_divide
 """.split():
-    del globals()[_name + "_"]
+    del _free[_name + "_"]
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
@@ -81,6 +79,11 @@ _LATER = {
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
+for _name in """
+    BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
+    LongTensor ShortTensor is_tensor set_default_tensor_type typename
+""".split():
+    _LATER[_name] = "tensor_types"
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""
@@ -94,7 +97,8 @@ __all__ = [
     name for name, value in globals().items()
     if name[0] != "_" and type(value) is not type(_math) and name not in _NOT_STARRED
 ]  # fmt: skip
-__all__ += [name for name, home in _LATER.items() if home]
+__all__ += [name for name, home in _LATER.items() if home and name not in _NOT_STARRED]
+__all__ += [name for name in _free if name not in _NOT_STARRED and name not in __all__]
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
@@ -104,5 +108,18 @@ if _typing.TYPE_CHECKING:
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.serialize import load as load
     from rushlight.serialize import save as save
+    from rushlight.tensor_types import is_tensor as is_tensor
+    from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
+    from rushlight.tensor_types import typename as typename
 else:
-    __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED)
+
+    def _given(name: str) -> _typing.Any:
+        """A function of the table, when it is first asked for: then its docstring is completed."""
+        fn = _free.get(name)
+        if fn is not None:
+            _describe(fn)
+        return fn
+
+    __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)
+    for _name in _free.keys() & globals().keys():  # `tensor`, the function, not the module
+        globals()[_name] = _given(_name)

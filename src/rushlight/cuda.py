@@ -6,8 +6,8 @@ CPU's; all work goes to one stream, in the order of the program.
 
 from __future__ import annotations
 
+import typing as _typing
 from types import TracebackType
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.arrays.device import cuda_count
@@ -232,5 +232,5 @@ def initial_seed() -> int:
     return _initial_seed()
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.cuda", globals())

@@ -481,6 +481,24 @@ class memory_format(_Singleton):
     __slots__ = ()
 
 
+_C_NAMES: Final = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+    "int32": "int", "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
+    "uint64": "long unsigned int", "float32": "float", "float64": "double",
+    "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(d: dtype) -> str:
+    """The C++ type of a dtype's elements, which some of PyTorch's texts name.
+
+    >>> c_name(float32), c_name(int64), c_name(bfloat16)
+    ('float', 'long int', 'c10::BFloat16')
+    """
+    return _C_NAMES.get(d.name, f"c10::{d.scalar_type}")
+
+
 T = TypeVar("T", bound=_Singleton)
 
 

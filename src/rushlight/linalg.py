@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.missing import face as _face
+from rushlight.ops.described import describe as _describe
 from rushlight.ops.linalg.common import LinAlgError
 from rushlight.ops.registry import namespaces
 
+for _fn in namespaces["linalg"].values():
+    _describe(_fn)
 globals().update(namespaces["linalg"])
 __all__ = ["LinAlgError", *sorted(namespaces["linalg"])]
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.linalg", globals())

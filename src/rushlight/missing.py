@@ -109,12 +109,13 @@ def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
 
 def face(
     home: str, space: dict[str, Any], later: Mapping[str, str] | None = None,
-    unlisted: Iterable[str] = (),
+    unlisted: Iterable[str] = (), given: Callable[[str], Any] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
     """`__getattr__` and `__dir__` of the module that PyTorch calls `home`; `space` is its globals.
 
     `dir` shows `__all__`, and the names `unlisted` in it. Those in `later` are imported when first
-    used: each is a submodule (""), or in the submodule given.
+    used: each is a submodule (""), or in the submodule given. `given` gives what else the module
+    has, or None.
     """
     waiting = later or {}
 
@@ -128,6 +129,9 @@ def face(
             found = importlib.import_module(f"{space['__name__']}.{place or name}")
             space[name] = getattr(found, name) if place else found
             return space[name]
+        if given is not None and (made := given(name)) is not None:
+            space[name] = made
+            return made
         error = lacking(home, name, __dir__())
         if is_missing(home, name) and _is_importing(sys._getframe(1)):
             more = str(error).partition("\n")[2]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.missing import face as _face
+from rushlight.ops.described import describe as _describe
 from rushlight.ops.registry import namespaces
 
+for _fn in namespaces["special"].values():
+    _describe(_fn)
 globals().update(namespaces["special"])
 __all__ = sorted(namespaces["special"])
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.special", globals())

@@ -17,8 +17,7 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import ByteBounds, address, device_of, make_array, root_of, shares_root
-from rushlight.core.graph import Storage, TensorBase, note, sharers_of
-from rushlight.core.node_api import extra_of
+from rushlight.core.graph import Storage, TensorBase, extra_of, note, sharers_of
 from rushlight.ops.shape.contiguous import lent
 
 __all__ = ["TypedStorage", "UntypedStorage"]

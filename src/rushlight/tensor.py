@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from rushlight import dtypes, tensor_memory
 from rushlight import tensor_resize as tensor_resize  # its methods enter the table
@@ -20,19 +20,19 @@ from rushlight.core.graph import TensorBase, View, factory, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
-from rushlight.core.record import finish, slots
-from rushlight.core.transforms.forward_ad import tangent_of
-from rushlight.core.transforms.stack import refuse_inside
-from rushlight.core.transforms.vmap import plain_inside
-from rushlight.core.views.views import edge_of_view
-from rushlight.dtypes import type_name
+from rushlight.core.record import finish
+from rushlight.core.transforms.lift import plain_inside
+from rushlight.core.transforms.stack import refuse_inside, stack
+from rushlight.core.transforms.tangents import tangent_of
+from rushlight.core.views.history import edge_of_view
+from rushlight.dtypes import c_name, type_name
 from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
 from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
-from rushlight.tensor_legacy import c_name, legacy_new
+from rushlight.tensor_legacy import legacy_new
 
 if TYPE_CHECKING:
     from rushlight._methods import Methods  # what `_attach` adds below, for type checkers
@@ -67,11 +67,11 @@ class Tensor(Methods, metaclass=TensorClass):
     def __dir__(self) -> list[str]:
         return without_lacking(type(self), object.__dir__(self))
 
-    def __new__(cls, *args: Any, device: Any = None) -> Any:
+    def __new__(cls, *args: Any, device: Any = None) -> Self:
         """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
         if cls is Tensor:
-            return legacy_new(dtypes.default, args)
-        return legacy_new(dtypes.default, args).as_subclass(cls)
+            return cast(Self, legacy_new(dtypes.default, args))
+        return cast(Self, legacy_new(dtypes.default, args).as_subclass(cls))
 
     # --- what it is -----------------------------------------------------------------------------
     @property
@@ -172,7 +172,7 @@ class Tensor(Methods, metaclass=TensorClass):
         return self
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         """The gradient that backward passes have added up; None before the first."""
         if (
             self._accumulated_grad is None
@@ -189,10 +189,11 @@ class Tensor(Methods, metaclass=TensorClass):
                 UserWarning,
                 stacklevel=2,
             )
-        return self._accumulated_grad
+        grad: Tensor | None = self._accumulated_grad
+        return grad
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: Tensor | None) -> None:
         if value is not None:
             _check_grad(self, value)
         self._accumulated_grad = value
@@ -219,15 +220,16 @@ class Tensor(Methods, metaclass=TensorClass):
 
     # --- its memory -----------------------------------------------------------------------------
     @property
-    def data(self) -> Any:
+    def data(self) -> Tensor:
         """The values alone: the same memory, outside the graph and with its own version."""
-        if slots.batches != 0 and varies(self._array):
+        if stack.batches != 0 and varies(self._array):
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
-        return tensor_memory.bare(self)
+        bare: Tensor = tensor_memory.bare(self)
+        return bare
 
     @data.setter
-    def data(self, value: Any) -> None:
-        if slots.batches != 0 and (varies(self._array) or is_batched(value)):
+    def data(self, value: Tensor) -> None:
+        if stack.batches != 0 and (varies(self._array) or is_batched(value)):
             raise RuntimeError(
                 "mutating directly with `.data` under vmap transform is not allowed."
             )
@@ -294,7 +296,7 @@ class Tensor(Methods, metaclass=TensorClass):
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(raw.item())
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """The one element as a Python number.
 
         >>> torch.tensor([2.5]).item()
@@ -303,7 +305,8 @@ class Tensor(Methods, metaclass=TensorClass):
         raw = self._array
         if raw.size != 1 and not varies(raw):
             raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
-        return raw.item()
+        value: int | float | bool = raw.item()  # or complex, which PyTorch's types leave out too
+        return value
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; of a 0-d tensor, the number.

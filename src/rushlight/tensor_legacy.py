@@ -1,11 +1,8 @@
-"""What `Tensor(...)` and `FloatTensor(...)` make: PyTorch's oldest way of making tensors.
-
-Beside `tensor` and `tensor_types`, the only ones that import it.
-"""
+"""What `Tensor(...)` and `FloatTensor(...)` make: PyTorch's oldest way of making tensors."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from rushlight import dtypes, tensor_memory
 from rushlight.arrays.host import is_scalar
@@ -13,19 +10,8 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
 from rushlight.ops.creation.tensor import raw_from
+from rushlight.ops.registry import function
 from rushlight.size import Size
-
-_C_NAMES: Final = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
-    "int32": "int", "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def c_name(dtype: dtypes.dtype) -> str:
-    """The C++ type of a dtype's elements, which a few of PyTorch's texts name."""
-    return _C_NAMES.get(dtype.name, dtype.name)
 
 
 def legacy_new(dtype: dtypes.dtype, args: tuple[Any, ...]) -> Any:
@@ -69,6 +55,16 @@ def _refuse_alias(have: dtypes.dtype, want: dtypes.dtype) -> NoReturn:
         "memory_format=(nullopt))"
     )
     raise TypeError(
-        f"expected TensorOptions(dtype={c_name(want)}, {tail} "
-        f"(got TensorOptions(dtype={c_name(have)}, {tail})"
+        f"expected TensorOptions(dtype={dtypes.c_name(want)}, {tail} "
+        f"(got TensorOptions(dtype={dtypes.c_name(have)}, {tail})"
     )
+
+
+@function(free=False)
+def new(input: Any, *args: Any, device: Any = None) -> Any:
+    """new(values) or new(*sizes) -> Tensor: of this tensor's dtype. Older than `new_tensor`.
+
+    Args:
+        args: values, or sizes.
+    """
+    return legacy_new(dtypes.of(input._array.dtype), args)

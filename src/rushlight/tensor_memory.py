@@ -221,6 +221,7 @@ def pin_memory(input: Any, device: Any = None) -> Any:
 
 @function(free=False)
 def is_distributed(input: Any) -> bool:
+    """Whether the tensor is spread over processes. It never is."""
     return False
 
 

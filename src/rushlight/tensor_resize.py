@@ -14,17 +14,25 @@ from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import ByteBounds, make_array
 from rushlight.core.grad_mode import inference_enabled, next_number
-from rushlight.core.graph import Node, Op, Sharer, TensorBase, note, requires_grad, spec_for
-from rushlight.core.node_api import extra_of
+from rushlight.core.graph import (
+    Node,
+    Op,
+    Sharer,
+    TensorBase,
+    extra_of,
+    note,
+    requires_grad,
+    spec_for,
+)
 from rushlight.core.record import node_for
-from rushlight.core.transforms.forward_ad import tangent_of
+from rushlight.core.transforms.tangents import tangent_of
+from rushlight.core.views.history import forget_view_ops
 from rushlight.core.views.inplace import check_writable, settle
-from rushlight.core.views.views import forget_view_ops
+from rushlight.dtypes import c_name
 from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
 from rushlight.storage import TypedStorage, enlarged, is_storage, join
-from rushlight.tensor_legacy import c_name
 from rushlight.tensor_memory import _CORE, share
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}

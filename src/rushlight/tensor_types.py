@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.core.graph import TensorBase
-from rushlight.ops.registry import function
 from rushlight.tensor import Tensor
 from rushlight.tensor_legacy import legacy_new
 
@@ -52,6 +51,7 @@ tensor_types: Final[dict[str, TypedTensor]] = {
         ),
     )
 }  # fmt: skip
+globals().update(tensor_types)
 
 
 def set_default_tensor_type(t: Any, /) -> None:
@@ -102,13 +102,3 @@ def typename(obj: Any, /) -> str:
     if module.split(".")[0] == "rushlight":
         module = "torch" if kind is Tensor else module.replace("rushlight", "torch", 1)
     return f"{module}.{kind.__qualname__}"
-
-
-@function(free=False)
-def new(input: Any, *args: Any, device: Any = None) -> Any:
-    """new(values) or new(*sizes) -> Tensor: of this tensor's dtype. Older than `new_tensor`."""
-    return legacy_new(dtypes.of(input._array.dtype), args)
-
-
-for _method in (new,):
-    setattr(Tensor, _method.__name__, _method)

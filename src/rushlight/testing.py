@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import cmath
 import math
+import typing as _typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Final, NoReturn
 
 from rushlight import dtypes
@@ -19,6 +19,7 @@ from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
 from rushlight.missing import face as _face
 from rushlight.ops.creation.tensor import made, place_of, shape_of
+from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.random.sampling import rand, randint
 from rushlight.tensor import Tensor
 
@@ -326,5 +327,7 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
     return first, last
 
 
-if not _TYPE_CHECKING:
+_describe_all(globals(), __all__)
+
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.testing", globals())

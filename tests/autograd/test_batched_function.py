@@ -11,7 +11,14 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import Function
-from rushlight.func import grad, hessian, jacrev, jvp, vjp, vmap
+from rushlight.func import (
+    grad,
+    hessian,
+    jacrev,
+    jvp,
+    vjp,
+    vmap,
+)
 
 X = torch.arange(6.0).reshape(3, 2)
 W = torch.tensor([1.0, 3.0])
@@ -176,3 +183,46 @@ def test_what_cannot_be_batched_says_why(cls: Any, text: str) -> None:
 
 def test_functions_that_say_nothing_still_work_under_grad() -> None:
     assert grad(lambda x: Old.apply(x).sum())(X[0]).tolist() == [2.0, 2.0]
+
+
+class Cube(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Any, power: int) -> Any:
+        return x**power, x.sum()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.power = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, total: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * ctx.power * Cube.apply(x, ctx.power - 1)[0] + total, None
+
+
+def cubes(x: Any) -> Any:
+    return vmap(lambda z: Cube.apply(z, 3))(x)[0]
+
+
+def test_custom_functions_in_a_batch_inside_a_derivative_inside_a_batch() -> None:
+    x = torch.arange(8.0).reshape(2, 2, 2)
+    slopes = vmap(grad(lambda x: cubes(x).sum()))(x)
+    assert torch.equal(slopes, 3 * x**2)
+    twice = vmap(grad(lambda x: grad(lambda x: cubes(x).sum())(x).sum()))(x)
+    assert torch.equal(twice, 6 * x)
+    assert torch.equal(vmap(jacrev(cubes))(x).sum((-1, -2)), 3 * x**2)
+    deep = vmap(grad(lambda x: vmap(grad(lambda y: cubes(y).sum()))(x).sum()))
+    assert torch.equal(deep(x[None]), 6 * x[None])
+
+
+def test_derivatives_through_the_backward_of_custom_functions_in_a_batch() -> None:
+    x = torch.arange(4.0).reshape(2, 2)
+    inner = vmap(grad(lambda y: Cube.apply(y, 3)[0].sum()))
+    assert torch.equal(grad(lambda x: inner(x).sum())(x), 6 * x)
+    leaf = x.clone().requires_grad_()
+    inner(leaf).sum().backward()
+    assert torch.equal(leaf.grad, 6 * x)
+    assert not jacrev(lambda y: Cube.apply(y, 3)[0])(x).requires_grad

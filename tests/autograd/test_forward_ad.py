@@ -22,7 +22,8 @@ import rushlight as torch
 import rushlight.autograd.forward_ad as fwAD
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import wrap
-from rushlight.core.record import apply, slots
+from rushlight.core.record import apply
+from rushlight.core.transforms.stack import stack
 from rushlight.ops.registry import table
 from rushlight.ops.sample_inputs import Draw, samples_of
 from tests.autograd import cases_dual_programs as dual_programs
@@ -49,7 +50,7 @@ def nothing_left() -> Any:
     """A test leaves no level open, and with it no slow path."""
     before = state.active
     yield
-    assert slots.levels == 0 and state.active == before
+    assert stack.tangents == 0 and state.active == before
 
 
 def tangent(t: Any) -> Any:
@@ -258,7 +259,7 @@ def test_tangents_end_with_their_level() -> None:
 def test_a_level_ends_when_its_block_raises() -> None:
     with pytest.raises(ZeroDivisionError), fwAD.dual_level():
         raise ZeroDivisionError
-    assert slots.levels == 0
+    assert stack.tangents == 0
 
 
 def test_levels_cross_other_modes() -> None:

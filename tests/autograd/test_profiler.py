@@ -6,8 +6,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
-import gzip
-import json
 import re
 import threading
 import warnings
@@ -22,43 +20,17 @@ import rushlight as torch
 from rushlight.autograd import profiler_record
 from rushlight.autograd.profiler import profile, record_function
 from rushlight.autograd.profiler_record import title_of
-from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from tests.autograd import cases_profiler as written
+from tests.autograd.profiler_helpers import line_here
+from tests.autograd.profiler_state import no_profiler
 from tests.harness import LIVE, stored
 
-HERE = Path(__file__).name
-
-
+pytestmark = pytest.mark.usefixtures("profiler_off")
 STORED = stored("autograd/profiler")
-
-
-def is_off() -> bool:
-    return (
-        slots.profile is None
-        and watch.profile is None
-        and state.active == 0
-        and profiler_record.current() is None
-    )
-
-
-@pytest.fixture(autouse=True)
-def off_again(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # said once a process: which test comes first must not matter
-    monkeypatch.setattr("rushlight.profiler.profiler._Told.cleared", True)
-    assert is_off()
-    yield
-    assert is_off()
-
-
-def line_here(back: int = 0) -> str:
-    """The place of the line that calls this, or of one `back` lines before it."""
-    import sys
-
-    return f"{HERE}:{sys._getframe(1).f_lineno - back}"
 
 
 def places(prof: Any) -> dict[str, set[str]]:
@@ -291,262 +263,15 @@ def test_whole_stacks(tmp_path: Path) -> None:
         prof.export_stacks(str(file), "bogus")
 
 
-# --- times, trees, tables -------------------------------------------------------------------------
-def test_times_nest_and_add_up() -> None:
-    x = torch.ones(50, 50, requires_grad=True)
-    with profile() as prof, record_function("all"):
-        for _ in range(3):
-            (x @ x).tanh().sum().backward()
-    events = prof.function_events
-    for event in events:
-        parent = event.cpu_parent
-        assert event.cpu_time_total >= 0
-        if parent is not None:
-            assert event in parent.cpu_children
-            assert parent.time_range.start <= event.time_range.start
-            assert event.time_range.end <= parent.time_range.end
-        assert event.self_cpu_time_total >= 0
-    (whole,) = (event for event in events if event.name == "all")
-    assert prof.self_cpu_time_total == pytest.approx(whole.cpu_time_total)
-    assert events.self_cpu_time_total == prof.self_cpu_time_total
-    starts = [event.time_range.start for event in events]
-    assert starts == sorted(starts) and starts[0] >= 0
-    assert [event.id for event in events] == list(range(1, len(events) + 1))
-
-
-def test_forward_and_backward_have_one_number() -> None:
-    x = torch.ones(3, requires_grad=True)
-    with profile() as prof:
-        for _ in range(2):
-            (x.exp() * x.sin()).sum().backward()
-    number: dict[str, list[int]] = {}
-    for event in prof.function_events:
-        number.setdefault(event.name, []).append(event.sequence_nr)
-    assert number["aten::exp"] == number["ExpBackward0"]
-    assert number["aten::mul"] == number["MulBackward0"]
-    assert len(set(number["aten::exp"])) == 2 and -1 not in number["aten::exp"]
-    assert number["torch::autograd::AccumulateGrad"] == [-1, -1]
-
-
-def test_table() -> None:
-    x = torch.ones(3)
-    with profile(record_shapes=True) as prof:
-        for _ in range(5):
-            x.exp()
-        with record_function("a name that is much too long for the column of names in a table"):
-            x.sin()
-    averages = prof.key_averages()
-    lines = averages.table(sort_by="count", header="title").splitlines()
-    assert lines[0] == "=" * len(lines[0]) and lines[1] == "title"
-    assert lines[2] == lines[4] == lines[-2] and set(lines[2]) == {"-", " "}
-    assert all(len(line) == len(lines[2]) for line in lines[2:-1])
-    assert re.fullmatch(r"Self CPU time total: \d+\.\d{3}[um]?s", lines[-1])
-    first = lines[5].split()
-    assert first[0] == "aten::exp" and first[6] == "5" and first[1].endswith("%")
-    assert "a name that is much too long for the column of names..." in prof.table()
-    assert len(averages.table(row_limit=1).splitlines()) == 6
-    assert len(averages.table(row_limit=-1).splitlines()) == 8
-    assert "sin" not in prof.table(top_level_events_only=True)
-    assert "This report only display top-level ops statistics" in prof.table(
-        top_level_events_only=True
-    )
-    assert "s  " in averages.table(time_unit="s") and "us" not in averages.table(time_unit="s")
-    narrow = averages.table(max_name_column_width=12, max_src_column_width=16)
-    assert "a name th..." in narrow
-    assert "[[3]]" in prof.key_averages(group_by_input_shape=True).table()
-    assert "Input Shapes" not in averages.table()
-
-
-def test_sorting_by_every_column() -> None:
-    x = torch.ones(3, requires_grad=True)
-    with profile(profile_memory=True) as prof:
-        (x.exp() + x).sum().backward()
-    averages = prof.key_averages()
-    for column in (
-        "cpu_time", "cpu_time_total", "self_cpu_time_total", "cuda_time_total", "count",
-        "self_cuda_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "cuda_memory_usage",
-    ):  # fmt: skip
-        assert averages.table(sort_by=column).count("\n") == len(averages) + 5
-    by_time = averages.table(sort_by="self_cpu_time_total").splitlines()[3:-2]
-    shares = [float(line.split("%")[0].split()[-1]) for line in by_time]
-    assert shares == sorted(shares, reverse=True)
-
-
-def test_averages_of_averages() -> None:
-    x = torch.ones(3)
-    with profile() as prof:
-        x.exp()
-        x.exp()
-    (row,) = prof.key_averages()
-    both = FunctionEventAvg()
-    both += row
-    both += row
-    assert (both.key, both.count) == ("aten::exp", 4)
-    assert both.cpu_time == pytest.approx(row.cpu_time)
-    with pytest.raises(AssertionError, match="Expected keys to match"):
-        both.add(FunctionEvent(1, "aten::sin", 1, 0.0, 1.0))
-    with pytest.raises(AssertionError, match="Expected other to be"):
-        both.add(3)
-    with pytest.warns(FutureWarning, match="`cuda_time` is deprecated"):
-        assert both.cuda_time == 0
-    assert EventList().table() == ""
-
-
-def test_memory_is_that_of_new_results() -> None:
-    x = torch.ones(10, 10, dtype=torch.float64, requires_grad=True)
-    with profile(profile_memory=True) as prof:
-        with record_function("range"):
-            y = x.exp()
-            y = y.t()
-            y = y.view(10, 10) if y.is_contiguous() else y.reshape(100)
-            y.mul_(2)
-        y.sum().backward()
-    used = {event.name: event.cpu_memory_usage for event in prof.function_events}
-    assert used["aten::exp"] == 800
-    assert used["aten::t"] == 0
-    assert used["aten::mul_"] == 0
-    assert used["aten::sum"] == 8
-    assert used["range"] == sum(
-        event.self_cpu_memory_usage
-        for event in prof.function_events
-        if event.cpu_parent is not None and event.cpu_parent.name == "range"
-    )
-    assert used["ExpBackward0"] == 800
-    text = prof.key_averages().table(sort_by="cpu_memory_usage")
-    assert "800 B" in text and "Self CPU Mem" in text
-    with profile() as prof:
-        x.exp()
-    assert "Mem" not in prof.table()
-
-
-# --- traces ---------------------------------------------------------------------------------------
-def read_trace(path: Path) -> Any:
-    data = path.read_bytes()
-    return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
-
-
-@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
-def test_trace(tmp_path: Path, name: str) -> None:
-    x = torch.ones(4, 4, requires_grad=True)
-    with torch.profiler.profile(record_shapes=True, with_stack=True) as prof:
-        prof.add_metadata("note", 'a "quoted" one')
-        prof.add_metadata_json("numbers", "[1, 2]")
-        with record_function("range", "arguments"):
-            y = (x @ x).tanh()
-            made = line_here(1)
-        y.sum().backward()
-    path = tmp_path / name
-    prof.export_chrome_trace(str(path))
-    trace = read_trace(path)
-    assert trace["note"] == 'a "quoted" one' and trace["numbers"] == [1, 2]
-    assert trace["record_shapes"] == 1 and trace["with_stack"] == 1
-    assert trace["trace_id"] == prof.get_trace_id()
-    rows = trace["traceEvents"]
-    assert all({"ph", "name", "pid", "tid", "ts"} <= row.keys() for row in rows)
-    slices = [row for row in rows if row["ph"] == "X" and row["cat"] != "Trace"]
-    assert [row["name"] for row in slices] == [event.name for event in prof.events()]
-    by_name = {row["name"]: row for row in slices}
-    assert by_name["range"]["cat"] == "user_annotation"
-    assert by_name["range"]["args"]["Concrete Inputs"] == ["arguments"]
-    assert by_name["aten::mm"]["cat"] == "cpu_op"
-    assert by_name["aten::mm"]["args"]["Input Dims"] == [[4, 4], [4, 4]]
-    assert by_name["aten::mm"]["args"]["Input type"] == ["float", "float"]
-    assert by_name["MmBackward0"]["args"]["Source"] == made
-    assert by_name["MmBackward0"]["args"]["Code"] == "y = (x @ x).tanh()"
-    check_nesting(slices)
-    arrows = {(row["ph"], row["id"]) for row in rows if row["ph"] in "sf"}
-    assert arrows and {("f", key) for kind, key in arrows if kind == "s"} == {
-        arrow for arrow in arrows if arrow[0] == "f"
-    }
-    (start,) = (
-        row for row in rows if row["ph"] == "s" and row["ts"] == by_name["aten::tanh"]["ts"]
-    )
-    (end,) = (row for row in rows if row["ph"] == "f" and row["id"] == start["id"])
-    assert end["ts"] == by_name["TanhBackward0"]["ts"] and end["bp"] == "e"
-    (span,) = (row for row in rows if row.get("cat") == "Trace")
-    assert max(row["ts"] + row["dur"] for row in slices) <= span["ts"] + span["dur"] + 1e-3
-
-
-def check_nesting(slices: list[Any]) -> None:
-    """On one thread a viewer wants each slice wholly inside, or wholly outside, any other."""
-    stack: list[float] = []
-    for row in sorted(slices, key=lambda row: (row["ts"], -row["dur"])):
-        while stack and row["ts"] >= stack[-1]:
-            stack.pop()
-        end = row["ts"] + row["dur"]
-        assert not stack or end <= stack[-1] + 1e-6
-        stack.append(end)
-
-
-def test_trace_of_a_list_of_events(tmp_path: Path) -> None:
-    with profile() as prof:
-        torch.ones(3).exp()
-    prof.function_events.export_chrome_trace(str(tmp_path / "events.json"))
-    rows = read_trace(tmp_path / "events.json")["traceEvents"]
-    assert [row["name"] for row in rows if row["ph"] == "X"] == ["aten::exp"]
-    with pytest.raises(AssertionError, match="Expected profiling results"):
-        profile().export_chrome_trace(str(tmp_path / "never.json"))
-
-
-def test_tensorboard(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "b"
-    handler = torch.profiler.tensorboard_trace_handler(str(folder), "me", use_gzip=True)
-    with torch.profiler.profile(
-        schedule=torch.profiler.schedule(wait=0, warmup=1, active=1, repeat=2),
-        on_trace_ready=handler,
-    ) as prof:
-        for _ in range(4):
-            torch.ones(3).exp()
-            prof.step()
-    files = sorted(folder.iterdir())
-    assert len(files) == 2
-    assert all(re.fullmatch(r"me\.\d+\.pt\.trace\.json\.gz", file.name) for file in files)
-    names = [row["name"] for row in read_trace(files[1])["traceEvents"] if row["ph"] == "X"]
-    assert names[:2] == ["ProfilerStep#3", "aten::exp"]
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    with (
-        pytest.raises(RuntimeError, match="Can't create directory: "),
-        torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(
-            str(blocked))),
-    ):  # fmt: skip
-        pass
-
-
-def test_traces_of_a_cycle_are_its_own(tmp_path: Path) -> None:
-    names = []
-
-    def ready(prof: Any) -> None:
-        path = tmp_path / f"{prof.step_num}.json"
-        prof.export_chrome_trace(str(path))
-        rows = read_trace(path)["traceEvents"]
-        names.append([row["name"] for row in rows if "Step" in row["name"]])
-
-    with torch.profiler.profile(
-        schedule=torch.profiler.schedule(wait=0, warmup=1, active=1),
-        on_trace_ready=ready,
-        acc_events=True,
-        custom_trace_id_callback=lambda: f"mine {len(names)}",
-    ) as prof:
-        prof.preset_metadata_json("rank", "7")
-        for _ in range(4):
-            prof.step()
-    assert names == [["ProfilerStep#1"], ["ProfilerStep#3"]]
-    assert len(prof.events()) == 2
-    assert read_trace(tmp_path / "4.json")["rank"] == 7
-    assert read_trace(tmp_path / "4.json")["trace_id"] == "mine 1"
-    assert prof.get_trace_id() == "mine 2"
-
-
 # --- on and off -----------------------------------------------------------------------------------
 def test_only_while_on() -> None:
     x = torch.ones(3)
     prof = profile()
-    assert is_off()
+    assert no_profiler()
     with prof:
-        assert slots.profile is not None and watch.profile is not None and state.active > 0
+        assert observer.profile is not None and begins and state.active > 0
     x.exp()
-    assert is_off() and len(prof.function_events) == 0
+    assert no_profiler() and len(prof.function_events) == 0
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError, GeneratorExit])
@@ -555,11 +280,11 @@ def test_errors_leave_nothing_on(kind: type[BaseException]) -> None:
     with pytest.raises(kind), profile() as prof, record_function("range"):
         (x * 2).exp()
         raise kind("mine")
-    assert is_off()
+    assert no_profiler()
     assert [event.name for event in prof.function_events] == ["range", "aten::mul", "aten::exp"]
     with pytest.raises(kind), torch.profiler.profile() as prof:
         raise kind("mine")
-    assert is_off()
+    assert no_profiler()
 
 
 def test_errors_of_ops_and_rules_are_the_same() -> None:
@@ -635,7 +360,7 @@ def test_other_threads_are_not_recorded() -> None:
         x.exp()
         go.set()
         assert done.wait(10)
-        assert slots.profile is not None, "the other thread's end is not this one's"
+        assert observer.profile is not None, "the other thread's end is not this one's"
         x.sin()
     thread.join()
     assert [event.name for event in prof.function_events] == ["aten::exp", "aten::sin"]
@@ -649,7 +374,7 @@ def test_stopped_from_another_thread() -> None:
     thread = threading.Thread(target=prof.stop)
     thread.start()
     thread.join()
-    assert is_off()
+    assert no_profiler()
     assert len(prof.events()) == 1
 
 
@@ -766,59 +491,6 @@ def test_backward_inside_backward() -> None:
         names.append("" if parent is None or parent.cpu_parent is None else "deeper")
     assert above["SumBackward0"] == ["", "deeper"]
     assert above["SinBackward0"] == ["deeper"]
-
-
-def test_pausing() -> None:
-    x, cpu = torch.ones(3, requires_grad=True), torch.profiler.ProfilerActivity.CPU
-    with torch.profiler.profile() as prof:
-        x.exp()
-        prof.toggle_collection_dynamic(False, [cpu])
-        x.sin().sum().backward()
-        with record_function("range"):
-            pass
-        prof.toggle_collection_dynamic(True, [cpu])
-        x.cos()
-    assert [event.name for event in prof.events()] == ["aten::exp", "aten::cos"]
-    prof.toggle_collection_dynamic(False, [cpu])
-
-
-def test_a_time_limit_gives_what_there_is(caplog: pytest.LogCaptureFixture) -> None:
-    x = torch.ones(3)
-    with profile(post_processing_timeout_s=0.0) as prof:
-        x.exp()
-    assert len(prof.function_events) == 0
-    assert "timed out" in caplog.text
-
-
-def test_an_odd_schedule_leaves_nothing_on() -> None:
-    names = ["RECORD", "WARMUP", "NONE"]
-    actions = [torch.profiler.ProfilerAction[name] for name in names]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with torch.profiler.profile(schedule=lambda step: actions[step]) as prof:
-            prof.step()
-            prof.step()
-            assert is_off()
-
-
-def test_a_callback_that_fails_leaves_nothing_on() -> None:
-    def fail(prof: Any) -> None:
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError), torch.profiler.profile(on_trace_ready=fail):
-        torch.ones(3).exp()
-
-
-def test_observers_are_told() -> None:
-    said: list[str] = []
-    observer = SimpleNamespace(
-        start=lambda: said.append("start"),
-        stop=lambda: said.append("stop"),
-        cleanup=lambda: said.append("cleanup"),
-    )
-    with torch.profiler.profile(execution_trace_observer=observer):
-        pass
-    assert said == ["start", "stop", "cleanup"]
 
 
 def test_what_is_not_there_is_refused() -> None:

@@ -13,8 +13,9 @@ import pytest
 import rushlight  # noqa: F401
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, move, to_host
+from rushlight.core.engine.engine import backward_of
 from rushlight.core.graph import wrap
-from rushlight.core.node import backward_of, fit
+from rushlight.core.node import fit
 from rushlight.core.record import apply
 from rushlight.ops.registry import table
 from rushlight.ops.sample_inputs import Draw, samples_of

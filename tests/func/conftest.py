@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
+from rushlight.core.transforms.stack import stack
 
 
 @pytest.fixture(autouse=True)
@@ -15,5 +15,5 @@ def nothing_left() -> Iterator[None]:
     """No test leaves a level open."""
     yield
     assert state.level == 0
-    assert slots.batches == 0
-    assert slots.levels == 0
+    assert stack.batches == 0
+    assert stack.tangents == 0

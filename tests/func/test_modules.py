@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.func import functional_call, replace_all_batch_norm_modules_, vmap
+from rushlight.func import (
+    functional_call,
+    grad,
+    replace_all_batch_norm_modules_,
+    vmap,
+)
 from tests.func import cases_modules as module_cases
 from tests.func.cases_transforms import alike
 from tests.harness import LIVE, pytorch, stored
@@ -50,3 +55,17 @@ def test_batch_norms_without_running_statistics() -> None:
     assert not net[0].track_running_stats
     assert set(call(params)) == set(params)
     assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
+def test_batch_norm_in_training_by_functional_call() -> None:
+    model = torch.nn.BatchNorm1d(2)
+    params, buffers = dict(model.named_parameters()), dict(model.named_buffers())
+    x = torch.tensor([[0.0, 2.0], [2.0, 6.0]])
+
+    def loss(params: Any, buffers: Any, x: Any) -> Any:
+        return functional_call(model, (params, buffers), (x,)).sum()
+
+    gradient = grad(loss)(params, buffers, x)
+    assert gradient["bias"].tolist() == [2.0, 2.0]
+    assert torch.allclose(buffers["running_mean"], torch.tensor([0.1, 0.4]))
+    assert buffers["num_batches_tracked"].item() == 1

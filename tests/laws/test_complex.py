@@ -176,7 +176,7 @@ sort_stable threshold topk trunc unique unique_consecutive unique_dim view_as_co
 
 
 def test_every_other_op_is_drawn_in_complex_numbers() -> None:
-    """The laws of the table (tests/test_laws.py) see complex inputs of each op that takes them."""
+    """The laws of the table (test_laws.py) see complex inputs of each op that takes them."""
     without = set()
     for name, cls in table.items():
         if not any(

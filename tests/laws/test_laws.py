@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.core.engine.engine import backward_of
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.node import backward_of, fit
+from rushlight.core.node import fit
 from rushlight.core.record import apply
 from rushlight.ops.registry import table
 from rushlight.ops.sample_inputs import Draw, samples_of

@@ -22,11 +22,10 @@ from typing import Any
 import pytest
 
 import rushlight
-from rushlight.core.engine.task import running
+from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import current, state
-from rushlight.core.record import slots
 from rushlight.core.saved.packed import saving_now
-from rushlight.core.transforms.stack import innermost
+from rushlight.core.transforms.stack import innermost, stack
 from tests.harness import LIBRARIES
 
 torch: Any = rushlight
@@ -66,8 +65,8 @@ def interrupted(work: Callable[[], Any], n: int) -> bool:
 def check_calm(n: int) -> None:
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled(), n
     assert innermost() is None and current() is None and saving_now() is None, n
-    assert running() is None, n
-    assert (state.active, state.level, slots.batches, slots.levels) == (0, 0, 0, 0), n
+    assert current_task() is None, n
+    assert (state.active, state.level, stack.batches, stack.tangents) == (0, 0, 0, 0), n
     assert (torch.ones(1, requires_grad=True) * 2).requires_grad, n
 
 

@@ -8,28 +8,17 @@ import logging
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core.grad_mode import state
-from rushlight.library.schema import parse_schema
 from tests.harness import LIVE, agree, pytorch, stored
 from tests.library.cases_library import cases
 
 STORED = stored("library/library")
 T = torch.Tensor
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """A test leaves no mode entered, and with it no slow path."""
-    before = state.active
-    yield
-    assert state.active == before
 
 
 def test_all_cases_are_stored() -> None:
@@ -353,27 +342,6 @@ def test_opcheck_leaves_the_arguments_alone() -> None:
     names = ("test_schema", "test_faketensor")
     assert check(writer, x, test_utils=names) == dict.fromkeys(names, "SUCCESS")
     assert x.tolist() == [0, 0]
-
-
-# --- schemas --------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a::f(Tensor x, float y=2., SymInt? z=None) -> Tensor",
-        "f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
-        "f(Tensor(a|b) x, Tensor(a -> *) y) -> (Tensor(a), Tensor)",
-        "f((Tensor, int) x, Tensor[3] y) -> ((Tensor))",
-        "f() -> ()",
-    ],
-)
-def test_a_schema_prints_as_it_reads(text: str) -> None:
-    assert str(parse_schema(text)) == text
-    assert parse_schema(text) == parse_schema(str(parse_schema(text)))
-
-
-def test_a_default_behind_none() -> None:
-    with pytest.raises(RuntimeError, match="Non-default positional argument follows default"):
-        parse_schema("f(int x=1, int y) -> ()")
 
 
 def test_importing_rushlight_does_not_import_the_library() -> None:

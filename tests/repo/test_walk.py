@@ -29,3 +29,15 @@ def test_a_product_is_walked_through() -> None:
 def test_totals_and_setup() -> None:
     lines = walk("--totals", "--setup", "m = nn.Linear(2, 1)", "m(x).sum().backward()")
     assert len(lines) == 1 and lines[0].endswith("switches of file")
+
+
+def test_a_backward_pass_is_read_in_one_file() -> None:
+    """Nearly all of `.backward()` stands in the engine's one file; rules and leaves apart."""
+    lines = walk("(x * y).sum().backward()")[:-1]
+    start = next(i for i, line in enumerate(lines) if "autograd/api.py" in line)
+    backward = lines[start:]
+    assert sum(line.startswith("|") for line in backward) <= 12
+    files = {line.split()[-1].rpartition(":")[0] for line in backward}
+    assert {f for f in files if f.startswith("core/engine/")} == {
+        "core/engine/engine.py", "core/engine/accumulate_grad.py",
+    }  # fmt: skip

@@ -23,7 +23,7 @@ import pytest
 
 import rushlight
 from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.utils.around import Around
 from tests.harness import LIBRARIES, stored
 from tests.utils.cases_checkpoint import cases
@@ -47,7 +47,7 @@ STORED = stored("utils/checkpoint")
 def test_situations(torch: Any, name: str) -> None:
     before = state.active
     assert cases.run(torch, name) == STORED["cases"][name]
-    assert state.active == before and slots.profile is None
+    assert state.active == before and observer.profile is None
 
 
 def start(torch: Any) -> Any:
@@ -410,10 +410,14 @@ FEWER = (
     "and recomputation.\nNumber of tensors saved during forward: 2\nNumber of tensors saved during "
     "recomputation: 1.\n"
 )
+
+
 MORE = (
     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
     "original forward pass.\n"
 )
+
+
 SHAPES = (
     "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
     "than during the forward pass.\ntensor at position 0:\nsaved metadata: {'shape': "
@@ -627,7 +631,7 @@ def test_kept_results_are_not_computed_again() -> None:
         with Count() as count:
             y.backward()
         assert count.names == again
-    assert state.active == 0 and slots.profile is None
+    assert state.active == 0 and observer.profile is None
 
 
 def test_memory_of_selective_checkpoints() -> None:
@@ -705,7 +709,7 @@ def test_selective_checkpoints_beside_others() -> None:
     with torch.autograd.profiler.profile() as profiled:
         assert gradient(torch, run) == expected
     assert [e.count for e in profiled.key_averages() if e.key == "aten::sin"] == [1]
-    assert slots.profile is None and state.active == 0
+    assert observer.profile is None and state.active == 0
 
 
 def test_ops_that_rushlight_lacks_have_names() -> None:
@@ -798,7 +802,7 @@ def test_profilers_and_selective_checkpoints(when: str) -> None:  # rushlight's 
     names = [e.name for e in prof.function_events if e.name in ("aten::sin", "aten::cos")]
     expected = {"ends inside": ["aten::sin"], "inside": ["aten::cos"]}
     assert names == expected.get(when, ["aten::sin", "aten::cos"])
-    assert slots.profile is None and slots.timed is None and state.active == 0
+    assert observer.profile is None and observer.timed is None and state.active == 0
     (g,) = rushlight.autograd.grad(part(x).sum(), x)
     assert x.grad.tolist() == g.tolist()
 
@@ -829,3 +833,22 @@ def test_an_error_leaves_no_cycle(torch: Any, reentrant: bool) -> None:
             assert [ref() is None for ref in refs] == [True] * 3
     finally:
         gc.enable()
+
+
+def test_a_checkpoint_in_debug_mode_says_where_to_look() -> None:
+    from rushlight.utils.checkpoint import CheckpointError, checkpoint
+
+    calls: list[int] = []
+
+    def fn(x: Any) -> Any:
+        calls.append(1)
+        return x.sin().exp() if len(calls) == 1 else x.sin()
+
+    y = checkpoint(fn, rushlight.ones(2, requires_grad=True), use_reentrant=False, debug=True)
+    with pytest.raises(CheckpointError) as error:
+        y.sum().backward()
+    assert str(error.value).startswith(
+        " An error happened while unpacking tensors; dumping logs of latest computation\n"
+        "because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`.\n"
+        "Scroll all the way down for guidance on how to navigate these logs.\n"
+    )

@@ -24,6 +24,7 @@ from rushlight.autograd.grad_mode import (
 from rushlight.autograd.grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
 from rushlight.missing import face as _face
+from rushlight.ops.described import describe_all as _describe_all
 
 __all__ = [
     "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
@@ -31,6 +32,7 @@ __all__ = [
     "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+_describe_all(globals(), __all__)
 _UNLISTED = ("function", "graph", "is_multithreading_enabled")
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.

@@ -11,24 +11,23 @@ from typing import Any
 
 from rushlight.arrays.batched import bottom
 from rushlight.core.call_site import Where, caller
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import PassObserver, observe, stop_observing
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo, next_number
-from rushlight.core.graph import Node, TensorBase
-from rushlight.core.node import hooks_of
+from rushlight.core.graph import Node, TensorBase, hooks_of
 from rushlight.errors import sentence
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 __dir__ = __all__.copy
 
 
-class Check:
-    """What the engine calls for each node while the mode is on."""
+class Check(PassObserver):
+    """What the engine tells of each node while the mode is on."""
 
     def __init__(self, check_nan: bool) -> None:
         self.check_nan = check_nan
         self.mark = next_number()
 
-    def check_outputs(self, node: Any, outs: Any) -> None:
+    def after_node(self, node: Any, outs: Any) -> None:
         """After a node's rule: no NaN may leave it; what it recorded remembers it as parent."""
         mark, self.mark = self.mark, next_number()
         for i, out in enumerate(outs):
@@ -131,12 +130,22 @@ class Setting:
 
     enabled = False
     check_nan = True
+    check: Check | None = None  # while it is on
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off; see `set_detect_anomaly`."""
     Setting.enabled, Setting.check_nan = enabled, check_nan
-    watch.check = Check(check_nan) if enabled else None
+    Setting.check = Check(check_nan) if enabled else None
+    if enabled:
+        observe(check_of_pass)
+    else:
+        stop_observing(check_of_pass)
+
+
+def check_of_pass() -> Check | None:
+    """Who observes a backward pass that begins."""
+    return Setting.check
 
 
 def is_anomaly_enabled() -> bool:

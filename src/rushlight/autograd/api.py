@@ -8,14 +8,13 @@ from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
-from rushlight.core.engine import engine
-from rushlight.core.engine.engine import Target
+from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
+from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import state
-from rushlight.core.graph import Node, TensorBase, requires_grad, wrap
+from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
-from rushlight.core.record import normal
 from rushlight.core.transforms.stack import refuse_inside
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.views.history import edge_of_view
 from rushlight.errors import sentence
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
@@ -153,7 +152,7 @@ def checked(out: Any, g: Any, i: int, batched: bool) -> Any:
 
 def run(
     roots: list[tuple[Any, int]], grads: list[Any], keep: bool, create: bool,
-    targets: list[Target] | None, store: bool,
+    targets: list[Capture] | None, store: bool,
 ) -> None:  # fmt: skip
     """Start the engine: raw arrays, or tensors when the gradients are to be recorded."""
     tensors = create or engine.with_tangents()
@@ -162,7 +161,7 @@ def run(
     engine.backward(ends, nrs, start, keep, create, targets, store)
 
 
-def target_of(t: Any) -> Target:
+def target_of(t: Any) -> Capture:
     """An input whose gradient is wanted."""
     if not isinstance(t, TensorBase):
         if not is_edge(t):
@@ -170,13 +169,13 @@ def target_of(t: Any) -> Target:
                 f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}"
             )
         node = t.node
-        return Target(node.variable if isinstance(node, AccumulateGradBase) else node, t.output_nr)
+        return Capture(node.variable if isinstance(node, AccumulateGradBase) else node, t.output_nr)
     if not requires_grad(t):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     edge: Any = edge_of_view(t) if t._view is not None else (t._node or t)
     if edge is None:
         edge = t
-    return Target(edge, int(t._output_nr) if isinstance(edge, Node) else 0)
+    return Capture(edge, int(t._output_nr) if isinstance(edge, Node) else 0)
 
 
 def backward(
@@ -208,7 +207,7 @@ def backward(
     start = first_gradients(outputs, grads, False)
     keep = create_graph if retain_graph is None else retain_graph
     roots = [root_of(out, i) for i, out in enumerate(outputs)]
-    targets: list[Target] | None = None
+    targets: list[Capture] | None = None
     if wanted is not None:
         for t in wanted:
             if isinstance(t, Tensor):
@@ -225,7 +224,7 @@ def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
     create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
     is_grads_batched: bool = False, materialize_grads: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched.
 
     A tuple, one gradient an input; for a dict of inputs a dict with its keys.

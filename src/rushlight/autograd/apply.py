@@ -16,12 +16,13 @@ from rushlight.arrays import vocabulary as v
 from rushlight.autograd.context import Rules, Saved
 from rushlight.core.call_site import caller
 from rushlight.core.grad_mode import grad_enabled, next_number, state
-from rushlight.core.graph import TensorBase, View, requires_grad, wrap_as
-from rushlight.core.record import DIFFERENTIABLE, slots
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase, View, requires_grad, wrap_as
+from rushlight.core.observer import observer
 from rushlight.core.transforms.forward_ad import disable_forward_ad
-from rushlight.core.transforms.stack import innermost
-from rushlight.core.views.inplace import check_writable, rebase, set_history
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.stack import innermost, stack
+from rushlight.core.views.history import edge_of_view, set_history
+from rushlight.core.views.inplace import check_writable, rebase
 from rushlight.dtypes import type_name
 
 __all__ = ["begin", "bind", "call", "compute", "keep", "settle"]
@@ -29,7 +30,7 @@ __all__ = ["begin", "bind", "call", "compute", "keep", "settle"]
 
 def call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`cls.apply(*args, **kwargs)`; a profiler shows it as one event."""
-    if slots.profile is None:
+    if observer.profile is None:
         return called(cls, args, kwargs)
     from rushlight.autograd.profiler import record_function
 
@@ -42,14 +43,14 @@ def called(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = bind(cls, args, kwargs)
     elif kwargs:
         args = by_position(cls, args, kwargs)
-    if slots.batches != 0:
+    if stack.batches != 0:
         from rushlight.autograd.batched_function import batch_of, check_support, inside_vmap
 
         batch = batch_of(args)
         if batch is not None or inside_vmap():
             check_support(cls)
         if batch is not None:
-            return call_batched(cls, slots.lifted(args))
+            return call_batched(cls, lifted(args))
     ctx = begin(cls, args)
     output = compute(cls, ctx, args)
     return conclude(cls, ctx, args, output)
@@ -64,7 +65,7 @@ def call_batched(cls: Any, args: tuple[Any, ...]) -> Any:
     assert batch is not None
     ctx = begin(cls, args)
     output = call_members(cls, args, batch)
-    if recorded(ctx) or slots.levels != 0:
+    if recorded(ctx) or stack.tangents != 0:
         with disable_forward_ad(False):
             cls.setup_context(ctx, args, output)
     return conclude(cls, ctx, args, output)
@@ -79,7 +80,7 @@ def conclude(cls: Any, ctx: Any, args: tuple[Any, ...], output: Any) -> Any:
     fixed = marked_fixed(ctx) if ctx.non_differentiable is not None else ()
     as_they_are = ids(kept) if cls.setup_context is not Rules.setup_context else NOBODY
     made = settle(ctx, args, outputs, dirty, fixed, as_they_are)
-    if slots.levels != 0:
+    if stack.tangents != 0:
         from rushlight.autograd.forward_ad import push_custom
 
         push_custom(ctx, cls, args, outputs, made, dirty, fixed, several)

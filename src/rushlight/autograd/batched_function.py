@@ -19,8 +19,9 @@ from rushlight.arrays.batched import Batched
 from rushlight.autograd.context import FunctionCtx, Rules
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.node import fit
+from rushlight.core.transforms.lift import plain_inside
 from rushlight.core.transforms.stack import Transform, innermost
-from rushlight.core.transforms.vmap import BatchLevel, plain_inside, unbatched
+from rushlight.core.transforms.vmap import BatchLevel, unbatched
 from rushlight.ops.registry import functions
 from rushlight.trees import broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 

@@ -21,14 +21,24 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where, WhereMade
-from rushlight.core.engine.task import running
+from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import grad_enabled, within
-from rushlight.core.graph import Node, Storage, TensorBase, title_of, wrap, wrap_alias, wrap_as
+from rushlight.core.graph import (
+    DIFFERENTIABLE,
+    Node,
+    Storage,
+    TensorBase,
+    normal,
+    title_of,
+    wrap,
+    wrap_alias,
+    wrap_as,
+)
 from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
-from rushlight.core.record import DIFFERENTIABLE, normal, slots
 from rushlight.core.saved.packed import Packed, open_packed, pack, refuse_inference, saving_now
-from rushlight.core.transforms.forward_ad import shown
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.transforms.stack import stack
+from rushlight.core.transforms.tangents import shown
+from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import type_name
 from rushlight.errors import sentence
 
@@ -56,7 +66,7 @@ class Saved:
         self.seen: Any = None  # weak: the object the user saved, if it is still what it was
         self.edge: Any = None
         self.packed: Packed | None = None
-        self.tangent: Any = shown(t) if slots.levels != 0 else None
+        self.tangent: Any = shown(t) if stack.tangents != 0 else None
         if edge is None or isinstance(edge, TensorBase):
             self.tensor = t
         elif not self.output:
@@ -248,9 +258,9 @@ class FunctionCtx:
 def records_beneath() -> bool:
     """Whether a backward pass is going on that records what stands inside batched arrays, and not
     what it does itself (`engine.backward`)."""
-    if slots.batches == 0:
+    if stack.batches == 0:
         return False
-    current = running()
+    current = current_task()
     return current is not None and current.record and not current.tensors
 
 
@@ -283,7 +293,7 @@ class Rules(FunctionCtx):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:
         """One gradient an argument of `forward`, from one gradient an output."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
@@ -293,7 +303,7 @@ class Rules(FunctionCtx):
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: Any, *grad_inputs: Any, **kwargs: Any) -> Any:
         """Tangents of the outputs from tangents of the arguments."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with "
@@ -301,7 +311,7 @@ class Rules(FunctionCtx):
         )
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+    def vmap(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for a batch of arguments, and where their batch dimension is:
         `(output, out_dims)`."""
         raise NotImplementedError(

@@ -190,7 +190,7 @@ class Check:
     def pulled(self, y: Any, xs: list[Any], starts: list[Any]) -> list[Any]:
         columns: list[list[Any]] = [[] for _ in xs]
         for start in starts:
-            gs = grad(y, xs, start, retain_graph=True, allow_unused=True)
+            gs: tuple[Any, ...] = grad(y, xs, start, retain_graph=True, allow_unused=True)
             for x, g, column in zip(xs, gs, columns):
                 if g is None:
                     g = functions["zeros_like"](x.detach())
@@ -516,7 +516,8 @@ def check_scaled(outputs: Tensors, inputs: Tensors, masked: bool) -> None:
     if not outputs:
         return
     zeros = [functions["zeros_like"](y.detach()) for y in outputs]
-    for g, x in zip(grad(outputs, xs, zeros, retain_graph=True, allow_unused=True), xs):
+    gs: tuple[Any, ...] = grad(outputs, xs, zeros, retain_graph=True, allow_unused=True)
+    for g, x in zip(gs, xs):
         if g is None:
             continue
         if not bool((g.abs() <= (1e-8 if masked else 0.0)).all()):

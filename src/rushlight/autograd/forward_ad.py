@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rushlight.arrays.host import ByteBounds
 from rushlight.autograd.grad_mode import Decorator
 from rushlight.core.grad_mode import Mode, current, grad_enabled, inference_enabled, leave, within
-from rushlight.core.graph import TensorBase
-from rushlight.core.record import DIFFERENTIABLE
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase
 from rushlight.core.transforms.forward_ad import (
-    Level,
+    DualLevel,
     LevelBlock,
     Pending,
     disable_forward_ad,
@@ -31,13 +30,12 @@ from rushlight.core.transforms.forward_ad import (
     gather,
     give,
     laid_like,
-    levels_of,
-    limit,
     mine,
     now,
     open_level,
     seeing_beneath,
     seen_in,
+    seen_levels,
     shares,
     tangent_in,
     write_tangent,
@@ -65,6 +63,7 @@ class MakeDual(Alias):
     """From a tensor to its dual."""
 
     name, node = "_make_dual", "ViewBackward0"
+    saved_names = "self_sym_sizes=self.sizes"
 
 
 class Primal(Alias):
@@ -150,8 +149,8 @@ class dual_level(LevelBlock, Decorator):
 class Newest:
     """What the end of a `dual_level` closes: its level, or one that was begun in its place."""
 
-    def __init__(self, level: Level) -> None:
-        self.level: Level | None = level
+    def __init__(self, level: DualLevel) -> None:
+        self.level: DualLevel | None = level
         self.chosen = False
 
     def close(self) -> None:
@@ -209,7 +208,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return with_tangent(tensor, tangent, newest, not alike)
 
 
-def with_tangent(tensor: Any, tangent: Any, level: Level, copied: bool) -> Any:
+def with_tangent(tensor: Any, tangent: Any, level: DualLevel, copied: bool) -> Any:
     """A view of `tensor` with a tangent in `level`, or with a copy of it."""
     with seeing_beneath(grad_enabled(), level.depth):
         dual = apply_view(MAKE_DUAL, tensor)
@@ -263,7 +262,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
 
 
 # --- levels that nest -----------------------------------------------------------------------------
-def enter_jvp_level() -> Level:
+def enter_jvp_level() -> DualLevel:
     """Begin a level inside those there are, for a derivative of its own; end it with `close`.
 
     Close the innermost first. What was computed in a level keeps the tangents that it has in
@@ -281,19 +280,19 @@ def enter_jvp_level() -> Level:
     return open_level(True)
 
 
-def dual_at(x: Any, level: Level, t: Any) -> Any:
+def dual_at(x: Any, level: DualLevel, t: Any) -> Any:
     """A view of `x` with the tangent `t` in a level, and the tangents `x` has in those beneath."""
     check_size(x, t)
     return with_tangent(x, t, level, shares(x._array, t._array))
 
 
-def tangent_at(x: Any, level: Level) -> Any:
+def tangent_at(x: Any, level: DualLevel) -> Any:
     """The tangent of `x` in a level, which may have tangents in those beneath; None if it has
     none."""
     return tangent_in(x, level) if level.alive else None
 
 
-def primal_at(x: Any, level: Level) -> Any:
+def primal_at(x: Any, level: DualLevel) -> Any:
     """A view of `x` without its tangent in a level, and with those in the levels beneath."""
     with seeing_beneath(grad_enabled(), level.depth):
         primal = apply_view(PRIMAL, x)
@@ -347,7 +346,7 @@ def push_custom(
         stand_in = {id(o): m for o, m in zip(outputs, made, strict=True)}
         ctx.saved_for_forward = [stand_in.get(id(t), t) for t in ctx.saved_for_forward]
     lowest = True
-    for level in levels_of(args, limit()):
+    for level in seen_levels(args):
         ts = gather(args, level)
         if ts is None:
             continue
@@ -373,7 +372,7 @@ def set_up_again(ctx: Any, cls: Any, args: tuple[Any, ...], output: Any) -> Any:
 
 
 def push_custom_in(
-    level: Level, ctx: Any, cls: Any, args: tuple[Any, ...], ts: list[Any],
+    level: DualLevel, ctx: Any, cls: Any, args: tuple[Any, ...], ts: list[Any],
     outputs: tuple[Any, ...], made: list[Any], dirty: tuple[Any, ...], fixed: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """`push_custom` in one level, where `ts` are the arguments' tangents."""
@@ -427,7 +426,7 @@ def checked_tangents(found: Any, count: int) -> tuple[Any, ...]:
     return given
 
 
-def settle_dirty(target: Any, g: Any, level: Level, had: Any) -> None:
+def settle_dirty(target: Any, g: Any, level: DualLevel, had: Any) -> None:
     """The tangent of an input that `forward` wrote in place: `jvp` must have done likewise."""
     if had is not None and had[0] is not None:
         if g is not had[0] or g._storage.version == had[1]:

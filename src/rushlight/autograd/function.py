@@ -17,7 +17,7 @@ from rushlight.autograd.context import Saved as Saved
 from rushlight.core.grad_mode import grad_enabled, next_number, within
 from rushlight.core.graph import TensorBase, node_base
 from rushlight.core.node import GraphNode
-from rushlight.core.views.inplace import set_history
+from rushlight.core.views.history import set_history
 
 __all__ = [
     "BackwardCFunction",

@@ -24,6 +24,7 @@ from rushlight.autograd.api import grad, one_for, root_of, target_of
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.engine import engine
 from rushlight.core.graph import TensorBase, wrap
+from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.registry import functions
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -554,3 +555,6 @@ def hvp(
         found = filled(gradients(second, zeros, t, create_graph), xs, strict, create_graph, "hvp")
         (y,), found = finished((y,), create_graph), finished(found, create_graph)
     return y, (found if several else found[0])
+
+
+_describe_all(globals(), __all__)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextvars import ContextVar
 from threading import get_ident
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast, overload
 
 from rushlight.core.engine.accumulate_grad import layout
 from rushlight.core.grad_mode import (
@@ -144,6 +144,12 @@ class no_grad(ModeBlock, Decorator):
     False
     """
 
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
+
     def __new__(cls, orig_func: Any = None) -> Any:
         return _plain_decorator(cls, orig_func)
 
@@ -161,6 +167,12 @@ class enable_grad(ModeBlock, Decorator):
     >>> y.requires_grad
     True
     """
+
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
 
     def __new__(cls, orig_func: Any = None) -> Any:
         return _plain_decorator(cls, orig_func)
@@ -220,6 +232,12 @@ class inference_mode(ModeBlock, Decorator):
     >>> y.requires_grad, y.is_inference()
     (False, True)
     """
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
 
     def __new__(cls, mode: Any = True) -> Any:
         if isinstance(mode, bool):

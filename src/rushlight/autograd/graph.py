@@ -13,14 +13,14 @@ from rushlight.autograd.saved import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from rushlight.core.engine.engine import current_task, task_id
 from rushlight.core.engine.hooks import RemovableHandle
-from rushlight.core.engine.task import running, task_number
-from rushlight.core.engine.traverse import end_of, will_execute
+from rushlight.core.engine.traverse import end_of, is_reached
 from rushlight.core.graph import Node as _Node
 from rushlight.core.graph import TensorBase
 from rushlight.core.node import GraphNode as Node
 from rushlight.core.node import accumulate_of
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.views.history import edge_of_view
 from rushlight.locks import lock
 
 __all__ = [
@@ -159,19 +159,20 @@ def register_multi_grad_hook(
 
 def _current_graph_task_id() -> int:
     """A number for the backward pass that calls this code; -1 outside of any."""
-    return task_number(running())
+    return task_id(current_task())
 
 
 def _will_engine_execute_node(node: Any) -> bool:
     """Whether the backward pass that calls this code runs `node`, or has run it."""
-    run = running()
-    if run is None:
+    task = current_task()
+    if task is None:
         raise RuntimeError(
             "_get_should_execute_nodes should only be called during the backward pass"
         )
     end = end_of(node)
-    found = will_execute(run, end)
-    if found and isinstance(end, TensorBase) and run.captures and end in run.captures:
+    roots = task.roots if isinstance(task.roots, list) else [task.roots]
+    found = is_reached(end, roots, task.executes, task.needed)
+    if found and isinstance(end, TensorBase) and task.captures and end in task.captures:
         raise RuntimeError(
             "A leaf node was passed to _will_engine_execute_node but we are currently running "
             "autograd.grad(). This is currently not supported."

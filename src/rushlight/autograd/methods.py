@@ -10,14 +10,13 @@ from rushlight import dtypes
 from rushlight.arrays.batched import Batched
 from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
 from rushlight.core.grad_mode import _lock, inference_enabled, state
-from rushlight.core.graph import wrap_alias
-from rushlight.core.node import extra_of, hooks_of, retain_on
+from rushlight.core.graph import extra_of, hooks_of, retain_on, wrap_alias
 from rushlight.core.transforms.stack import refuse_inside
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.views.history import edge_of_view
+from rushlight.dtypes import c_name
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.view.select import bare
 from rushlight.tensor import Tensor
-from rushlight.tensor_legacy import c_name
 
 
 def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:

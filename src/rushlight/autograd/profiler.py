@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import logging
+import typing as _typing
 import uuid
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from enum import Enum
 from time import perf_counter
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Final, Self, TypeVar
 
 from rushlight.arrays.device import cuda_count
@@ -364,7 +364,7 @@ def event_of(entry: Entry, id: int, number: int, recorder: Recorder) -> Function
     return event
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face(
         "torch.autograd.profiler", globals(), unlisted=("DeviceType", "ProfilerActivity")
     )

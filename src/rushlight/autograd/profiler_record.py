@@ -2,10 +2,10 @@
 
 Note [Watching]
     While a profiler is on somewhere, ops are off their fast path (a `Mode` is entered, so
-    `state.active` is not 0) and `slots.profile` stands around each of them; the engine asks
-    `watch.profile` for a `PassTimer` and tells it of each node. While none is on both are None, and
-    nothing of this file is reached. The mode is entered in a context of its own: the user's modes
-    are what they were, however the profiler's start and stop lie between theirs.
+    `state.active` is not 0) and `observer.profile` stands around each of them; the engine asks
+    `begin_pass` for a `PassTimer`, its observer, and tells it of each node. While none is on nobody
+    is asked, and nothing of this file is reached. The mode is entered in a context of its own: the
+    user's modes are what they were, however the profiler's start and stop lie between theirs.
 
 Note [Whose work]
     A recorder belongs to the thread that started it, as in PyTorch, and hears of nothing else.
@@ -13,7 +13,6 @@ Note [Whose work]
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Callable
@@ -25,10 +24,10 @@ from typing import Any, Final
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.call_site import Where
-from rushlight.core.engine.engine import watch
+from rushlight.core.engine.observers import PassObserver, observe, stop_observing
 from rushlight.core.grad_mode import Mode, _lock, leave, next_number, within
 from rushlight.core.graph import Op
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.errors import sentence
 from rushlight.ops.apply import undisturbed
 
@@ -44,26 +43,6 @@ _NOWHERE: Final[Place] = (None, 0)
 
 
 # --- names ----------------------------------------------------------------------------------------
-# Ops that are several here and one in PyTorch, and PyTorch's with an underscore in front.
-_RENAMED: Final = {
-    "as_strided_view": "as_strided", "batch_norm_eval": "native_batch_norm", "div_floor": "div",
-    "div_trunc": "div", "fill_tensor": "fill", "fill_tensor_": "fill_", "fmod_number": "fmod",
-    "index_fill_tensor": "index_fill", "laid_out": "clone", "lerp_number": "lerp",
-    "masked_fill_tensor": "masked_fill", "max_dim": "max", "mean_dim": "mean",
-    "median_dim": "median", "min_dim": "min", "nanmedian_dim": "nanmedian", "pow_number": "pow",
-    "pow_of_complex": "pow", "pow_of_number": "pow", "pow_to_complex": "pow",
-    "prelu_kernel": "_prelu_kernel", "prod_dim": "prod",
-    "remainder_number": "remainder", "reshape_alias": "_reshape_alias", "round_decimals": "round",
-    "rrelu_eval": "rrelu_with_noise", "scatter_value": "scatter", "sort_stable": "sort",
-    "squeeze_dim": "squeeze", "squeeze_dims": "squeeze", "sum_dim": "sum",
-    "trilinear": "_trilinear", "unique": "_unique", "unique2": "_unique2",
-    "unsafe_view": "_unsafe_view",
-}  # fmt: skip
-# Steps that PyTorch has no op for.
-_OWN: Final = frozenset((
-    "as_strided_backward", "index_backward", "lifted", "linalg_cofactors", "pad_circular",
-    "put_region", "region", "scatter_full", "to_float", "truth", "zero_derivative",
-))  # fmt: skip
 _names: Final[dict[type[Any], str]] = {}
 
 
@@ -80,13 +59,10 @@ def title_of(op: type[Op]) -> str:
         name = op.name
         if "::" in name:  # the user's own, with a namespace of its own
             found = name
-        elif name in _OWN:
+        elif op.aten is None:  # a step that PyTorch has no op for
             found = f"rushlight::{name}"
-        elif name == "clamp_numbers":  # three ops of one name, told apart by their nodes
-            title = op.node.partition("Backward")[0]
-            found = "aten::" + re.sub(r"(?<!^)(?=[A-Z])", "_", title).lower()
         else:
-            found = f"aten::{_RENAMED.get(name, name)}"
+            found = f"aten::{op.profile_name or op.aten.partition('.')[0] or name}"
         _names[op] = found
     return found
 
@@ -164,10 +140,10 @@ class Recorder:
         _thread.recorder = self
         with _lock:
             _live.append(self)
-            slots.timed = around
-            watch.profile = begin_pass
-            if slots.profile is None:  # else `utils.around` is there, and hands on
-                slots.profile = around
+            observer.timed = around
+            observe(begin_pass)
+            if observer.profile is None:  # else `utils.around` is there, and hands on
+                observer.profile = around
         self.wall = time_ns()
         self.start = perf_counter_ns()
 
@@ -181,10 +157,10 @@ class Recorder:
             if self in _live:
                 _live.remove(self)
             if not _live:
-                slots.timed = None
-                watch.profile = None
-                if slots.profile is around:
-                    slots.profile = None
+                observer.timed = None
+                stop_observing(begin_pass)
+                if observer.profile is around:
+                    observer.profile = None
         if self.mode is not None:
             self.context.run(leave, self.mode)
         if getattr(_thread, "recorder", None) is self:
@@ -324,7 +300,7 @@ def stack_now() -> list[Place]:
 
 # --- ops ------------------------------------------------------------------------------------------
 def around(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
-    """`core.record.slots.profile`: an op's forward, or `action(*raws)` in its place, timed."""
+    """`core.observer.observer.profile`: an op's forward, or `action(*raws)` in its place, timed."""
     recorder = current()
     if recorder is None or recorder.paused:
         return undisturbed(op, raws, *action)
@@ -411,7 +387,7 @@ def _owner(x: Any) -> Any:
 
 
 # --- backward -------------------------------------------------------------------------------------
-class PassTimer:
+class PassTimer(PassObserver):
     """One backward pass, as the engine tells of it."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -422,7 +398,7 @@ class PassTimer:
         self.values: tuple[Any, ...] = ()
         recorder.calls.append(self.call)
 
-    def begin(self, node: Any) -> None:
+    def before_node(self, node: Any) -> None:
         """The engine turns to a node; None stands for the node of a leaf."""
         self.end()
         if self.recorder.on and not self.recorder.paused:
@@ -433,11 +409,14 @@ class PassTimer:
             if not leaf:
                 self.outer.node = node._seq_nr
 
-    def leaf(self, g: Any, stores: bool) -> None:
+    def before_leaf(self, g: Any, stores: bool) -> None:
         """The engine turns to a leaf whose gradient is `g`; `stores`: it adds it to `.grad`."""
-        self.begin(None)
+        self.before_node(None)
         if stores:
-            self.rule(None, g)
+            self.before_rule(None, g)
+
+    def sees_leaves(self) -> bool:
+        return True
 
     def enter(self, name: str, place: Place) -> Entry:
         entry = self.recorder.enter(name, BACKWARD, place)
@@ -445,7 +424,7 @@ class PassTimer:
             entry.stack = [place]
         return entry
 
-    def rule(self, node: Any, g: Any) -> None:
+    def before_rule(self, node: Any, g: Any) -> None:
         """The node's rule is about to run on the gradient `g`."""
         recorder, outer = self.recorder, self.outer
         if outer is None:
@@ -462,7 +441,7 @@ class PassTimer:
             self.values = (*self.values, *node._kept_values)
         self.inner.start = perf_counter_ns()
 
-    def done(self, outs: Any) -> None:
+    def after_rule(self, node: Any, outs: Any) -> None:
         """It has run, and gave `outs`."""
         inner = self.inner
         if inner is None:
@@ -494,7 +473,6 @@ class PassTimer:
 
 
 def begin_pass() -> PassTimer | None:
-    """`core.engine.engine.watch.profile`: who is told of the pass that begins, if this thread is
-    watched."""
+    """Who is told of the backward pass that begins, if this thread is watched."""
     recorder = current()
     return None if recorder is None else PassTimer(recorder)

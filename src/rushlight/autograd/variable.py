@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.core.engine.task import queue_callback, running
+from rushlight.core.engine.engine import current_task, queue_callback
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.tensor import Tensor
 
@@ -31,8 +31,8 @@ class Engine:
     def is_checkpoint_valid(self) -> bool:
         """Whether a checkpoint of the older kind may be used in the pass that is running here: not
         where `inputs=` were given."""
-        run = running()
-        return run is None or run.targets is None
+        task = current_task()
+        return task is None or task.inputs is None
 
 
 class VariableMeta(type):

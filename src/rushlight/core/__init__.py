@@ -1,5 +1,6 @@
 """The compiled heart: storage, tensor base, node, op, recording, backward pass.
 
-Imports only `dtypes`, `errors`, `size` and `arrays`. Everything above reaches the op table
-through slots that the table fills, so nothing here knows which ops there are.
+Imports only `dtypes`, `errors`, `size` and `arrays`, and each file only those it stands above; a
+level of a transform (`transforms.stack.Level`) and whoever watches ops (`observer`) are called
+through what is stated there. Nothing here knows which ops there are.
 """

@@ -21,6 +21,7 @@ class Add(Arithmetic):
     """input + alpha * other."""
 
     name = "add"
+    aten = "add.Tensor"
     params = ("alpha",)
     scalar = "({0} + {1})"
 
@@ -65,6 +66,7 @@ class Sub(Arithmetic):
     """input - alpha * other."""
 
     name = "sub"
+    aten = "sub.Tensor"
     params = ("alpha",)
     scalar = "({0} - {1})"
 
@@ -92,6 +94,7 @@ class Mul(Arithmetic):
     """input * other."""
 
     name = "mul"
+    aten = "mul.Tensor"
     unrounded = (0, 1)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}
@@ -117,6 +120,7 @@ class Div(Arithmetic):
     """input / other."""
 
     name = "div"
+    aten = "div.Tensor"
     unrounded = (1,)
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self", "other")}

@@ -39,11 +39,14 @@ from threading import Lock
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, Self
 
+import numpy as np
+
 from rushlight.core.call_site import Where, caller, known
-from rushlight.core.grad_mode import COMPILED, next_number, state
+from rushlight.core.grad_mode import COMPILED, _lock, next_number, state
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
+    "DIFFERENTIABLE",
     "Extra",
     "Factory",
     "Hooks",
@@ -55,9 +58,14 @@ __all__ = [
     "Storage",
     "TensorBase",
     "View",
+    "extra_of",
     "factory",
+    "forget_retained",
+    "hooks_of",
+    "normal",
     "note",
     "requires_grad",
+    "retain_on",
     "shape_of",
     "sharers_of",
     "spec_for",
@@ -214,6 +222,13 @@ class Op:
         node      name of its node (`MulBackward0`)
         lies      how its results lie in memory; see Note [How results lie] in `arrays.layouts`
 
+    What PyTorch shows of it
+        aten          its overload, where that is not `name.default`; None: it has no such op.
+                      Several, by its operands or its `dims`: see `ops.compat.overloads`
+        profile_name  its name in profiles, where that is not the overload's
+        saved_names   what its node shows beside saved tensors; see `core.saved.saved_names`
+        shown_edges   the inputs that its node has edges for, where those are not all
+
     Rules, written once as plain maths over arrays, tensors or recorded arrays
         forward(*xs) -> y
         vjp(node, g, *saved) -> one gradient an input, or None
@@ -232,6 +247,10 @@ class Op:
     differentiable: ClassVar[bool] = True
     variadic: ClassVar[bool] = False  # any number of tensors, all standing in `inputs[0]`
     lies: ClassVar[str] = ""
+    aten: ClassVar[str | None] = ""
+    profile_name: ClassVar[str] = ""
+    saved_names: ClassVar[str | None] = None  # None: its parameters as they are
+    shown_edges: ClassVar[tuple[int, ...] | None] = None
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
     direct: ClassVar[bool] = (
         False  # has compiled `forward_binary` and `vjp_binary`: see `families.Arithmetic`
@@ -454,6 +473,9 @@ class Factory:
 
 factory: Final = Factory()
 _frame: Final = sys._getframe
+_generic: Final = np.generic
+_asarray: Final = np.asarray
+DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_dtypes')
 _plans: Final[dict[Any, OpSpec]] = {}
 
 
@@ -464,6 +486,7 @@ def spec_for(cls: Any) -> OpSpec:
         title = cls.node or "".join(w.capitalize() for w in cls.name.split("_")) + "Backward0"
         saves: tuple[str, ...] = cls.saves
         members: dict[str, Any] = dict(node_base.members)
+        members["_op_class"] = cls
         if COMPILED:  # interpreted classes have it already, and a dict
             members["__slots__"] = ("__weakref__",)
         for position, saved in enumerate(saves):
@@ -636,3 +659,50 @@ def begin_node(plan: OpSpec, op: Any) -> Node:
         node._code = code
         node._code_offset = frame.f_lasti
     return node
+
+
+def normal(y: Any) -> Any:
+    """A raw result as an array: NumPy turns 0-d results into scalars."""
+    if isinstance(y, _generic):
+        return _asarray(y)
+    return y
+
+
+# --- hooks and kept gradients: made on first use, and once, whoever asks at one time --------------
+def hooks_of(node: Node) -> Hooks:
+    """The node's hooks."""
+    found = node._hooks
+    if found is None:
+        with _lock:
+            found = node._hooks
+            if found is None:
+                found = Hooks()
+                node._hooks = found
+    return found
+
+
+def extra_of(t: TensorBase) -> Extra:
+    """The tensor's extras."""
+    found = t._extra
+    if found is None:
+        with _lock:
+            found = t._extra
+            if found is None:
+                found = Extra()
+                t._extra = found
+    return found
+
+
+def retain_on(t: TensorBase, node: Node) -> None:
+    """Let `node` store the gradient of its output `t` in `t.grad` when it runs."""
+    hooks = hooks_of(node)
+    if hooks.retain is None:
+        hooks.retain = {}
+    hooks.retain[int(t._output_nr)] = weakref.ref(t)
+
+
+def forget_retained(t: TensorBase) -> None:
+    """Let the node `t` has now no longer store its gradient: `t` is about to get another."""
+    node = t._node
+    if node is not None and node._hooks is not None and node._hooks.retain is not None:
+        node._hooks.retain.pop(int(t._output_nr), None)

@@ -1,91 +1,31 @@
-"""Running one node: how it turns gradients of its outputs into those of its inputs, and what it
-lets go afterwards. Which nodes run, and when, is the engine's matter.
+"""What the engine needs beside a node's rule: gradients that were not there or have another shape,
+saved values that hooks packed, and rules whose results are recorded.
 
-The node as users meet it stands in `core.node_api`, what it keeps in `core.saved.saved_values`;
-others import the names of all three from here.
+The rule itself is run by `backward_of` in `core.engine.engine`. The node as users meet it stands in
+`core.node_api`, what it keeps in `core.saved.saved_values`; others import the names of both from
+here.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.core.call_site import Where
+from rushlight.core.engine.accumulate_grad import AccumulateGrad, AccumulateGradBase, accumulate_of
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import next_number, state, within
 from rushlight.core.graph import Node, Op, OpSpec, TensorBase, requires_grad
-from rushlight.core.node_api import (
-    AccumulateGrad,
-    AccumulateGradBase,
-    GraphNode,
-    accumulate_of,
-    by_hand,
-    differentiable_outputs,
-    edges_shown,
-    extra_of,
-    forget_retained,
-    hooks_of,
-    retain_on,
-    visible,
-)
+from rushlight.core.node_api import GraphNode
 from rushlight.core.record import apply, recording
 from rushlight.core.saved.packed import Packed, open_packed
-from rushlight.core.saved.saved_values import check_saved, describe_freed, unpack, with_history
-from rushlight.core.views.views import put, replay_views
-from rushlight.native import i64, mypyc_attr
+from rushlight.core.saved.saved_values import describe_freed, unpack, with_history
+from rushlight.native import i64
 
 __all__ = [
-    "AccumulateGrad", "AccumulateGradBase", "CopySlices", "CopySlicesBase", "GraphNode",
-    "accumulate_of",
-    "backward_of", "describe_freed", "extra_of", "fit", "forget_retained", "free_saved",
-    "hooks_of", "make_copy_slices", "opened", "retain_on", "unpack", "with_history",
+    "AccumulateGrad", "AccumulateGradBase", "GraphNode", "accumulate_of", "anchored",
+    "backward_of_packed", "describe_freed", "fit",
+    "materialise", "opened", "unpack", "with_history",
 ]  # fmt: skip
-
-
-def backward_of(node: Node, g: Any, tensors: bool) -> Any:
-    """Gradients of a node's inputs from `g`, the gradient of its output (a list if it has several).
-
-    With `tensors` everything is a tensor and is recorded; otherwise all are raw arrays.
-    """
-    op: Any = node._op
-    if op is None:
-        return cast(GraphNode, node)._run(g, tensors)
-    outs_meta = node._output_metas
-    if outs_meta is not None:
-        g = materialise(g, outs_meta)
-        if g is None:
-            return [None] * len(node._next_edges)
-    elif g is None:
-        return [None] * len(node._next_edges)
-    saved = node._kept_values
-    plan: OpSpec = op.plan
-    if plan.saves:
-        if node._needs_grad_mask == 0:
-            return [None] * len(node._next_edges)  # no edge leads anywhere, and nothing was kept
-        if node._freed_at is not None:
-            check_saved(node)
-        if node._count_versions() != node._version_sum:
-            check_saved(node)
-        if node._has_packed:
-            return backward_of_packed(node, g, tensors)
-        if tensors:
-            saved = tuple([unpack(node, j) for j in range(len(saved))])
-    n = len(saved)
-    mark: i64 = next_number() if tensors else 0
-    rule = node._compiled_op
-    if rule is not None:
-        if n == 2:
-            return rule.vjp_binary(node, g, saved[0], saved[1])
-        return rule.vjp_binary(node, g, None, None)
-    if n == 0:
-        outs = op.vjp(node, g)
-    elif n == 1:
-        outs = op.vjp(node, g, saved[0])
-    elif n == 2:
-        outs = op.vjp(node, g, saved[0], saved[1])
-    else:
-        outs = op.vjp(node, g, *saved)
-    return anchored(node, outs, saved, mark) if tensors and n != 0 else outs
 
 
 def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
@@ -141,6 +81,7 @@ class Anchor(Op):
     """Its first input as it is; the others get a gradient of zeros."""
 
     name = "zero_derivative"
+    aten = None
 
     def forward(self, x: Any, *others: Any) -> Any:
         return x
@@ -228,112 +169,3 @@ def fit(g: Any, shape: Any, dtype: Any) -> Any:
         if raw.dtype is not dtype and raw.dtype != dtype:
             g = v.cast(g, dtype)
     return g
-
-
-def free_saved(node: Node, where: Where) -> None:
-    """Let go of what a node keeps; `where` is the call that no longer needs it."""
-    op: Any = node._op
-    if op is None:
-        cast(GraphNode, node)._release(where)
-        return
-    plan: OpSpec = op.plan
-    if plan.saves:
-        node._freed_at = where
-        node._kept_values = ()
-        node._first_storage = None
-        node._second_storage = None
-        node._other_storages = ()
-        node._version_sum = 0
-
-
-def call_by_hand(node: Any, grads: tuple[Any, ...]) -> Any:
-    """Run a node's rule on gradients of its outputs, without its hooks: `t.grad_fn(g)`."""
-    expected = 1 if node._output_metas is None else len(differentiable_outputs(node))
-    if len(grads) != expected:
-        raise TypeError(f"expected {expected} arguments, got {len(grads)} instead")
-    for i in range(len(grads)):
-        if grads[i] is not None and not isinstance(grads[i], TensorBase):
-            raise TypeError(f"argument {i} is not a Variable")
-    g: Any = grads[0]
-    if node._output_metas is not None:
-        g = [None] * len(node._output_metas)
-        for at, i in enumerate(differentiable_outputs(node)):
-            g[i] = grads[at]
-    found = backward_of(node, g, True)
-    outs = tuple([found[i] for i in edges_shown(node)])
-    return outs[0] if len(outs) == 1 else outs
-
-
-by_hand.call = call_by_hand
-
-
-# --- writes through views -------------------------------------------------------------------------
-@mypyc_attr(allow_interpreted_subclasses=True)
-class CopySlicesBase(GraphNode):
-    """The history of a base that was written through a view; see Note [Rebased history].
-
-    `fn` is the node of the in-place op, as applied to the region alone. `alone` describes the base
-    where it had no history before, so that no edge leads to it: (shape, dtype, an empty array).
-    """
-
-    fn: Node
-    ops: tuple[Op, ...]
-    order: tuple[int, ...] | None
-    alone: Any = None
-
-    def _run(self, g: Any, tensors: bool) -> Any:
-        if self._freed_at is not None:
-            raise RuntimeError(describe_freed(self))
-        if g is None:
-            return [None] * len(self._next_edges)
-        fn = self.fn
-        part = list(backward_of(fn, replay_views(g, self.ops), tensors))
-        for i in range(len(part)):
-            if part[i] is not None:
-                shape = None if fn._input_shapes is None else fn._input_shapes[i]
-                part[i] = fit(
-                    part[i], shape, None if fn._input_dtypes is None else fn._input_dtypes[i]
-                )
-        first = put(g, self.ops, self.order, part[0]) if self._next_edges[0] is not None else None
-        return [first, *part[1:]]
-
-    def _only_output(self) -> Any:
-        node = self
-        base: Any = node._next_edges[0]
-        while isinstance(base, CopySlicesBase):  # not by recursion: one write follows another
-            node = base
-            base = node._next_edges[0]
-        if base is None:
-            return node.alone
-        if isinstance(base, TensorBase):
-            return base._array.shape, base._array.dtype, base._array
-        if isinstance(base, GraphNode):
-            nr = 0 if node._output_nrs is None else node._output_nrs[0]
-            return base._only_output() if base._output_metas is None else base._output_metas[nr]
-        return super()._only_output()
-
-    def _calls_user(self) -> bool:
-        """Whether the write was a custom function's, or what it saved is packed by hooks."""
-        return self.fn._op is None or self.fn._has_packed
-
-    def _release(self, where: Where) -> None:
-        self._freed_at = where
-        free_saved(self.fn, where)
-
-
-CopySlices: Final[Any] = visible(CopySlicesBase, "CopySlices")
-
-
-def make_copy_slices(
-    fn: Node, ops: tuple[Op, ...], order: tuple[int, ...] | None
-) -> CopySlicesBase:
-    """A CopySlices around the node of an in-place op; the caller sets its edges."""
-    node = cast(CopySlicesBase, CopySlices())
-    node.fn = fn
-    node.ops = ops
-    node.order = order
-    node._fits_as_is = True  # it fits its gradients itself
-    node._seq_nr = next_number()
-    node._code = fn._code
-    node._code_offset = fn._code_offset
-    return node

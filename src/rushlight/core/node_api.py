@@ -1,7 +1,7 @@
-"""Nodes as users meet them: `t.grad_fn`, its edges, hooks and metadata, and the leaves' nodes.
+"""Nodes as users meet them: `t.grad_fn`, its edges, hooks and metadata.
 
-What a node does in a backward pass stands in `core.node`, what it keeps in
-`core.saved.saved_values`.
+What a node does in a backward pass stands in `core.engine.engine`, what it keeps in
+`core.saved.saved_values`; the nodes of leaves are in `core.engine.accumulate_grad`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,14 @@ from rushlight import dtypes
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import device_of
 from rushlight.core.call_site import Where, WhereMade
-from rushlight.core.engine.accumulate_grad import accumulate
-from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
-from rushlight.core.grad_mode import _lock, grad_enabled
-from rushlight.core.graph import Extra, Hooks, Node, TensorBase, node_base, wrap
-from rushlight.core.record import DIFFERENTIABLE, slots
+from rushlight.core.engine.hooks import RemovableHandle, register
+from rushlight.core.grad_mode import _lock
+from rushlight.core.graph import DIFFERENTIABLE, Node, TensorBase, extra_of, hooks_of, node_base
 from rushlight.core.saved.packed import Packed
 from rushlight.native import mypyc_attr
 
 __all__ = [
-    "AccumulateGrad", "AccumulateGradBase", "GraphNode", "InputMetadata", "SavedTensor",
-    "accumulate_of", "by_hand", "differentiable_outputs", "edges_shown", "extra_of",
-    "forget_retained", "hooks_of", "renewed", "retain_on", "visible",
+    "GraphNode", "InputMetadata", "SavedTensor", "visible",
 ]  # fmt: skip
 
 
@@ -35,7 +31,6 @@ __all__ = [
 _OUTSIDE_THE_TABLE: Final = ("AccumulateGrad", "CopyBackwards", "CopySlices", "Identity")
 _F32: Final = np.dtype(np.float32)
 _renumbered: Final[weakref.WeakKeyDictionary[Any, int]] = weakref.WeakKeyDictionary()
-_LAST: Final = 2**64 - 1  # what PyTorch gives leaves' nodes: they run before all others
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -50,13 +45,35 @@ class GraphNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The edges: for each input, the node its gradient goes to and which of its outputs."""
+        from rushlight.core.engine.accumulate_grad import accumulate_of  # itself a GraphNode
+
         self._next_edges = tuple(
             [accumulate_of(t) if isinstance(t, TensorBase) else t for t in self._next_edges]
         )
         nrs = self._output_nrs
         return tuple(
-            [(self._next_edges[i], 0 if nrs is None else nrs[i]) for i in edges_shown(self)]
+            [(self._next_edges[i], 0 if nrs is None else nrs[i]) for i in self._shown_edges()]
         )
+
+    def _shown_edges(self) -> list[int]:
+        """Which edges users and hooks see: `Op.shown_edges`, unless others lead somewhere."""
+        n = len(self._next_edges)
+        every = list(range(n))
+        shown: Any = None if self._op is None else self._op.shown_edges
+        if shown is None:
+            return every
+        for i in every:
+            if i not in shown and self._next_edges[i] is not None:
+                return every
+        return [i for i in shown if i < n]
+
+    def _differentiable_outputs(self) -> list[int]:
+        """Of several outputs those that have gradients: PyTorch's nodes know no others."""
+        outs = self._output_metas
+        assert outs is not None
+        if self._op is None:
+            return list(range(len(outs)))
+        return [i for i in range(len(outs)) if outs[i][1].kind in DIFFERENTIABLE]
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -131,58 +148,23 @@ class GraphNode(Node):
         outs = self._output_metas
         if outs is None:
             return [metadata_of(self._only_output())]
-        return [metadata_of(outs[i]) for i in differentiable_outputs(self)]
+        return [metadata_of(outs[i]) for i in self._differentiable_outputs()]
 
     def _only_output(self) -> Any:
         """The one output: (shape, dtype) or (shape, dtype, an array on its device)."""
         raise AttributeError(f"the shape of the output of {self.name()} is not known any more")
 
-    # --- its work: `core.node` calls these of nodes that are not of the op table ------------------
+    # --- its work: the engine calls these of nodes that are not of the op table ------------------
     def _run(self, g: Any, tensors: bool) -> Any:
         """The rule, for nodes that are not of the op table."""
         raise NotImplementedError
 
+    def _calls_user(self) -> bool:
+        """Whether that may call the user's code."""
+        return True
+
     def _release(self, where: Where) -> None:
         """Let go of saved values, for nodes that are not of the op table."""
-
-
-# Nodes with edges that PyTorch's have not, to inputs which never ask for a gradient: those it has
-_EDGES: Final = {
-    "BinaryCrossEntropyBackward0": (0, 1),
-    "BinaryCrossEntropyWithLogitsBackward0": (0, 1),
-    "CopysignBackward1": (0,),
-    "EmbeddingBackward0": (0,),
-    "NativeBatchNormBackward0": (0, 1, 2),
-    "NllLoss2DBackward0": (0,),
-    "NllLossBackward0": (0,),
-    "RsubBackward1": (0,),
-    "SoftMarginLossBackward0": (0,),
-    "WhereBackward0": (0, 1),
-    "XlogyBackward1": (1,),
-    "XlogyBackward2": (0,),
-}
-
-
-def edges_shown(node: Node) -> list[int]:
-    """Which edges users and hooks see."""
-    n = len(node._next_edges)
-    every = list(range(n))
-    shown = _EDGES.get(type(node).__name__)
-    if shown is None:
-        return every
-    for i in every:
-        if i not in shown and node._next_edges[i] is not None:
-            return every
-    return [i for i in shown if i < n]
-
-
-def differentiable_outputs(node: Node) -> list[int]:
-    """Which outputs of a node with several have gradients: PyTorch's nodes know no others."""
-    outs = node._output_metas
-    assert outs is not None
-    if node._op is None:
-        return list(range(len(outs)))
-    return [i for i in range(len(outs)) if outs[i][1].kind in DIFFERENTIABLE]
 
 
 class InputMetadata:
@@ -260,72 +242,33 @@ class SavedTensor:
         self.node._keep_packed(self.position, pack_hook, unpack_hook)
 
 
-# --- leaves ---------------------------------------------------------------------------------------
-@mypyc_attr(allow_interpreted_subclasses=True)
-class AccumulateGradBase(GraphNode):
-    """The end of a path: adds the gradient to `variable.grad`."""
-
-    variable: TensorBase
-
-    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        hooks = hooks_of(self)
-        with _lock:
-            if hooks.post is None:
-                hooks.post = LeafTable()
-                keep_node(self)
-        return register(hooks.post, fn)
-
-    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        hooks = hooks_of(self)
-        with _lock:
-            if hooks.pre is None:
-                hooks.pre = LeafTable()
-                keep_node(self)
-        return register(hooks.pre, fn)
-
-    def _sequence_nr(self) -> int:
-        return _LAST
-
-    def _only_output(self) -> Any:
-        x = self.variable._array
-        return x.shape, x.dtype, x
-
-    def _run(self, g: Any, tensors: bool) -> Any:
-        leaf = self.variable
-        if g is not None:
-            given: TensorBase = g if isinstance(g, TensorBase) else wrap(g)
-            accumulate(leaf, given, tensors and grad_enabled())
-        if leaf._extra is not None and leaf._extra.post_accumulate:
-            for hook in list(leaf._extra.post_accumulate.values()):
-                hook(leaf)
-        return ()
-
-
-def keep_node(node: AccumulateGradBase) -> None:
-    """Let the leaf keep its node: see `LeafTable`."""
-    extra = extra_of(node.variable)
-    with _lock:
-        if extra.post_accumulate is None:
-            extra.post_accumulate = LeafTable()
-        extra.post_accumulate.node = node
-
-
-class ByHand:
-    """What `t.grad_fn(g)` does: filled in by `core.node`."""
-
-    def __init__(self) -> None:
-        self.call: Any = None
-
-
-by_hand: Final = ByHand()
-
-
+# --- classes of nodes ---------------------------------------------------------------------------
 # Functions inside functions: compiled ones at the top level do not become methods.
 def _caller() -> Any:
     def call(self: Any, *grads: Any) -> Any:
-        return by_hand.call(self, grads)
+        return call_by_hand(self, grads)
 
     return call
+
+
+def call_by_hand(node: GraphNode, grads: tuple[Any, ...]) -> Any:
+    """Run a node's rule on gradients of its outputs, without its hooks: `t.grad_fn(g)`."""
+    from rushlight.core.engine.engine import backward_of  # which knows nodes
+
+    shown = [0] if node._output_metas is None else node._differentiable_outputs()
+    if len(grads) != len(shown):
+        raise TypeError(f"expected {len(shown)} arguments, got {len(grads)} instead")
+    for i in range(len(grads)):
+        if grads[i] is not None and not isinstance(grads[i], TensorBase):
+            raise TypeError(f"argument {i} is not a Variable")
+    g: Any = grads[0]
+    if node._output_metas is not None:
+        g = [None] * len(node._output_metas)
+        for at, i in enumerate(shown):
+            g[i] = grads[at]
+    found = backward_of(node, g, True)
+    outs = tuple([found[i] for i in node._shown_edges()])
+    return outs[0] if len(outs) == 1 else outs
 
 
 def _refuser() -> Any:
@@ -343,73 +286,3 @@ node_base.members["__reduce_ex__"] = _refuser()  # nor copied: a node is part of
 def visible(base: Any, title: str) -> Any:
     """An interpreted class over a compiled one: weak references and PyTorch's name."""
     return type(title, (base,), dict(node_base.members))
-
-
-AccumulateGrad: Final[Any] = visible(AccumulateGradBase, "AccumulateGrad")
-
-
-def accumulate_of(leaf: TensorBase) -> Any:
-    """The AccumulateGrad node of a leaf: one object for as long as anyone holds it."""
-    extra = extra_of(leaf)
-    node: Any = None if extra.accumulate is None else extra.accumulate()
-    if node is None:
-        with _lock:
-            node = None if extra.accumulate is None else extra.accumulate()
-            if node is None:
-                node = AccumulateGrad()
-                node.variable = leaf
-                extra.accumulate = weakref.ref(node)
-    return node
-
-
-# --- hooks and kept gradients: made on first use, and once, whoever asks at one time --------------
-def hooks_of(node: Node) -> Hooks:
-    """The node's hooks."""
-    found = node._hooks
-    if found is None:
-        with _lock:
-            found = node._hooks
-            if found is None:
-                found = Hooks()
-                node._hooks = found
-    return found
-
-
-def extra_of(t: TensorBase) -> Extra:
-    """The tensor's extras."""
-    found = t._extra
-    if found is None:
-        with _lock:
-            found = t._extra
-            if found is None:
-                found = Extra()
-                t._extra = found
-    return found
-
-
-def retain_on(t: TensorBase, node: Node) -> None:
-    """Let `node` store the gradient of its output `t` in `t.grad` when it runs."""
-    hooks = hooks_of(node)
-    if hooks.retain is None:
-        hooks.retain = {}
-    hooks.retain[int(t._output_nr)] = weakref.ref(t)
-
-
-def forget_retained(t: TensorBase) -> None:
-    """Let the node `t` has now no longer store its gradient: `t` is about to get another."""
-    node = t._node
-    if node is not None and node._hooks is not None and node._hooks.retain is not None:
-        node._hooks.retain.pop(int(t._output_nr), None)
-
-
-def renewed(t: TensorBase, node: Node) -> None:
-    """Give a stale view its new node; see `views.refresh`."""
-    forget_retained(t)
-    t._node = node
-    t._output_nr = 0
-    t._requires_grad = False
-    if t._extra is not None and t._extra.retains:
-        retain_on(t, node)
-
-
-slots.renewed = renewed

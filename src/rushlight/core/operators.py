@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from rushlight.core.dispatch import columns_of, pair, plain_pair, unary, with_number
+from rushlight.core.elementwise import elementwise
 from rushlight.core.graph import Op, TensorBase
-from rushlight.core.record import columns_of, pair, plain_pair, slots, unary, with_number
 from rushlight.native import mypyc_attr
 
 __all__ = ["OperatorTable", "Operators", "table"]
@@ -40,7 +41,7 @@ def _both(op: Op, a: TensorBase, b: Any) -> Any:
     if type(b) is float or type(b) is int:
         return with_number(op, a, b, False)
     if isinstance(b, bool) or table.accepts(b):
-        return slots.elementwise(op, (a, b))
+        return elementwise(op, (a, b))
     return NotImplemented
 
 

@@ -19,7 +19,7 @@ tensor([1., 1., 1.])
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.func.batching import debug_unwrap, vmap
 from rushlight.func.forward import hessian, jacfwd, jvp
@@ -30,11 +30,14 @@ from rushlight.func.modules import (
 )
 from rushlight.func.reverse import grad, grad_and_value, jacrev, linearize, vjp
 from rushlight.missing import face as _face
+from rushlight.ops.described import describe_all as _describe_all
 
 __all__ = [
     "debug_unwrap", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
     "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:
+_describe_all(globals(), __all__)
+
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.func", globals())

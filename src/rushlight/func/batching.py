@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from rushlight.arrays.batched import Batched
 from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.transforms.lift import as_recorded, is_tracked, plain_inside
 from rushlight.core.transforms.stack import Transform, innermost
-from rushlight.core.transforms.vmap import BatchLevel, as_recorded, is_tracked, plain_inside
+from rushlight.core.transforms.vmap import BatchLevel
 from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Dims = Any  # an int, None, or a tree of them
 
 
@@ -26,9 +29,9 @@ def name_of(func: Any) -> str:
 
 
 def vmap(
-    func: Callable[..., Any], in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
+    func: Callable[P, R], in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[P, R]:  # fmt: skip
     """A function that applies `func` to each member of a batch: all in one go, not in a loop.
 
     `in_dims` says which dimension of each input counts the members (None: all share the input),

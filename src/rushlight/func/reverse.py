@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.engine import engine
-from rushlight.core.engine.engine import Target
+from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import grad_enabled
-from rushlight.core.graph import TensorBase, requires_grad, wrap
-from rushlight.core.record import normal, slots
+from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
 from rushlight.core.saved.packed import Saving, saving_now
-from rushlight.core.transforms.stack import Transform, leads_outside
+from rushlight.core.transforms.histories import leads_outside
+from rushlight.core.transforms.stack import Transform, stack
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -33,6 +33,7 @@ from rushlight.func.tracking import Loans, end_of, plain, records_of, released, 
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
+P = ParamSpec("P")
 NO_HOOKS: Final = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."
@@ -95,14 +96,14 @@ class Trace:
             for end, y, g in zip(self.ends, self.flat, cotangents, strict=True)
             if end is not None
         ]
-        targets = [Target(s.node, 0) for s in self.sources]
+        targets = [Capture(s.node, 0) for s in self.sources]
         if starts:
             tensors = create or engine.with_tangents()
             engine.backward(
                 [end for end, _, _ in starts],
                 [nr for _, nr, _ in starts],
                 [g if tensors else g._array for _, _, g in starts],
-                keep, create, targets, False, None, slots.batches != 0 and self.level.recording,
+                keep, create, targets, False, None, stack.batches != 0 and self.level.recording,
             )  # fmt: skip
         grads = self.released([as_tensor(t.grad) for t in targets], create)
         made = [
@@ -136,7 +137,7 @@ def refuse_hooks() -> None:
 
 
 # --- grad -----------------------------------------------------------------------------------------
-def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """A function that computes the gradient of `func`, which gives a tensor of one element.
 
     `argnums` says of which arguments; an argument may be a tree of tensors, and its gradient is
@@ -158,7 +159,9 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     return wrapper
 
 
-def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad_and_value(
+    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """A function that computes the gradient of `func` and its value: `(gradient, value)`.
 
     With `has_aux` it gives `(gradient, (value, aux))`.

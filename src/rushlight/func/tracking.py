@@ -25,10 +25,11 @@ from rushlight.core.graph import (
     wrap_alias,
     wrap_as,
 )
-from rushlight.core.record import edge, slots
-from rushlight.core.transforms.forward_ad import Tangent
-from rushlight.core.transforms.stack import Entrance, Level, kept_outside
-from rushlight.core.transforms.vmap import is_tracked, seen_at
+from rushlight.core.record import edge
+from rushlight.core.transforms.histories import Entrance, kept_outside
+from rushlight.core.transforms.lift import is_tracked, seen_at
+from rushlight.core.transforms.stack import TransformLevel, stack
+from rushlight.core.transforms.tangents import Tangent, push_view
 from rushlight.ops.view.select import ALIAS
 from rushlight.trees import tree_map
 
@@ -42,7 +43,7 @@ class Source:
         self.node = node
 
 
-def track(x: Any, level: Level) -> Source:
+def track(x: Any, level: TransformLevel) -> Source:
     """Make a tensor an input of the level; see Note [One tape]."""
     if not isinstance(x, TensorBase):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
@@ -61,8 +62,8 @@ def track(x: Any, level: Level) -> Source:
     node._input_shapes = (x._array.shape,)
     node._input_dtypes = (x._array.dtype,)
     leaf = wrap_as(x._array, x._storage)
-    if slots.levels != 0:
-        slots.push_view(ALIAS, x, leaf)
+    if stack.tangents != 0:
+        push_view(ALIAS, x, leaf)
     leaf._requires_grad = True
     leaf._node = node
     level.give(given, leaf)
@@ -74,7 +75,7 @@ class Loans:
     """The tensors among the other arguments of a transform; see Note [Lent tensors]. Those with a
     history or a tangent stay as they are: the transform may not write into them."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: TransformLevel) -> None:
         self.level = level
         self.given: list[Any] = []
         self.inside: list[Any] = []
@@ -112,9 +113,9 @@ class Loans:
                     x._view.version = version
 
 
-def at_level(x: Any, level: Level) -> Any:
+def at_level(x: Any, level: TransformLevel) -> Any:
     """A tensor as the `vmap` around a level sees it: derivatives taken inside are the members'."""
-    around: Level | None = level.outer
+    around: TransformLevel | None = level.outer
     while around is not None and around.batch is None:
         around = around.outer
     return x if around is None else seen_at(x, around.batch)
@@ -132,11 +133,13 @@ def plain(t: Any) -> Any:
     return made
 
 
-def released(tensors: list[Any], sources: list[Source], level: Level, outside: bool) -> list[Any]:
+def released(
+    tensors: list[Any], sources: list[Source], level: TransformLevel, outside: bool
+) -> list[Any]:
     """Results of a level as the code around sees them: with a history if that leads outside.
     `outside`: for some of them it may."""
     slopes: list[Any] = []
-    if slots.levels != 0:
+    if stack.tangents != 0:
         slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
     reduce_all = [*tensors, *slopes]
     live = kept_outside([end_of(t) for t in reduce_all], level) if outside else set()

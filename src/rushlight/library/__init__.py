@@ -13,7 +13,7 @@ its history; `custom`, `fragment` and `registration` are how users make one; `ch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.library.check import OpCheckError as OpCheckError
 from rushlight.library.check import opcheck as opcheck
@@ -39,5 +39,5 @@ _UNLISTED = (
     "register_kernel",
 )  # fmt: skip
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.library", globals(), unlisted=_UNLISTED)

@@ -11,8 +11,8 @@ from typing import Any
 from rushlight.arrays.batched import Batched
 from rushlight.autograd.batched_function import VmapInfo, rewrapped
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import slots
-from rushlight.core.transforms.vmap import BatchLevel, plain_inside
+from rushlight.core.transforms.lift import lifted, plain_inside
+from rushlight.core.transforms.vmap import BatchLevel
 from rushlight.library.values import tensors_in
 from rushlight.ops.registry import functions
 from rushlight.ops.warned import warn_caller
@@ -21,8 +21,8 @@ from rushlight.ops.warned import warn_caller
 def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: BatchLevel) -> Any:
     """The result of an operator for a batch: tensors of its level."""
     tensors = tensors_in(args)
-    lifted = dict(zip(map(id, tensors), slots.lifted(tuple(tensors)), strict=True))
-    inside, dims = below([lifted_in(x, lifted) for x in args], batch)
+    at_level = dict(zip(map(id, tensors), lifted(tuple(tensors)), strict=True))
+    inside, dims = below([lifted_in(x, at_level) for x in args], batch)
     if op.batched is None:
         return one_by_one(op, inside, dims, kwargs, batch)
     answer = op.batched(VmapInfo(batch.size, batch.randomness), tuple(dims), *inside, **kwargs)

@@ -19,12 +19,13 @@ from typing import Any
 from rushlight import ops
 from rushlight.autograd.batched_function import batch_of
 from rushlight.core.grad_mode import grad_enabled, inference_enabled, next_number
-from rushlight.core.graph import TensorBase, node_base
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase, node_base
 from rushlight.core.node import GraphNode
-from rushlight.core.record import DIFFERENTIABLE, slots
-from rushlight.core.transforms.forward_ad import disable_forward_ad, tangent_of
-from rushlight.core.views.inplace import set_history
-from rushlight.core.views.views import edge_of_view
+from rushlight.core.observer import observer
+from rushlight.core.transforms.forward_ad import disable_forward_ad
+from rushlight.core.transforms.stack import stack
+from rushlight.core.transforms.tangents import tangent_of
+from rushlight.core.views.history import edge_of_view, set_history
 from rushlight.library.schema import FunctionSchema
 from rushlight.library.values import bind, returned, tensors_in, trimmed
 from rushlight.ops.compat import overloads
@@ -99,7 +100,7 @@ class OpOverload(overloads.OpOverload):
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`__call__` with all arguments, each converted; a profiler shows it as one event."""
-        if slots.timed is None:
+        if observer.timed is None:
             return self.chosen(args, kwargs)
         from rushlight.autograd.profiler_record import around_operator
 
@@ -109,7 +110,7 @@ class OpOverload(overloads.OpOverload):
     def chosen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the kernel gives that Note [Which kernel] says."""
         tensors = tensors_in(args)
-        if slots.batches != 0:
+        if stack.batches != 0:
             batch = batch_of(tuple(tensors))
             alone = self.batched is None and self.key_of(tensors, args) == RECORDED
             if batch is not None and not alone:
@@ -196,7 +197,7 @@ def refuse_tangents(
 ) -> Any:
     """`result`, unless forward mode would take it for a constant that it is not: an argument has a
     tangent, and what the kernel made of it has none. `first` are the error's first words."""
-    if slots.levels == 0 or not any(tangent_of(t) is not None for t in tensors_in(args)):
+    if stack.tangents == 0 or not any(tangent_of(t) is not None for t in tensors_in(args)):
         return result
     made = tensors_in(result if isinstance(result, tuple) else (result,))
     if any(tangent_of(t) is not None for t in made):

@@ -7,7 +7,7 @@
 torch.Size([2, 1])
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.missing import face as _face
 from rushlight.nn import functional as functional
@@ -19,9 +19,9 @@ from rushlight.nn.modules import *  # noqa: F403
 from rushlight.nn.parameter import Buffer as Buffer
 from rushlight.nn.parameter import Parameter as Parameter
 
-__all__ = [
-    "Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__,
-]  # fmt: skip
-
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
+    __all__ = [
+        "Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils",
+        *modules.__all__,
+    ]  # fmt: skip
     __getattr__, __dir__ = _face("torch.nn", globals())

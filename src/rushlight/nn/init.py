@@ -7,13 +7,17 @@ are PyTorch's own.
 from __future__ import annotations
 
 import math
+import typing as _typing
 import warnings
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.missing import face as _face
+from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.registry import functions
+
+if _typing.TYPE_CHECKING:
+    from rushlight.tensor import Tensor
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
@@ -70,7 +74,7 @@ def _fan(tensor: Any, mode: str) -> int:
     return fan_in if mode == "fan_in" else fan_out
 
 
-def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform in [a, b).
 
     >>> _ = torch.manual_seed(0)
@@ -81,16 +85,16 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with a mean and a standard deviation."""
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
-    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Normal, but only values between `a` and `b`: others are drawn again.
 
     Where few normal numbers would fall between them, uniform ones are drawn and kept with the
@@ -116,7 +120,9 @@ def trunc_normal_(
         return _among_uniforms(tensor, mean, std, a, b, generator)
 
 
-def _among_normals(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
+def _among_normals(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
     low, high = (tensor.new_tensor(x).item() for x in (a, b))
     tensor.normal_(mean, std, generator=generator)
     while bool((outside := (tensor < low) | (tensor > high)).any()):
@@ -126,8 +132,8 @@ def _among_normals(tensor: Any, mean: float, std: float, a: float, b: float, gen
 
 
 def _among_uniforms(
-    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
-) -> Any:
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     pending: Any = None
     while pending is None or bool(pending.any()):
@@ -140,7 +146,7 @@ def _among_uniforms(
     return tensor
 
 
-def constant_(tensor: Any, val: float) -> Any:
+def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value everywhere.
 
     >>> torch.nn.init.constant_(torch.empty(2), 0.3)
@@ -150,18 +156,18 @@ def constant_(tensor: Any, val: float) -> Any:
         return tensor.fill_(val)
 
 
-def ones_(tensor: Any) -> Any:
+def ones_(tensor: Tensor) -> Tensor:
     """1 everywhere."""
     return constant_(tensor, 1.0)
 
 
-def zeros_(tensor: Any) -> Any:
+def zeros_(tensor: Tensor) -> Tensor:
     """0 everywhere."""
     with no_grad():
         return tensor.zero_()
 
 
-def eye_(tensor: Any) -> Any:
+def eye_(tensor: Tensor) -> Tensor:
     """The identity, as far as the matrix has room.
 
     >>> torch.nn.init.eye_(torch.empty(2, 3))
@@ -174,7 +180,7 @@ def eye_(tensor: Any) -> Any:
         return tensor.copy_(functions["eye"](*tensor.shape, dtype=tensor.dtype))
 
 
-def dirac_(tensor: Any, groups: int = 1) -> Any:
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """The convolution that changes nothing, as far as there are channels for it."""
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -190,7 +196,7 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     return tensor
 
 
-def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Glorot's uniform distribution: equal variance forward and backward."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
@@ -198,7 +204,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Glorot's normal distribution."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
@@ -212,9 +218,9 @@ def _nothing_to_draw(tensor: Any) -> bool:
 
 
 def kaiming_uniform_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """He's uniform distribution: equal variance through layers of ReLUs."""
     if _nothing_to_draw(tensor):
         return tensor
@@ -225,9 +231,9 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """He's normal distribution."""
     if _nothing_to_draw(tensor):
         return tensor
@@ -235,7 +241,7 @@ def kaiming_normal_(
     return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
 
 
-def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Normal, but in each column the fraction `sparsity` is 0."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -248,5 +254,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     return tensor
 
 
-if not _TYPE_CHECKING:
+_describe_all(globals(), __all__)
+
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.nn.init", globals())

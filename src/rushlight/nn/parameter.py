@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from collections import OrderedDict
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any
+from typing import Any, Self
 
 from rushlight.core.graph import TensorBase
 from rushlight.missing import face as _face
@@ -42,7 +42,7 @@ class Parameter(Tensor, metaclass=ParameterClass):
     tensor([1., 1.], requires_grad=True)
     """
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = functions["empty"](0)
         if not isinstance(data, TensorBase):
@@ -51,7 +51,7 @@ class Parameter(Tensor, metaclass=ParameterClass):
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
-        t = _make_subclass(cls, data, requires_grad)
+        t: Self = _make_subclass(cls, data, requires_grad)
         t._storage = data._storage  # one memory, one count of its writes
         return t
 
@@ -112,5 +112,5 @@ class Buffer(Tensor, metaclass=BufferClass):
         return t
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.nn.parameter", globals())

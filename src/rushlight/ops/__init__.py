@@ -7,15 +7,28 @@ Their order does not matter: a file imports what it builds on. Files follow the 
 
 import gc
 import importlib
-import pkgutil
+import os
 import typing
+
+
+def _files(folder: str, package: str) -> list[str]:
+    """The modules in a folder and the folders in it. `pkgutil` finds them too, in three times the
+    time, which every `import rushlight` would take."""
+    found = []
+    for name in sorted(os.listdir(folder)):
+        stem, ending = os.path.splitext(name)
+        if ending == ".py" and stem != "__init__":
+            found.append(f"{package}.{stem}")
+        elif not ending and stem != "__pycache__":
+            found += _files(os.path.join(folder, name), f"{package}.{name}")
+    return found
 
 
 def _fill_table() -> None:
     collecting = gc.isenabled()
-    gc.disable()  # nothing here becomes garbage: looking for it would take a tenth of the time
+    gc.disable()  # nothing here becomes garbage: looking for it would take time
     try:
-        for name in sorted(m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.")):
+        for name in _files(os.path.dirname(__file__), __name__):
             importlib.import_module(name)
     finally:
         if collecting:

@@ -11,12 +11,6 @@ from rushlight.core.record import recording
 from rushlight.dtypes import type_name
 
 _NUMBERS: Final = (TensorBase, int, float, complex)
-_C_NAMES: Final = {
-    "Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Short": "short int",
-    "Char": "signed char", "Byte": "unsigned char", "Bool": "bool", "Half": "c10::Half",
-    "BFloat16": "c10::BFloat16", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
 
 
 # --- tensors --------------------------------------------------------------------------------------
@@ -109,8 +103,7 @@ def not_implemented(kernel: str, dtype: Any) -> NotImplementedError:
 
 def c_name(raw: Any) -> str:
     """A raw dtype as some of PyTorch's errors spell it: the C++ type."""
-    name = dtypes.of(raw).scalar_type
-    return _C_NAMES.get(name, name)
+    return dtypes.c_name(dtypes.of(raw))
 
 
 def check_same_dtype(xs: dict[str, Any]) -> None:

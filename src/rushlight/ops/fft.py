@@ -246,6 +246,9 @@ normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
 
     The signal whose short-time Fourier transform is nearest to `input`.
 
+    Args:
+        length: the length of the result; what follows from the frames if None.
+
     >>> import rushlight as torch
     >>> x = torch.arange(8.)
     >>> torch.istft(torch.stft(x, 4, window=torch.ones(4), return_complex=True), 4).round()

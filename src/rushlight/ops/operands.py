@@ -8,9 +8,9 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.ops.apply import number_in, operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import not_implemented, scalar_name
 from rushlight.ops.numbers import number

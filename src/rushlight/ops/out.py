@@ -9,9 +9,10 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.core.record import recording, slots
+from rushlight.core.record import recording
 from rushlight.core.saved.packed import before_write
 from rushlight.core.transforms.forward_ad import refuse_out
+from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import overlaps
 from rushlight.dtypes import type_name
 from rushlight.ops.checks import c_name
@@ -54,7 +55,7 @@ def check_out(function: str, out: Any, xs: tuple[Any, ...] = ()) -> None:
             "differentiation, but one of the arguments requires grad."
         )
     refuse_out(function, (*xs, out))
-    if slots.batches != 0:
+    if stack.batches != 0:
         refuse_batches(function, (*xs, out))
 
 
@@ -94,7 +95,7 @@ def check_castable(raw: Any, want: Any) -> None:
 
 def put(out: Any, array: Any) -> Any:
     """Write a finished array into `out`, which is resized if its shape differs."""
-    if slots.batches != 0:
+    if stack.batches != 0:
         refuse_batches("result", (out, wrap(array)))
     if overlaps(out._array):
         raise RuntimeError(

@@ -8,7 +8,7 @@
 >>> opt.zero_grad()
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.missing import face as _face
 from rushlight.optim import lr_scheduler
@@ -21,5 +21,5 @@ from rushlight.optim.sgd import SGD
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.optim", globals())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
@@ -68,9 +68,11 @@ class Adagrad(Optimizer):
                     "sum": functions["full_like"](param, start),
                 }
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients."""
-        return self._step_groups(closure)
+    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
+
+        def step(self, closure: Callable[[], Any] | None = None) -> Any:
+            """Change the parameters by their gradients."""
+            return self._step_groups(closure)
 
     def _step(self, group: dict[str, Any], recorded: bool) -> None:
         lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)

@@ -7,11 +7,11 @@ be chained; `_at` is the closed form, where there is one.
 from __future__ import annotations
 
 import math
+import typing as _typing
 import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.core.graph import TensorBase
@@ -100,7 +100,7 @@ class LRScheduler:
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self) -> list[Any]:
+    def get_last_lr(self) -> list[float]:
         """The learning rates now, one a group."""
         return self._last_lr
 
@@ -608,5 +608,5 @@ class ReduceLROnPlateau(LRScheduler):
         return a > (best * (self.threshold + 1.0) if relative else best + self.threshold)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.optim.lr_scheduler", globals())

@@ -16,7 +16,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar, overload
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_array
@@ -24,7 +24,7 @@ from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.core.saved.packed import before_write
 from rushlight.core.views.inplace import turn
 from rushlight.ops.numbers import plain
@@ -38,6 +38,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 Hook = Callable[..., Any]
+R = TypeVar("R")  # what a closure returns
 
 
 class Required:
@@ -278,7 +279,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or with `set_to_none=False` set them to zero."""
-        if slots.profile is None:
+        if observer.profile is None:
             self._zero_grad(set_to_none)
             return
         from rushlight.autograd.profiler import record_function
@@ -302,6 +303,12 @@ class Optimizer:
                 grad.zero_()
 
     # --- steps ----------------------------------------------------------------------------------
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients. `closure` computes the loss anew."""
         raise NotImplementedError
@@ -432,7 +439,7 @@ def _with_hooks(step: Hook) -> Hook:
 
     @functools.wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if slots.profile is None:
+        if observer.profile is None:
             return inside(self, *args, **kwargs)
         from rushlight.autograd.profiler import record_function
 

@@ -9,7 +9,7 @@
 [('double', 1), ('aten::mul', 1)]
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from rushlight.autograd.profiler import DeviceType, ProfilerActivity, record_function
 from rushlight.missing import face as _face
@@ -28,5 +28,5 @@ __all__ = [
     "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.profiler", globals(), unlisted=("_KinetoProfile",))

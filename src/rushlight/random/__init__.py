@@ -10,9 +10,9 @@ copied there, so that a seed means the same on every device.
 
 from __future__ import annotations
 
+import typing as _typing
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from rushlight.missing import face as _face
@@ -114,5 +114,5 @@ def fork_rng(
         default_generator.load(state)
 
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.random", globals())

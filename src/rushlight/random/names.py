@@ -7,22 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from rushlight import dtypes
+
 Dtype = np.dtype[Any]
-
-SCALAR_TYPES = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
-    "int64": "Long", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}  # fmt: skip
-
-C_TYPES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
-    "int32": "int", "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
-    "uint64": "long unsigned int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
@@ -43,12 +30,12 @@ def dtype_name(dtype: Dtype) -> str:
 
 def scalar_type(dtype: Dtype) -> str:
     """'Float' for float32, 'Long' for int64, ..."""
-    return SCALAR_TYPES.get(dtype.name, dtype.name.capitalize())
+    return dtypes.of(dtype).scalar_type
 
 
 def c_type(dtype: Dtype) -> str:
     """'float' for float32, 'long int' for int64, ..."""
-    return C_TYPES.get(dtype.name, "c10::" + scalar_type(dtype))
+    return dtypes.c_name(dtypes.of(dtype))
 
 
 def not_implemented(kernel: str, dtype: Dtype) -> NoReturn:

@@ -5,9 +5,10 @@ Used by selective checkpoints and by `checkpoint(debug=True)`; imported by `util
 Note [Layers]
     Each entered block is a layer, held by the mode that it entered, so it belongs to one thread or
     task and ends with its block. The innermost layer is asked first, and passes on to the one
-    outside it, the outermost to a profiler if one is on (`slots.timed`), and that to the op. What
-    the object does while it is asked is seen by the layers outside it alone. Of an op on batches it
-    sees what is computed for all members together, one level down, where that is recorded.
+    outside it, the outermost to a profiler if one is on (`observer.timed`), and that to the op.
+    What the object does while it is asked is seen by the layers outside it alone. Of an op on
+    batches it sees what is computed for all members together, one level down, where that is
+    recorded.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any, Final, Self
 
 from rushlight.arrays.batched import deepest
 from rushlight.core.grad_mode import Mode, ModeBlock, _lock, current, inference_enabled, within
-from rushlight.core.record import slots
+from rushlight.core.observer import observer
 from rushlight.core.saved.packed import Saving
+from rushlight.core.transforms.stack import stack
 from rushlight.ops.apply import undisturbed
 
 
@@ -38,8 +40,8 @@ class Layer:
             self.saving.close()
         with _lock:
             _layers.discard(self)
-            if not _layers and slots.profile is ask:
-                slots.profile = slots.timed
+            if not _layers and observer.profile is ask:
+                observer.profile = observer.timed
 
 
 class Around(ModeBlock):
@@ -57,7 +59,7 @@ class Around(ModeBlock):
         mode.around = mode.closes = layer
         with _lock:
             _layers.add(layer)
-            slots.profile = ask  # the one place in the core that is asked about every op
+            observer.profile = ask  # the one place in the core that is asked about every op
         return self
 
 
@@ -65,9 +67,9 @@ _layers: Final[set[Layer]] = set()
 
 
 def ask(op: Any, raws: tuple[Any, ...], *action: Any) -> Any:
-    """`slots.profile`: the result of an op, from the innermost layer."""
+    """`observer.profile`: the result of an op, from the innermost layer."""
     mode = current()
-    if mode is None or mode.around is None or (slots.batches != 0 and deepest(raws) is not None):
+    if mode is None or mode.around is None or (stack.batches != 0 and deepest(raws) is not None):
         return plain(op, raws, action)
     return through(mode.around, op, raws, action)
 
@@ -86,5 +88,5 @@ def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[A
 
 def plain(op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:
     """The op itself, or what is to be done in its place."""
-    timed = slots.timed  # once: the profiler may end meanwhile
+    timed = observer.timed  # once: the profiler may end meanwhile
     return (undisturbed if timed is None else timed)(op, raws, *action)

@@ -15,6 +15,7 @@ from typing import Any
 
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo, grad_enabled
+from rushlight.ops.described import describe_all as _describe_all
 from rushlight.utils.recompute import CHECKS, CheckpointError, Frame, GraphExecGroup, Log
 from rushlight.utils.reentrant import CheckpointFunction, check_backward_validity, detach_variable
 from rushlight.utils.selective import (
@@ -219,3 +220,6 @@ def checkpoint_sequential(
         )  # fmt: skip
         start += size
     return part(start, len(functions))(input)
+
+
+_describe_all(globals(), __all__)

@@ -11,7 +11,7 @@ from typing import Any
 from rushlight.autograd.api import backward as run_backward
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import enable_grad, no_grad
-from rushlight.core.engine.task import running
+from rushlight.core.engine.engine import current_task
 from rushlight.core.graph import TensorBase
 from rushlight.ops.warned import warn_caller
 from rushlight.utils.surroundings import Surroundings
@@ -63,8 +63,8 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        run = running()
-        if run is not None and run.targets is not None:
+        task = current_task()
+        if task is not None and task.inputs is not None:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
                 "passing an `inputs` parameter to .backward(). To resolve this error, you can "

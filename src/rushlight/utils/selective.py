@@ -26,8 +26,7 @@ from typing import Any, Final, Self
 from rushlight.arrays.vocabulary import copy
 from rushlight.core.families import ViewOp
 from rushlight.core.grad_mode import Mode
-from rushlight.core.graph import Storage, TensorBase, wrap
-from rushlight.core.record import normal
+from rushlight.core.graph import Storage, TensorBase, normal, wrap
 from rushlight.core.saved.packed import Saving, saving_now
 from rushlight.ops.compat.overloads import OpOverload, overload_of, packet
 from rushlight.utils.around import Around

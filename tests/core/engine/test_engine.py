@@ -11,6 +11,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import Function
+from rushlight.core.engine.observers import PassObserver, begins, observe, stop_observing
 
 
 def ones(*shape: int) -> torch.Tensor:
@@ -451,3 +452,104 @@ def test_a_zero_derivative_behind_a_gradient_that_asks() -> None:
     for expected in ([3, 12], [6, 12], [6, 6], [0, 0]):
         (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         assert y.tolist() == expected
+
+
+# --- who looks on ---------------------------------------------------------------------------------
+class Witness(PassObserver):
+    """Notes what it is told of a pass."""
+
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def before_node(self, node: Any) -> None:
+        self.told.append(f"node {node.name()}")
+
+    def before_rule(self, node: Any, g: Any) -> None:
+        self.told.append(f"rule of {len(g.shape)}-d")
+
+    def after_rule(self, node: Any, outs: Any) -> None:
+        self.told.append(f"gave {len(outs)}")
+
+    def after_node(self, node: Any, outs: Any) -> None:
+        self.told.append(f"hands on {[None if g is None else g.tolist() for g in outs]}")
+
+    def before_leaf(self, g: Any, stores: bool) -> None:
+        self.told.append(f"leaf {g.tolist()} {stores}")
+
+    def sees_leaves(self) -> bool:
+        return True
+
+    def failed(self, node: Any) -> None:
+        self.told.append(f"failed {node.name()}")
+
+    def finish(self) -> None:
+        self.told.append("over")
+
+
+@contextlib.contextmanager
+def observed(*begins: Any) -> Any:
+    for begin in begins:
+        observe(begin)
+    try:
+        yield
+    finally:
+        for begin in begins:
+            stop_observing(begin)
+
+
+def test_an_observer_is_told_of_a_pass() -> None:
+    told: list[str] = []
+
+    def begin() -> PassObserver:
+        return Witness(told)
+
+    x = ones(2)
+    y = (x * 3).sum()
+    with observed(begin, begin):  # twice is once
+        y.backward()
+    assert told == [
+        "node SumBackward0", "rule of 0-d", "gave 1", "hands on [[1.0, 1.0]]",
+        "node MulBackward0", "rule of 1-d", "gave 2", "hands on [[3.0, 3.0], None]",
+        "leaf [3.0, 3.0] True", "over",
+    ]  # fmt: skip
+    (x * 3).sum().backward()
+    assert len(told) == 10 and not begins and x.grad.tolist() == [6, 6]
+
+
+def test_several_observers_and_none() -> None:
+    first: list[str] = []
+    second: list[str] = []
+    x = ones(2)
+    with observed(lambda: Witness(first), lambda: None, lambda: Witness(second)):
+        (g,) = torch.autograd.grad((x * x).sum(), x)
+    assert g.tolist() == [2, 2] and first == second
+    assert first[-2:] == ["leaf [2.0, 2.0] False", "over"]
+
+
+def test_an_observer_hears_of_errors_and_of_the_end() -> None:
+    told: list[str] = []
+    x = ones(2)
+    y = x * 3
+
+    def refuse(g: Any) -> None:
+        raise ValueError("no")
+
+    y.register_hook(refuse)
+    with observed(lambda: Witness(told)), pytest.raises(ValueError, match="^no"):
+        y.sum().backward()
+    assert told[-3:] == ["node MulBackward0", "failed MulBackward0", "over"]
+
+
+def test_anomaly_mode_and_a_profiler_look_together() -> None:
+    x = torch.tensor([-1.0, 4.0], requires_grad=True)
+    with torch.autograd.profiler.profile() as prof, torch.autograd.set_detect_anomaly(True):
+        (x * 2).sum().backward()
+        y = x.sqrt().sum()
+        with (
+            pytest.warns(UserWarning, match="^Error detected in SqrtBackward0"),
+            pytest.raises(RuntimeError, match="^Function 'SqrtBackward0' returned nan values"),
+        ):
+            y.backward()
+    names = {event.name for event in prof.function_events}
+    assert {"MulBackward0", "SqrtBackward0", "torch::autograd::AccumulateGrad"} <= names
+    assert x.grad.tolist() == [2, 2] and not begins

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.core.engine.engine import Run
+from rushlight.core.engine.engine import GraphTask
 from rushlight.core.engine.hooks import leaf_hooks
-from rushlight.core.engine.ready_queue import ReadyQueue
 from tests.core.engine import (
     cases_hooks_modules,
     cases_hooks_nodes,
@@ -105,14 +104,14 @@ if not torch.__config__.compiled():  # methods of compiled classes cannot be rep
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         counted = []
-        count = Run.count_leaf_uses
+        count = GraphTask.count_leaf_uses
 
         def counting(self: Any, node: Any) -> None:
             if self.uses is None:
                 counted.append(node.name())
             count(self, node)
 
-        monkeypatch.setattr(Run, "count_leaf_uses", counting)
+        monkeypatch.setattr(GraphTask, "count_leaf_uses", counting)
         monkeypatch.setattr(leaf_hooks, "count", 0)
         x = torch.ones(2, requires_grad=True)
         for hooked in (False, True):
@@ -123,17 +122,6 @@ if not torch.__config__.compiled():  # methods of compiled classes cannot be rep
                 z.register_hook(lambda g: None)
             z.sum().backward()
             assert counted == (["MulBackward0"] if hooked else [])
-
-
-def test_the_queue_puts_the_largest_first() -> None:
-    queue = ReadyQueue()
-    for key in (5, 1, 9, 7, 3, 8, 2):
-        queue.push(0, key, key)
-    queue.push_leaf(0, "leaf")
-    queue.push(1, 4, "inner")
-    assert queue.depth() == 1
-    assert [queue.pop() for _ in range(10)] == ["inner", "leaf", 9, 8, 7, 5, 3, 2, 1, None]
-    assert queue.depth() == -1
 
 
 def test_a_pass_that_failed_leaves_nothing_to_the_next_one() -> None:

@@ -28,13 +28,8 @@ from rushlight.autograd.forward_ad import (
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
-from rushlight.core.transforms.forward_ad import (
-    disable_forward_ad,
-    levels_of,
-    limit,
-    muted,
-    seeing_beneath,
-)
+from rushlight.core.transforms.forward_ad import disable_forward_ad, muted, seeing_beneath
+from rushlight.core.transforms.tangents import levels_of, limit
 from tests.autograd import cases_dual_programs as dual_programs
 from tests.autograd.test_forward_ad import (
     SECOND,

@@ -18,8 +18,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.core.grad_mode import state
-from rushlight.core.record import slots
-from rushlight.core.transforms.stack import innermost
+from rushlight.core.transforms.stack import innermost, stack
 from rushlight.random import fork_rng
 from tests.harness import LIVE, stored
 from tests.ops.random import cases_batching as written
@@ -34,7 +33,7 @@ def nothing_left() -> Iterator[None]:
     with fork_rng():
         yield
     assert state.active == before
-    assert slots.batches == 0
+    assert stack.batches == 0
     assert innermost() is None
 
 

@@ -1,4 +1,4 @@
-"""Where gradients end: `.grad` of leaves, and of interior tensors that keep theirs.
+"""Where gradients end: `.grad` of leaves, and the `AccumulateGrad` nodes that users see there.
 
 Note [In place or not]
     As in PyTorch. The first gradient is kept as it is where nobody else holds it and its strides
@@ -12,12 +12,15 @@ Note [All leaves or none]
     compiled code, or by one call into NumPy's and Python's own. Where the user's hooks look at the
     leaves, they get their gradients one by one (`store`).
 
-Called by the engine, and by a leaf's `AccumulateGrad` node when it is called by hand.
+`AccumulateGrad` is the node of a leaf as users meet it. The engine itself goes to the leaf; the
+node runs when it is called by hand.
 """
 
 from __future__ import annotations
 
 import _thread
+import weakref
+from collections.abc import Callable
 from functools import partial
 from operator import call, iadd
 from threading import local
@@ -27,28 +30,24 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.layouts import is_dense
-from rushlight.core.engine.task import Pass
-from rushlight.core.grad_mode import COMPILED, state, within
-from rushlight.core.graph import TensorBase, requires_grad, wrap
-from rushlight.core.record import normal
+from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
+from rushlight.core.grad_mode import COMPILED, _lock, grad_enabled, state, within
+from rushlight.core.graph import TensorBase, extra_of, hooks_of, normal, requires_grad, wrap
+from rushlight.core.node_api import GraphNode, visible
 from rushlight.dtypes import contiguous_format
 from rushlight.locks import lock
+from rushlight.native import mypyc_attr
 
 __all__ = [
-    "Deposit",
-    "accumulate",
-    "commit",
-    "keep_grad",
-    "layout",
-    "own_copy",
-    "prepared",
-    "store",
-]
+    "AccumulateGrad", "AccumulateGradBase", "Deposit", "accumulate", "accumulate_of", "commit",
+    "layout", "leaves_lock", "other_threads", "own_copy", "prepare", "store",
+]  # fmt: skip
 
 layout: Final[Any] = local()  # `relaxed` is set by `autograd.enforce_grad_layout_policy`
-_lock: Final = lock()
-_threads: Final = _thread._count
+leaves_lock: Final = lock()
+other_threads: Final = _thread._count
 _ndarray: Final = np.ndarray
+_LAST: Final = 2**64 - 1  # the number PyTorch gives leaves' nodes: they run before all others
 
 
 class Deposit:
@@ -61,30 +60,36 @@ class Deposit:
         self.value = value
 
 
-def store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
-    """Add a gradient to `.grad`; `mine`: nobody else holds the array, so the leaf may keep it."""
-    if _threads() > 0:
-        with _lock:
-            _store(run, leaf, g, mine)
+def store(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -> None:
+    """Add a gradient to `.grad`; see `prepare`."""
+    if other_threads() > 0:
+        with leaves_lock:
+            _store(leaf, g, mine, tensors, record)
     else:
-        _store(run, leaf, g, mine)
+        _store(leaf, g, mine, tensors, record)
 
 
-def _store(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> None:
-    deposit = prepared(run, leaf, g, mine)
+def _store(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -> None:
+    deposit = prepare(leaf, g, mine, tensors, record)
     if deposit is not None:
+        _wrap_new([deposit])
         _put(deposit)
 
 
-def prepared(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> Deposit | None:
-    """What `store` will put in place; None if nothing."""
-    if not requires_grad(leaf):
+def prepare(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -> Deposit | None:
+    """What `commit` will put in place; None if nothing.
+
+    `mine`: nobody else holds the array, so the leaf may keep it. `tensors`, `record`: see
+    `GraphTask`.
+    """
+    if not leaf._requires_grad and not requires_grad(leaf):
         return None  # it did when the graph was made
     if leaf._node is not None:  # it stopped asking, and was then written with what asks
         raise RuntimeError("leaf variable has been moved into the graph interior")
-    if run.tensors:
-        return accumulated(leaf, g, run.record)
-    g = normal(g)
+    if tensors:
+        return prepare_tensor(leaf, g, record)
+    if type(g) is not _ndarray:
+        g = normal(g)
     held: Any = leaf._accumulated_grad
     if held is None:
         like = leaf._array
@@ -94,7 +99,7 @@ def prepared(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> Deposit | None:
             or (g.strides != like.strides and not getattr(layout, "relaxed", False))
         ):
             g = own_copy(g, like)
-        return Deposit(leaf, None, wrap(g))
+        return Deposit(leaf, None, g)
     old: TensorBase = held
     if old._array.base is not None and _overlaps(old._array):
         raise RuntimeError(
@@ -106,6 +111,7 @@ def prepared(run: Pass, leaf: TensorBase, g: Any, mine: bool) -> Deposit | None:
 
 def commit(deposits: list[Deposit]) -> None:
     """Put gradients in place, all or none; see Note [All leaves or none]."""
+    _wrap_new(deposits)
     if COMPILED:
         for deposit in deposits:
             _put(deposit)
@@ -131,6 +137,13 @@ def commit(deposits: list[Deposit]) -> None:
             done.append(None)
 
 
+def _wrap_new(deposits: list[Deposit]) -> None:
+    """Make tensors of the arrays that are to become `.grad`."""
+    for deposit in deposits:
+        if deposit.old is None and not isinstance(deposit.value, TensorBase):
+            deposit.value = wrap(deposit.value)
+
+
 def _put(deposit: Deposit) -> None:
     old = deposit.old
     if old is None:
@@ -153,13 +166,13 @@ def _put(deposit: Deposit) -> None:
 
 def accumulate(leaf: TensorBase, g: TensorBase, record: bool) -> None:
     """`store` of a gradient that is a tensor."""
-    deposit = accumulated(leaf, g, record)
+    deposit = prepare_tensor(leaf, g, record)
     if deposit is not None:
         _put(deposit)
 
 
-def accumulated(leaf: TensorBase, g: TensorBase, record: bool) -> Deposit | None:
-    """`prepared` for a gradient that is a tensor: part of a graph with `record`, else one that may
+def prepare_tensor(leaf: TensorBase, g: TensorBase, record: bool) -> Deposit | None:
+    """`prepare` for a gradient that is a tensor: part of a graph with `record`, else one that may
     have a tangent, which is added where there is a gradient already (at once, for that runs ops),
     and dropped where there is none."""
     held: Any = leaf._accumulated_grad
@@ -202,12 +215,68 @@ def recorded_copy(g: Any, leaf: TensorBase) -> Any:
     return copy.copy_(g)
 
 
-def keep_grad(t: TensorBase, g: Any, tensors: bool) -> None:
-    """`retain_grad`: an interior tensor keeps a copy, and the sum of that and later gradients."""
-    held: Any = t._accumulated_grad
-    if tensors:
-        t._accumulated_grad = g.clone(memory_format=contiguous_format) if held is None else held + g
-    elif held is None:
-        t._accumulated_grad = wrap(v.laid_out(g._array, None))
-    else:
-        t._accumulated_grad = wrap(normal(held._array + g._array))
+# --- the node -------------------------------------------------------------------------------------
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AccumulateGradBase(GraphNode):
+    """The end of a path: adds the gradient to `variable.grad`."""
+
+    variable: TensorBase
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        hooks = hooks_of(self)
+        with _lock:
+            if hooks.post is None:
+                hooks.post = LeafTable()
+                keep_node(self)
+        return register(hooks.post, fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        hooks = hooks_of(self)
+        with _lock:
+            if hooks.pre is None:
+                hooks.pre = LeafTable()
+                keep_node(self)
+        return register(hooks.pre, fn)
+
+    def _sequence_nr(self) -> int:
+        return _LAST
+
+    def _only_output(self) -> Any:
+        x = self.variable._array
+        return x.shape, x.dtype, x
+
+    def _run(self, g: Any, tensors: bool) -> Any:
+        leaf = self.variable
+        if g is not None:
+            given: TensorBase = g if isinstance(g, TensorBase) else wrap(g)
+            accumulate(leaf, given, tensors and grad_enabled())
+        if leaf._extra is not None and leaf._extra.post_accumulate:
+            for hook in list(leaf._extra.post_accumulate.values()):
+                hook(leaf)
+        return ()
+
+
+def keep_node(node: AccumulateGradBase) -> None:
+    """Let the leaf keep its node: see `LeafTable`."""
+    extra = extra_of(node.variable)
+    with _lock:
+        if extra.post_accumulate is None:
+            extra.post_accumulate = LeafTable()
+        extra.post_accumulate.node = node
+
+
+AccumulateGrad: Final[Any] = visible(AccumulateGradBase, "AccumulateGrad")
+
+
+def accumulate_of(leaf: TensorBase) -> Any:
+    """The AccumulateGrad node of a leaf: one object for as long as anyone holds it."""
+    extra = extra_of(leaf)
+    node: Any = None if extra.accumulate is None else extra.accumulate()
+    if node is None:
+        with _lock:
+            node = None if extra.accumulate is None else extra.accumulate()
+            if node is None:
+                node = AccumulateGrad()
+                node.variable = leaf
+                extra.accumulate = weakref.ref(node)
+    return node

@@ -1,18 +1,18 @@
 """Which nodes a backward pass reaches, which of them it needs, and how often each is delivered to.
 
 These walk over graphs; the engine calls them only where it must: for `inputs=`, and where the
-user's code can see in which order gradients arrive.
+user's code can see in which order gradients arrive. `executes` and `needed` are those of a
+`GraphTask`: what anything is delivered to, and whose rule runs; None: all.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.engine.task import Pass, Target
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.node_api import AccumulateGradBase
 
-__all__ = ["dependencies", "end_of", "leaf_uses", "plan", "reachable", "will_execute"]
+__all__ = ["dependencies", "end_of", "is_reached", "leaf_uses", "paths_to", "reachable"]
 
 
 def end_of(target: Any) -> Any:
@@ -47,26 +47,19 @@ def reachable(roots: list[Any], among: set[Any] | None) -> list[Node]:
     return found
 
 
-def _number(node: Node) -> int:
+def _sequence_nr(node: Node) -> int:
     return node._seq_nr
 
 
-def plan(run: Pass, roots: list[Any], targets: list[Target]) -> None:
-    """Find the ways that lead to the targets: nodes beside them do not run.
-
-    `backward` runs its inputs too, for the hooks they have; `grad` goes no further than it must.
+def paths_to(ends: list[Any], roots: list[Any], with_ends: bool) -> tuple[set[Any], set[Any]]:
+    """The ways from `roots` that lead to `ends`, as (executes, needed): nodes beside them do not
+    run. With `with_ends` these run too: `backward` runs its inputs for the hooks they have, `grad`
+    goes no further than it must.
     """
-    executes: set[Any] = set()
-    needed: set[Any] = set()
-    captures: dict[Any, list[Target]] = {}
-    for target in targets:
-        executes.add(target.node)
-        if run.store:
-            needed.add(target.node)
-        else:
-            captures.setdefault(target.node, []).append(target)
+    executes: set[Any] = set(ends)
+    needed: set[Any] = set(ends) if with_ends else set()
     order = reachable(roots, None)
-    order.sort(key=_number)
+    order.sort(key=_sequence_nr)
     for node in order:  # oldest first: the ends of all edges are decided already
         for target_of in node._next_edges:
             end = end_of(target_of)
@@ -74,16 +67,15 @@ def plan(run: Pass, roots: list[Any], targets: list[Target]) -> None:
                 needed.add(node)
                 executes.add(node)
                 break
-    run.executes = executes
-    run.needed = needed
-    run.captures = captures
+    return executes, needed
 
 
-def leaf_uses(run: Pass, starts: list[Any]) -> dict[Any, int]:
+def leaf_uses(
+    starts: list[Any], executes: set[Any] | None, needed: set[Any] | None
+) -> dict[Any, int]:
     """How many gradients each leaf will receive from `starts` and the nodes behind them."""
     uses: dict[Any, int] = {}
-    executes = run.executes
-    for node in reachable(starts, run.needed):
+    for node in reachable(starts, needed):
         for target in node._next_edges:
             end = end_of(target)
             if isinstance(end, TensorBase) and (executes is None or end in executes):
@@ -91,14 +83,15 @@ def leaf_uses(run: Pass, starts: list[Any]) -> dict[Any, int]:
     return uses
 
 
-def dependencies(run: Pass, roots: list[Any]) -> dict[Any, int]:
+def dependencies(
+    roots: list[Any], executes: set[Any] | None, needed: set[Any] | None
+) -> dict[Any, int]:
     """How many gradients each node and leaf will receive, counting those the roots start with."""
     uses: dict[Any, int] = {}
     for root in roots:
         end = end_of(root)
         uses[end] = uses.get(end, 0) + 1
-    executes = run.executes
-    for node in reachable(roots, run.needed):
+    for node in reachable(roots, needed):
         for target in node._next_edges:
             end = end_of(target)
             if end is not None and (executes is None or end in executes):
@@ -106,15 +99,16 @@ def dependencies(run: Pass, roots: list[Any]) -> dict[Any, int]:
     return uses
 
 
-def will_execute(run: Pass, end: Any) -> bool:
-    """Whether a pass reaches `end`, a node or a leaf, or has reached it."""
-    if run.executes is not None and end not in run.executes:
+def is_reached(
+    end: Any, roots: list[Any], executes: set[Any] | None, needed: set[Any] | None
+) -> bool:
+    """Whether a pass from `roots` reaches `end`, a node or a leaf."""
+    if executes is not None and end not in executes:
         return False
-    roots: list[Any] = run.roots if isinstance(run.roots, list) else [run.roots]
     for root in roots:
         if end_of(root) is end:
             return True
-    for node in reachable(roots, run.needed):
+    for node in reachable(roots, needed):
         for target in node._next_edges:
             if end_of(target) is end:
                 return True

@@ -13,9 +13,8 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.fp_warnings import quietly
-from rushlight.core.graph import Node, OpSpec, TensorBase
+from rushlight.core.graph import Node, OpSpec, TensorBase, normal
 from rushlight.core.node_api import GraphNode
-from rushlight.core.record import normal
 from rushlight.core.saved.packed import Packed
 
 __all__ = ["output_of", "shape_of_input"]

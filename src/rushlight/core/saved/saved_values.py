@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.call_site import Where
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase, accumulate_of
 from rushlight.core.graph import (
+    DIFFERENTIABLE,
     Node,
     OpSpec,
     Storage,
@@ -24,12 +26,11 @@ from rushlight.core.graph import (
     wrap,
     wrap_as,
 )
-from rushlight.core.node_api import AccumulateGradBase, GraphNode, accumulate_of
-from rushlight.core.record import DIFFERENTIABLE
+from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.output_meta import output_of
 from rushlight.core.saved.packed import Packed, open_packed, pack, rebuilt
 from rushlight.core.saved.saved_names import show
-from rushlight.core.views.views import AsStrided
+from rushlight.core.views.history import AsStrided
 from rushlight.errors import sentence
 from rushlight.native import i64, mypyc_attr
 

@@ -3,7 +3,7 @@
 While a level of `autograd.forward_ad` is live, a tensor may have a tangent, the derivative of its
 value along one direction. After an op computed its results, `push` gives them the tangents that the
 op's own `jvp` says; views, writes in place and saved values have their rules here too. The files
-that run ops call in only while `slots.levels` is not 0.
+that run ops come here by way of `core.transforms.tangents`, while `stack.tangents` is not 0.
 
 Note [Levels nest]
     A tensor may have a tangent in each of several levels: `x.tangent` is the record of the deepest,
@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -55,65 +55,49 @@ from rushlight.core.grad_mode import (
     Mode,
     ModeBlock,
     _lock,
-    current,
     grad_enabled,
     inference_enabled,
     state,
     within,
 )
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, requires_grad, wrap
-from rushlight.core.record import apply, edge, evaluate, finish, keep_record, normal, slots
-from rushlight.core.views.views import apply_view, look_at_many, order_of
-from rushlight.native import i64, mypyc_attr
+from rushlight.core.graph import (
+    DIFFERENTIABLE,
+    Node,
+    Op,
+    TensorBase,
+    normal,
+    requires_grad,
+    wrap,
+)
+from rushlight.core.record import apply, edge, evaluate, finish, keep_record
+from rushlight.core.transforms.stack import Level, stack
+from rushlight.core.transforms.tangents import EVERYTHING, Tangent, levels_of, limit, tangent_of
+from rushlight.core.views.history import order_of
+from rushlight.core.views.views import apply_view, look_at_many
+from rushlight.native import mypyc_attr
 
 __all__ = [
-    "Level",
-    "LevelBlock",
-    "Pending",
-    "Tangent",
-    "disable_forward_ad",
-    "ended",
-    "gather",
-    "give",
-    "inplace_tangent",
-    "keep_tangents",
-    "laid_like",
-    "levels_of",
-    "limit",
-    "mine",
-    "muted",
-    "now",
-    "old_tangent",
-    "open_level",
-    "push",
-    "refuse_out",
-    "seeing_beneath",
-    "seen_in",
-    "shares",
-    "shown",
-    "tangent_in",
-    "tangent_of",
-    "turned",
+    "DualLevel", "LevelBlock", "Pending", "disable_forward_ad", "ended", "gather", "give",
+    "inplace_tangent", "laid_like", "mine", "muted", "now", "old_tangent", "open_level",
+    "refuse_out", "seeing_beneath", "seen_in", "seen_levels", "shares", "tangent_in", "turned",
     "write_tangent",
 ]  # fmt: skip
 
-_DIFFERENTIABLE: Final = "fcVW"
 _REAL: Final = "iufVW"
 _F32: Final = np.dtype(np.float32)
-_EVERYTHING: Final = float("inf")
 _ndarray: Final = np.ndarray
 
 
-class Level:
-    """One derivative in progress. Tangents count only while their level is alive.
+class DualLevel(Level):
+    """One derivative in progress. Tangents count only while their level is alive; of two levels
+    that are alive, the depths are never the same.
 
     `outside` is the level that was this context's before.
     """
 
-    def __init__(self, depth: float, outside: Level | None) -> None:
-        self.depth: float = depth  # of two levels that are alive, never the same
+    def __init__(self, depth: float, outside: DualLevel | None) -> None:
+        super().__init__("dual", depth)
         self.outside = outside
-        self.alive: bool = True
         self.counted: bool = False  # in `state.active`
         # ids are used again as tensors die, so this grows no larger than the level's peak
         self.owners: dict[int, Any] = {}
@@ -134,29 +118,62 @@ class Level:
         if _level.get() is self:
             _level.set(self.outside)
         with _lock:
-            _open.pop(self, None)
-            slots.levels = len(_open)
+            stack.open.pop(self, None)
+            stack.count()
             if self.counted:  # assignments alone: see Note [Interrupts] in `core.grad_mode`
                 self.counted = False
                 state.active -= 1
 
+    def tangent_of(self, x: TensorBase) -> Any:
+        return tangent_in(x, self)
 
-class Tangent:
-    """A tensor's tangent in one level, and the records of the levels beneath (`outer`).
-
-    Where it has none, `root` and `ops` say of whose tangent it would be a view; without a root, of
-    nobody's. See Note [Whose tangent]. Nodes keep records, so they are not changed but replaced.
-    """
-
-    def __init__(
-        self, level: Level, value: TensorBase | None, root: TensorBase | None, ops: tuple[Op, ...],
-        outer: Tangent | None,
+    def push(
+        self, op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
+        several: bool,
     ) -> None:  # fmt: skip
-        self.level = level
-        self.value = value
-        self.root = root
-        self.ops = ops
-        self.outer = outer
+        ts = gather(xs, self)
+        if ts is None:
+            return
+        if raw_is_enough(xs, ts, self):
+            ys = [t._array for t in results]
+            found = on_arrays(op, ts, raws, tuple(ys) if several else ys[0])
+            parts = list(found) if several else [found]
+            for k in range(len(results)):
+                t = results[k]
+                if t._array.dtype.kind in DIFFERENTIABLE:
+                    give(t, self, finish(wrap(fitted(parts[k], t._array, xs, ts))))
+            return
+        with seeing_beneath(grad_enabled(), self.depth):
+            found = on_tensors(op, ts, xs, tuple(results) if several else results[0])
+            parts = list(found) if several else [found]
+            for k in range(len(results)):
+                t = results[k]
+                if t._array.dtype.kind in DIFFERENTIABLE:
+                    give(t, self, fitted_tensor(parts[k], t._array, xs, ts))
+
+    def push_view(self, op: Any, x: TensorBase, t: TensorBase, visible: bool) -> None:
+        """Where `x` has no tangent, `t` will look for it where `x` would; and in `x` itself where
+        it may not be seen now."""
+        value = tangent_in(x, self) if visible else None
+        if value is not None:
+            if value._array.dtype.kind != "c" and x._array.dtype.kind == "c":
+                value = v.cast(value, x._array.dtype)  # views of complex numbers need their parts
+            elif stack.batches != 0 and look_later(self, op, x, t):
+                return
+            give(t, self, apply_view(op, value))
+            return
+        look_later(self, op, x, t)
+
+    def push_views(
+        self, op: Any, x: TensorBase, ts: list[TensorBase], parts: list[Any], visible: bool
+    ) -> None:
+        value = tangent_in(x, self) if visible else None
+        if value is None or stack.batches != 0:
+            for k in range(len(ts)):
+                self.push_view(parts[k], x, ts[k], visible)
+            return
+        for t, s in zip(ts, look_at_many(op, value, parts), strict=True):
+            give(t, self, s)
 
 
 class Pending:
@@ -164,7 +181,7 @@ class Pending:
     `recorded`: it was computed on tensors, and is to be written so."""
 
     def __init__(
-        self, level: Level, value: TensorBase, recorded: bool, deeper: Pending | None = None
+        self, level: DualLevel, value: TensorBase, recorded: bool, deeper: Pending | None = None
     ) -> None:
         self.level = level
         self.value = value
@@ -173,35 +190,34 @@ class Pending:
 
 
 # --- levels ---------------------------------------------------------------------------------------
-_open: Final[dict[Level, None]] = {}  # in the order in which they were opened
-_level: Final[ContextVar[Level | None]] = ContextVar("rushlight_dual_level", default=None)
+_level: Final[ContextVar[DualLevel | None]] = ContextVar("rushlight_dual_level", default=None)
 
 
-def open_level(visible: bool = False, mode: Mode | None = None) -> Level:
+def open_level(visible: bool = False, mode: Mode | None = None) -> DualLevel:
     """Begin a level in this context; `visible` even where tangents are switched off, by being
     beneath what is hidden. See Note [What can be seen]. It ends with `mode`, if that is given."""
-    seen = limit() if visible else _EVERYTHING
+    seen = limit() if visible else EVERYTHING
     outside = mine()
     with _lock:
-        top = -_EVERYTHING
-        for other in _open:
+        top = -EVERYTHING
+        for other in stack.tangent_levels():
             if top < other.depth < seen:
                 top = other.depth
-        if seen == _EVERYTHING:
+        if seen == EVERYTHING:
             depth = max(top, -1.0) + 1.0
-        elif top == -_EVERYTHING:
+        elif top == -EVERYTHING:
             depth = seen - 1.0
         else:
             depth = (top + seen) / 2
             if not top < depth < seen:
                 raise RuntimeError("Too many levels of forward mode are nested where others hide")
-        level = Level(depth, outside)
+        level = DualLevel(depth, outside)
         if mode is not None:
             mode.closes = level
         state.active += 1
         level.counted = True
-        _open[level] = None
-        slots.levels = len(_open)
+        stack.open[level] = None
+        stack.count()
     _level.set(level)
     return level
 
@@ -218,7 +234,7 @@ class LevelBlock(ModeBlock):
         return open_level(self._visible, mode)
 
 
-def mine() -> Level | None:
+def mine() -> DualLevel | None:
     """The innermost level that was begun in this context, a thread or a task."""
     level = _level.get()
     while level is not None and not level.alive:
@@ -226,34 +242,23 @@ def mine() -> Level | None:
     return level
 
 
-def now() -> Level | None:
+def now() -> DualLevel | None:
     """The level that a tangent made here belongs to: that of this context, or else the newest of
     those that others have open. Threads may share the work inside a level, or have their own."""
     level = mine()
     if level is None:
-        others = list(_open)
+        others = stack.tangent_levels()
         if others:
-            return others[-1]
+            return cast(DualLevel, others[-1])
     return level
-
-
-def limit() -> float:
-    """Levels of lesser depth can be seen here; see Note [What can be seen]."""
-    mode = current()
-    if mode is None:
-        return _EVERYTHING
-    dual: Any = mode.dual
-    seen = _EVERYTHING if dual is None else float(dual)
-    # those opened inside inference mode have depths below 0, the others not
-    return min(seen, 0.0) if mode.inference else seen
 
 
 def muted() -> bool:
     """Whether tangents are switched off here: of the levels there are, none can be seen."""
     seen = limit()
-    if seen == _EVERYTHING:
+    if seen == EVERYTHING:
         return False
-    for level in list(_open):
+    for level in stack.tangent_levels():
         if level.depth < seen:
             return False
     return True
@@ -269,13 +274,13 @@ def seeing_beneath(grad: bool, depth: float) -> Mode:
 def disable_forward_ad(grad: bool) -> Mode:
     """For `with`: switch tangents off."""
     lowest = 0.0
-    for level in list(_open):
+    for level in stack.tangent_levels():
         lowest = min(lowest, level.depth)
     return seeing_beneath(grad, lowest)
 
 
 # --- records --------------------------------------------------------------------------------------
-def record_in(record: Tangent | None, level: Level) -> Tangent | None:
+def record_in(record: Tangent | None, level: DualLevel) -> Tangent | None:
     """The record of a level in a chain of records."""
     while record is not None:
         if record.level is level:
@@ -297,7 +302,7 @@ def pruned(record: Tangent | None) -> Tangent | None:
 
 
 def linked(
-    record: Tangent | None, level: Level, value: TensorBase | None, root: TensorBase | None,
+    record: Tangent | None, level: DualLevel, value: TensorBase | None, root: TensorBase | None,
     ops: tuple[Op, ...],
 ) -> Tangent:  # fmt: skip
     """A chain with this record for a level, in its place among the live ones."""
@@ -311,48 +316,13 @@ def linked(
     return Tangent(record.level, record.value, record.root, record.ops, rest)
 
 
-def note_levels(record: Tangent | None, seen: float, found: list[Level]) -> None:
-    while record is not None:
-        level = record.level
-        if level.alive and level.depth < seen:
-            at = len(found)
-            while at > 0 and found[at - 1].depth > level.depth:
-                at -= 1
-            if at == 0 or found[at - 1] is not level:
-                found.insert(at, level)
-        record = record.outer
-
-
-def levels_of(xs: tuple[Any, ...], seen: float) -> list[Level]:
-    """The levels less deep than `seen` in which an input has a tangent, or a record; the lowest
-    first."""
-    found: list[Level] = []
-    for x in xs:
-        if isinstance(x, TensorBase):
-            if x._tangent is not None:
-                note_levels(x._tangent, seen, found)
-            if x._view is not None and x._view.base._tangent is not None:
-                note_levels(x._view.base._tangent, seen, found)
-    return found
+def seen_levels(xs: tuple[Any, ...]) -> list[DualLevel]:
+    """The levels of tangents that code which runs now may see on its operands."""
+    return [cast(DualLevel, level) for level in levels_of(xs, limit())]
 
 
 # --- reading and giving ---------------------------------------------------------------------------
-def tangent_of(x: TensorBase) -> Any:
-    """The deepest tangent of `x`, or None, as code that runs now may see it."""
-    return None if slots.levels == 0 else deepest(x, limit())
-
-
-def deepest(x: TensorBase, seen: float) -> Any:
-    """The tangent of `x` in the deepest level less deep than `seen` in which it has one."""
-    levels = levels_of((x,), seen)
-    for i in range(len(levels) - 1, -1, -1):
-        value = tangent_in(x, levels[i])
-        if value is not None:
-            return value
-    return None
-
-
-def tangent_in(x: TensorBase, level: Level) -> Any:
+def tangent_in(x: TensorBase, level: DualLevel) -> Any:
     """The tangent of `x` in a live level, or None."""
     record = record_in(x._tangent, level)
     if record is not None and record.value is not None:
@@ -368,17 +338,17 @@ def tangent_in(x: TensorBase, level: Level) -> Any:
         ops = () if x._view is None else x._view.ops
     for op in ops:
         value = apply_view(op, value)
-    if slots.batches == 0:  # else the root may get another: see Note [Room for a batch]
+    if stack.batches == 0:  # else the root may get another: see Note [Room for a batch]
         give(x, level, value)
     return value
 
 
-def seen_in(x: TensorBase, level: Level) -> Any:
+def seen_in(x: TensorBase, level: DualLevel) -> Any:
     """The tangent of `x` in a live level, or None, as code that runs now may see it."""
     return tangent_in(x, level) if level.depth < limit() else None
 
 
-def whose(target: TensorBase, level: Level) -> TensorBase | None:
+def whose(target: TensorBase, level: DualLevel) -> TensorBase | None:
     """The tensor of whose tangent that of `target`, which has none, would be a view."""
     record = record_in(target._tangent, level)
     if record is not None:
@@ -386,18 +356,18 @@ def whose(target: TensorBase, level: Level) -> TensorBase | None:
     return None if target._view is None else target._view.base
 
 
-def give(x: TensorBase, level: Level, value: TensorBase) -> None:
+def give(x: TensorBase, level: DualLevel, value: TensorBase) -> None:
     """Make `value` the tangent of `x` in a level; it may have tangents in those beneath only."""
     note(x, level, value, None, ())
 
 
-def ended(x: TensorBase, level: Level) -> None:
+def ended(x: TensorBase, level: DualLevel) -> None:
     """Let `x` have no tangent in a level, whatever it is a view of."""
     note(x, level, None, None, ())
 
 
 def note(
-    x: TensorBase, level: Level, value: Any, root: TensorBase | None, ops: tuple[Op, ...]
+    x: TensorBase, level: DualLevel, value: Any, root: TensorBase | None, ops: tuple[Op, ...]
 ) -> None:
     """Give `x` a record in a level."""
     if x._tangent is None:
@@ -407,7 +377,7 @@ def note(
     level.owners[id(x)] = weakref.ref(x)
 
 
-def gather(xs: tuple[Any, ...], level: Level) -> list[Any] | None:
+def gather(xs: tuple[Any, ...], level: DualLevel) -> list[Any] | None:
     """The tangents of an op's inputs in a level, None for those without; None if no input has
     one."""
     found = False
@@ -424,7 +394,7 @@ def gather(xs: tuple[Any, ...], level: Level) -> list[Any] | None:
 
 def refuse_out(name: str, xs: tuple[Any, ...]) -> None:
     """PyTorch's error for `out=` where tangents would be lost."""
-    if slots.levels == 0:
+    if stack.tangents == 0:
         return
     for x in xs:
         if isinstance(x, TensorBase) and tangent_of(x) is not None:
@@ -435,35 +405,7 @@ def refuse_out(name: str, xs: tuple[Any, ...]) -> None:
 
 
 # --- ops ------------------------------------------------------------------------------------------
-def push(
-    op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase], several: bool
-) -> None:
-    """Give the results of an op their tangents. `several`: the op returns a tuple."""
-    if not op.plan.differentiable:
-        return
-    for level in levels_of(xs, limit()):  # the lowest first: see Note [Levels nest]
-        ts = gather(xs, level)
-        if ts is None:
-            continue
-        if raw_is_enough(xs, ts, level):
-            ys = [t._array for t in results]
-            found = on_arrays(op, ts, raws, tuple(ys) if several else ys[0])
-            parts = list(found) if several else [found]
-            for k in range(len(results)):
-                t = results[k]
-                if t._array.dtype.kind in _DIFFERENTIABLE:
-                    give(t, level, finish(wrap(fitted(parts[k], t._array, xs, ts))))
-            continue
-        with seeing_beneath(grad_enabled(), level.depth):
-            found = on_tensors(op, ts, xs, tuple(results) if several else results[0])
-            parts = list(found) if several else [found]
-            for k in range(len(results)):
-                t = results[k]
-                if t._array.dtype.kind in _DIFFERENTIABLE:
-                    give(t, level, fitted_tensor(parts[k], t._array, xs, ts))
-
-
-def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: Level) -> bool:
+def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: DualLevel) -> bool:
     """Whether nobody will differentiate the way from tangent to tangent: backward, or forward in
     a level beneath. See Note [On arrays or on tensors]."""
     grad = grad_enabled()
@@ -478,7 +420,7 @@ def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: Level) -> bool:
     return True
 
 
-def has_beneath(x: TensorBase, level: Level) -> bool:
+def has_beneath(x: TensorBase, level: DualLevel) -> bool:
     """Whether `x` may have a tangent in a level beneath this one."""
     record: Tangent | None = x._tangent
     while record is not None:
@@ -634,7 +576,7 @@ def fitted(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
     t = zeros_like(y, y.dtype) if t is None else normal(t)
     if t.dtype is not y.dtype and t.dtype != y.dtype and own_dtypes(xs, ts):
         t = v.cast(t, y.dtype)
-    if slots.batches != 0:
+    if stack.batches != 0:
         zero = missing_members(t, y, ts)
         if zero is not None:
             t = normal(t + zero)
@@ -651,7 +593,7 @@ def fitted_tensor(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
         t = wrap(zeros_like(y, y.dtype))
     if t._array.dtype != y.dtype and own_dtypes(xs, ts):
         t = v.cast(t, y.dtype)
-    if slots.batches != 0:
+    if stack.batches != 0:
         zero = missing_members(t._array, y, ts)
         if zero is not None:
             t = t + wrap(zero)
@@ -668,28 +610,7 @@ def laid_like(t: Any, y: Any) -> Any:
 
 
 # --- views ----------------------------------------------------------------------------------------
-def push_view(op: Any, x: TensorBase, t: TensorBase) -> None:
-    """Give the view `t` of `x` the same view of `x`'s tangents."""
-    seen = limit()
-    for level in levels_of((x,), _EVERYTHING):
-        push_view_in(level, op, x, t, level.depth < seen)
-
-
-def push_view_in(level: Level, op: Any, x: TensorBase, t: TensorBase, visible: bool) -> None:
-    """`push_view` in one level. Where `x` has no tangent, `t` will look for it where `x` would; and
-    in `x` itself where it may not be seen now."""
-    value = tangent_in(x, level) if visible else None
-    if value is not None:
-        if value._array.dtype.kind != "c" and x._array.dtype.kind == "c":
-            value = v.cast(value, x._array.dtype)  # views of complex numbers need their parts
-        elif slots.batches != 0 and look_later(level, op, x, t):
-            return
-        give(t, level, apply_view(op, value))
-        return
-    look_later(level, op, x, t)
-
-
-def look_later(level: Level, op: Any, x: TensorBase, t: TensorBase) -> bool:
+def look_later(level: DualLevel, op: Any, x: TensorBase, t: TensorBase) -> bool:
     """Let the view `t` of `x` look for its tangent where `x` would, each time it is asked for; not
     if nothing says where."""
     record = record_in(x._tangent, level)
@@ -700,22 +621,9 @@ def look_later(level: Level, op: Any, x: TensorBase, t: TensorBase) -> bool:
     return True
 
 
-def push_views(op: Any, x: TensorBase, ts: list[TensorBase], parts: list[Any]) -> None:
-    """`push_view` for an op with several outputs."""
-    seen = limit()
-    for level in levels_of((x,), _EVERYTHING):
-        value = tangent_in(x, level) if level.depth < seen else None
-        if value is None or slots.batches != 0:
-            for k in range(len(ts)):
-                push_view_in(level, parts[k], x, ts[k], level.depth < seen)
-            continue
-        for t, s in zip(ts, look_at_many(op, value, parts), strict=True):
-            give(t, level, s)
-
-
 def turned(op: Any, target: TensorBase) -> None:
     """Before `target` itself is made to look at its memory another way: so do its tangents."""
-    for level in levels_of((target,), limit()):
+    for level in seen_levels((target,)):
         value = tangent_in(target, level)
         if value is not None:
             give(target, level, apply_view(op, value))
@@ -728,11 +636,11 @@ def inplace_tangent(
     """The tangents that `target` will have once `y` = op(*xs) is written into it. Called while the
     old value is still there; `y` is None where it is not computed apart."""
     array = target._array
-    if array.dtype.kind not in _DIFFERENTIABLE:
+    if array.dtype.kind not in DIFFERENTIABLE:
         return None
-    levels: list[Level] = []
+    levels: list[DualLevel] = []
     ts: Any = None
-    for level in levels_of(xs, limit()):
+    for level in seen_levels(xs):
         found = gather(xs, level)
         if found is not None:
             levels.append(level)
@@ -748,7 +656,7 @@ def inplace_tangent(
         if y is None:
             y = normal(evaluate(op, *raws))
         if len(levels) == 1 and raw_is_enough(xs, ts, levels[0]):
-            if slots.batches != 0:
+            if stack.batches != 0:
                 ts = copy_if_saved(target, xs, ts)
             values.append(wrap(fitted(on_arrays(op, ts, raws, y), y, xs, ts)))
         else:
@@ -810,7 +718,7 @@ def write_tangent(target: TensorBase, pending: Pending | None) -> None:
                 continue
             give(root, level, wrap(no_tangent_yet(root._array, value._array)))
             there = tangent_in(target, level)
-        elif slots.batches != 0 and lacks(there._array, value._array):
+        elif stack.batches != 0 and lacks(there._array, value._array):
             there = with_room(target, level, value._array)
         if (
             pending_in.recorded
@@ -828,7 +736,7 @@ def write_tangent(target: TensorBase, pending: Pending | None) -> None:
             raw._storage.written()
 
 
-def with_room(target: TensorBase, level: Level, value: Any) -> Any:
+def with_room(target: TensorBase, level: DualLevel, value: Any) -> Any:
     """The tangent of `target`, which exists, after that of its root was made a member of every
     batch that the raw tangent `value` belongs to; see Note [Room for a batch]."""
     record = record_in(target._tangent, level)
@@ -853,56 +761,9 @@ def old_tangent(target: TensorBase) -> Any:
     """A record of `target`'s tangents as they are before a write: copies, for nodes that keep one
     of the old value too."""
     record: Tangent | None = None
-    for level in levels_of((target,), limit()):
+    for level in seen_levels((target,)):
         value = tangent_in(target, level)
         if value is not None:
             with seeing_beneath(grad_enabled(), level.depth):
                 record = Tangent(level, v.copy(value), None, (), record)
     return record
-
-
-def shown(x: TensorBase) -> Tangent | None:
-    """The record of `x`'s tangents, as code that runs now may see them, for someone to keep."""
-    if slots.levels == 0:
-        return None
-    seen = limit()
-    if deepest(x, seen) is None:
-        return None
-    for level in levels_of((x,), seen):
-        tangent_in(x, level)  # a view may have to look for its own first
-    record: Tangent | None = x._tangent
-    while record is not None and not (record.level.alive and record.level.depth < seen):
-        record = record.outer
-    return record
-
-
-def keep_tangents(
-    node: Node, plan: OpSpec, xs: tuple[Any, ...], results: list[TensorBase], first: Any
-) -> None:
-    """Let a node that saves values save their tangents, for derivatives of its gradients.
-
-    `first`, if given, is the record for the first input, which was overwritten.
-    """
-    found = False
-    kept: list[Any] = []
-    for j in range(len(node._kept_values)):
-        record: Any = None
-        if node._kept_values[j] is not None:
-            source: i64 = j if plan.variadic else plan.sources[j]
-            if source == 0 and first is not None:
-                record = first
-            else:
-                x: Any = xs[source] if source >= 0 else results[-1 - source]
-                if isinstance(x, TensorBase):
-                    record = shown(x)
-        if record is not None:
-            found = True
-        kept.append(record)
-    if found:
-        node._kept_tangents = tuple(kept)
-
-
-slots.push = push
-slots.push_view = push_view
-slots.push_views = push_views
-slots.keep_tangents = keep_tangents

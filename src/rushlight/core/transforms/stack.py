@@ -1,7 +1,9 @@
-"""Transforms in progress: which `grad`, `jvp` or `vmap` of `func` the running code is inside of.
+"""The one stack of levels: every `grad`, `jvp`, `vmap` and `dual_level` in progress, and what an op
+may ask of a level.
 
-Levels form a chain from the innermost outward; a mode of this context holds it, so threads and
-tasks each have their own.
+Transforms form a chain from the innermost outward; a mode of this context holds it, so threads and
+tasks each have their own. Levels of batches and of tangents are found on the operands of an op:
+those that have them lead to theirs.
 
 Note [Captured tensors]
     A transform may not write into a tensor that it did not make and was not given: what the write
@@ -23,30 +25,107 @@ from rushlight.core.grad_mode import (
     state,
     within,
 )
-from rushlight.core.graph import Node, Op, TensorBase
-from rushlight.core.node_api import AccumulateGradBase
-from rushlight.core.record import slots
-from rushlight.native import i64
+from rushlight.core.graph import TensorBase
+from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "Entrance", "Level", "Transform", "innermost", "kept_outside", "leads_outside", "outside_all",
-    "refuse_inside",
+    "Level", "Stack", "Transform", "TransformLevel", "check_captured", "innermost", "outside_all",
+    "refuse_inside", "stack",
 ]  # fmt: skip
 
-_open: Final[dict[int, bool]] = {}  # by number: whether it is a batch
 
-
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Level:
-    """One transform in progress. `batch` is the level of a `vmap`, else None;
-    `given` are the storages of its inputs, by id, which it may write into, with the tensors that
-    have them outside; `leaves` those that stand for them inside a `grad`. `forward` is the level of
-    tangents of a `jvp`."""
+    """One level in progress: a batch of `vmap`, the tangents of forward mode, or a transform of
+    `func`. Of two of one kind that are alive the inner one has the larger `depth`.
 
-    def __init__(self, kind: str, outer: Level | None, batch: Any) -> None:
+    An op that finds a level on its operands leaves to it what the level is there for: a batch
+    computes, tangents are pushed on. Each of these is the matter of one kind of level.
+    """
+
+    def __init__(self, kind: str, depth: float) -> None:
         self.kind = kind
+        self.depth: float = depth
+        self.alive: bool = True
+        self.number: i64 = 0  # of a transform: see Note [Captured tensors]
+        self.batch: Any = None  # of a transform: the level of a `vmap`'s batch
+
+    def close(self) -> None:
+        """End it: called by its mode, and again if an interrupt came between."""
+        raise NotImplementedError
+
+    # --- batches ----------------------------------------------------------------------------------
+    def compute(self, op: Any, raws: tuple[Any, ...]) -> Any:
+        """`op.forward(*raws)`, where this is the deepest level among `raws`."""
+        raise NotImplementedError
+
+    # --- tangents ---------------------------------------------------------------------------------
+    def tangent_of(self, x: TensorBase) -> Any:
+        """The tangent of `x` in this level, or None."""
+        raise NotImplementedError
+
+    def push(
+        self, op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
+        several: bool,
+    ) -> None:  # fmt: skip
+        """Give the results of an op their tangents. `several`: the op returns a tuple."""
+        raise NotImplementedError
+
+    def push_view(self, op: Any, x: TensorBase, t: TensorBase, visible: bool) -> None:
+        """Give the view `t` of `x` the same view of `x`'s tangent, which may be `visible` now."""
+        raise NotImplementedError
+
+    def push_views(
+        self, op: Any, x: TensorBase, ts: list[TensorBase], parts: list[Any], visible: bool
+    ) -> None:
+        """`push_view` for an op with several outputs."""
+        raise NotImplementedError
+
+
+class Stack:
+    """All levels that are open, in any thread, in the order in which they were opened; and how many
+    there are of those that ops must look out for."""
+
+    def __init__(self) -> None:
+        self.open: dict[Level, None] = {}
+        self.batches: i64 = 0  # of `vmap`
+        self.tangents: i64 = 0  # of forward mode
+        self.last: int = 0  # the last number given to a transform
+
+    def count(self) -> None:
+        """Say which transform is the newest, and how many batches and levels of tangents there
+        are. The caller holds the lock."""
+        newest: i64 = 0
+        batches: i64 = 0
+        tangents: i64 = 0
+        for level in self.open:
+            if level.kind == "dual":
+                tangents += 1
+            else:
+                newest = max(newest, level.number)
+                if level.batch is not None:
+                    batches += 1
+        state.level = newest
+        self.batches = batches
+        self.tangents = tangents
+
+    def tangent_levels(self) -> list[Level]:
+        """The levels of forward mode."""
+        return [level for level in list(self.open) if level.kind == "dual"]
+
+
+stack: Final = Stack()
+
+
+class TransformLevel(Level):
+    """One transform of `func`. `given` are the storages of its inputs, by id, which it may write
+    into, with the tensors that have them outside; `leaves` those that stand for them inside a
+    `grad`. `forward` is the level of tangents of a `jvp`."""
+
+    def __init__(self, kind: str, outer: TransformLevel | None, batch: Any) -> None:
+        super().__init__(kind, 0.0)
         self.outer = outer
         self.batch = batch
-        self.number: i64 = 0
         self.recording: bool = True  # whether the code around it was being recorded
         self.given: dict[int, Any] = {}
         self.leaves: dict[int, Any] = {}
@@ -55,8 +134,8 @@ class Level:
         self.mode: Mode | None = None  # while it is open
 
     def close(self) -> None:
-        """End the transform: called by its mode, and again if an interrupt came between."""
         self.mode = None
+        self.alive = False
         self.given.clear()  # what stands for an input leads to its level: that would be a cycle
         self.leaves.clear()
         if self.hushed is not None:
@@ -64,8 +143,8 @@ class Level:
         if self.batch is not None:
             self.batch.alive = False
         with _lock:
-            _open.pop(self.number, None)
-            count_open()
+            stack.open.pop(self, None)
+            stack.count()
 
     def pause_outer_recording(self) -> None:
         """Inside, a `grad` records: not so beneath the batch around it, if it is opened where
@@ -82,35 +161,15 @@ class Level:
         self.given[id(inside._storage)] = x
 
 
-class Numbers:
-    """The last number given to a level."""
-
-    def __init__(self) -> None:
-        self.last: int = 0
-
-
-_numbers: Final = Numbers()
-
-
-def innermost() -> Level | None:
+def innermost() -> TransformLevel | None:
     """The innermost transform that the running code is inside of."""
     if state.level == 0:
         return None
     mode = current()
     if mode is None:
         return None
-    found: Level | None = mode.level
+    found: TransformLevel | None = mode.level
     return found
-
-
-def count_open() -> None:
-    """Say which transform is the newest, and how many batches there are."""
-    state.level = max(_open) if _open else 0
-    batches = 0
-    for batch in _open.values():
-        if batch:
-            batches += 1
-    slots.batches = batches
 
 
 class Transform(ModeBlock):
@@ -124,7 +183,7 @@ class Transform(ModeBlock):
     def fill(self, mode: Mode) -> Any:
         outer = mode.outer
         grad = outer is None or outer.grad
-        level = Level(self.kind, innermost(), self.batch)
+        level = TransformLevel(self.kind, innermost(), self.batch)
         level.recording = grad
         # a derivative is taken in `inference_mode` too: inside, that mode does not hold
         mode.inference = self.kind == "vmap" and inference_enabled()
@@ -142,27 +201,21 @@ class Transform(ModeBlock):
                 self.batch.nesting += 1
                 around = around.outer
         with _lock:
-            _numbers.last += 1
-            level.number = _numbers.last
-            _open[level.number] = self.batch is not None
-            count_open()
+            stack.last += 1
+            level.number = stack.last
+            level.depth = float(stack.last)
+            stack.open[level] = None
+            stack.count()
         return level
 
 
-_NAMES: Final = {
-    "add": "add_.Tensor", "sub": "sub_.Tensor", "mul": "mul_.Tensor", "div": "div_.Tensor",
-    "fill": "fill_.Scalar", "fill_tensor": "fill_.Tensor", "clamp_numbers": "clamp_",
-    "masked_fill": "masked_fill_.Scalar", "scatter_value": "scatter_.value",
-}  # fmt: skip
-
-
-def shares_input(target: TensorBase, level: Level) -> bool:
+def shares_input(target: TensorBase, level: TransformLevel) -> bool:
     """Whether a tensor in the memory of an input of the level is none of its, but one outside."""
     if level.forward is not None and has_tangent(target, level.forward):
         return False
     key = id(target._storage)
     root = root_of(target)
-    around: Level | None = level
+    around: TransformLevel | None = level
     while around is not None:
         if key in around.given and root_of(around.given[key]) is root:
             return True
@@ -189,8 +242,11 @@ def has_tangent(x: TensorBase, forward: Any) -> bool:
 
 def aten_name(op: Any) -> str:
     """What PyTorch calls the in-place form of an op."""
-    name: str = op.name.rstrip("_")
-    return "aten::" + _NAMES.get(name, name + "_")
+    name, _, form = (op.aten or op.name).partition(".")
+    form = form.partition("|")[0]
+    if form in ("Tensor_Scalar", "Tensor_Tensor"):  # in place, the target is not named
+        form = form.removeprefix("Tensor_")
+    return f"aten::{name.rstrip('_')}_" + ("" if form in ("", "default") else f".{form}")
 
 
 def outside_all(grad: bool) -> Mode:
@@ -229,100 +285,6 @@ def check_captured(target: TensorBase, op: Any = None) -> None:
     )
 
 
-# --- histories ------------------------------------------------------------------------------------
-def neighbours(node: Node) -> list[Any]:
-    """Where a node leads: its edges, and the histories of the tangents that it keeps."""
-    found: list[Any] = list(node._next_edges)
-    if node._kept_tangents is not None:
-        for kept in node._kept_tangents:
-            record: Any = kept
-            while record is not None:
-                value: Any = record.value
-                if value is not None and value._node is not None:
-                    found.append(value._node)
-                record = record.outer
-    return found
-
-
-class Entrance(Op):
-    """The way through an input of a level: what stands inside for a tensor has a node of this."""
-
-    name = "alias"
-
-    def __init__(self, level: Level) -> None:
-        super().__init__()
-        self.level = level
-
-    def forward(self, *xs: Any) -> Any:
-        return xs[0]
-
-    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
-        return (g,)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return ts[0]
-
-
-def from_outside(end: Any, level: Level) -> bool:
-    """Whether an edge ends at something outside a level: a leaf that the level did not make, or an
-    input of another that is open still."""
-    if isinstance(end, AccumulateGradBase):
-        end = end.variable
-    elif isinstance(end, Node):
-        node: Node = end
-        op: Any = node._op
-        if not isinstance(op, Entrance) or node._next_edges[0] is not None:
-            return False
-        return op.level is not level and op.level.mode is not None
-    leaf: TensorBase = end
-    return leaf._storage.level < level.number
-
-
-def leads_outside(roots: list[Any], level: Level) -> bool:
-    """Whether a history goes beyond a level: to what it captured, or on through an input."""
-    seen: set[Node] = set()
-    stack: list[Any] = list(roots)
-    while stack:
-        end: Any = stack.pop()
-        if end is None or end in seen:
-            continue
-        if from_outside(end, level):
-            return True
-        if isinstance(end, Node) and not isinstance(end, AccumulateGradBase):
-            seen.add(end)
-            stack.extend(neighbours(end))
-    return False
-
-
-def kept_outside(roots: list[Any], level: Level) -> set[Any]:
-    """The nodes and leaves among `roots`, and beneath them, that lead outside."""
-    live: set[Any] = set()
-    seen: set[Any] = set()
-    inner: list[Node] = []
-    stack: list[Any] = list(roots)
-    while stack:
-        end: Any = stack.pop()
-        if end is None or end in seen:
-            continue
-        seen.add(end)
-        if from_outside(end, level):
-            live.add(end)
-        elif isinstance(end, Node) and not isinstance(end, AccumulateGradBase):
-            inner.append(end)
-            stack.extend(end._next_edges)
-    inner.sort(key=_number_of)
-    for node in inner:  # oldest first: what an edge leads to is decided before
-        for end in node._next_edges:
-            if end in live:
-                live.add(node)
-                break
-    return live
-
-
-def _number_of(node: Node) -> int:
-    return node._seq_nr
-
-
 def refuse_inside(name: str) -> None:
     """Refuse what a function that is being transformed may not call."""
     if innermost() is None:
@@ -342,6 +304,3 @@ def refuse_inside(name: str) -> None:
         "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
         f"{name}() outside of a function being transformed instead."
     )
-
-
-slots.check_captured = check_captured

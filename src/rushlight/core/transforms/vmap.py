@@ -27,173 +27,36 @@ from typing import Any, Final
 
 from rushlight.arrays import batch_index, batch_rules  # noqa: F401  # they fill the rules
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import INPLACE, Batched, deepest, members
+from rushlight.arrays.batched import Batched, members
 from rushlight.core.grad_mode import grad_enabled, within
-from rushlight.core.graph import Node, Op, TensorBase, View, requires_grad, wrap, wrap_as
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
 from rushlight.core.node import fit
-from rushlight.core.record import apply, compute, normal, slots
-from rushlight.core.views.views import replay_views
+from rushlight.core.record import apply, compute
+from rushlight.core.transforms.lift import is_tracked, plain_inside
+from rushlight.core.transforms.stack import Level
 from rushlight.native import i64
 
-__all__ = [
-    "WORDS", "BatchLevel", "Lifted", "as_recorded", "is_tracked", "lifted", "plain_inside",
-    "seen_at", "unbatched",
-]  # fmt: skip
+__all__ = ["WORDS", "BatchLevel", "Lifted", "unbatched"]
 
 _depths: Final = count(1)
 
 
-class BatchLevel:
+class BatchLevel(Level):
     """One batch in progress: how many members it has, and what it allows."""
 
     def __init__(self, size: int, randomness: str = "error", tracked: bool = False) -> None:
+        super().__init__("batch", next(_depths))
         self.size = size
         self.tracked = tracked  # what stands inside may get a history: see Note [Plain inside]
-        self.depth: int = next(_depths)
         self.nesting: int = 1  # which transform it is, counted from the outermost
-        self.alive: bool = True
         self.randomness = randomness
         self.recording: bool = grad_enabled()  # whether the level beneath records
 
+    def close(self) -> None:
+        self.alive = False
 
-def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands at the deepest level among them: those from beneath become shared by its batch."""
-    level: Any = None
-    for x in xs:
-        if isinstance(x, TensorBase) and x._view is not None:
-            look_again(x, x._view)
-        array: Any = x._array if isinstance(x, TensorBase) else x
-        if type(array) is Batched:
-            found = array.level
-            if level is None or found.depth > level.depth:
-                level = found
-    if level is None:
-        return xs
-    return tuple([seen_at(x, level) if isinstance(x, TensorBase) else x for x in xs])
-
-
-def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The other operands of a write, at the level of `target`, which none may be deeper than,
-    unless all members share it."""
-    found = lifted((target, *others))
-    while found[0] is not target:
-        level = found[0]._array.level
-        known = False
-        for x in found[1:]:
-            if isinstance(x, TensorBase):
-                if x._array.has_batch_dim:
-                    raise RuntimeError(INPLACE)
-                known = known or is_tracked(x)
-        if known:  # this level has derivatives of it: the target becomes one of the level's too
-            raised(target, level)
-            break
-        down = [plain_inside(x._array.value) if isinstance(x, TensorBase) else x for x in found[1:]]
-        found = lifted((target, *down))
-    array = target._array
-    if type(array) is Batched:
-        for x in found[1:]:
-            if isinstance(x, TensorBase):
-                follow(target, x._array)
-    return found[1:]
-
-
-def copy_if_saved(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBase:
-    """The target of a write as the op should read it: a copy, if the op beneath is recorded and
-    keeps the old value, which the write would overwrite."""
-    if type(target._array) is not Batched or 0 not in op.plan.sources:
-        return target
-    record = False
-    for x in (target, *others):
-        if isinstance(x, TensorBase) and type(x._array) is Batched:
-            inside = x._array.value
-            if isinstance(inside, TensorBase) and is_tracked(inside):
-                record = True
-    if not record:
-        return target
-    array = target._array
-    return wrap(Batched(v.copy(plain_inside(array.value)), array.level, array.has_batch_dim))
-
-
-def follow(target: TensorBase, source: Any) -> None:
-    """Put a tensor inside a batch that is about to be written, where one stands inside what is
-    written: so that it can have a history."""
-    view = target._view
-    mine: Any = target._array if view is None else view.base._array
-    while type(mine) is Batched and type(source) is Batched and mine.level is source.level:
-        if isinstance(mine.value, TensorBase):
-            return
-        deeper = type(source.value) is Batched and type(mine.value) is not Batched
-        if deeper or isinstance(source.value, TensorBase):
-            mine.value = wrap(mine.value)
-            break
-        mine, source = mine.value, source.value
-    if view is not None:
-        look_again(target, view)
-
-
-def raised(target: TensorBase, level: BatchLevel) -> None:
-    """Make a tensor that is about to be written one of a level's, shared by its batch."""
-    view = target._view
-    base = target if view is None else view.base
-    inside: Any = base._array
-    if is_tracked(base):  # that is a history of the level beneath
-        inside = wrap(base._array)
-        inside._node, inside._output_nr, inside._requires_grad = (
-            base._node,
-            base._output_nr,
-            base._requires_grad,
-        )
-        inside._tangent = base._tangent
-        base._node, base._output_nr, base._requires_grad, base._tangent = None, 0, False, None
-    base._array = Batched(inside, level, False)
-    if view is not None:
-        look_again(target, view)
-
-
-def look_again(x: TensorBase, view: View) -> None:
-    """Let a view see what became of its base since; see `follow` and `raised`."""
-    array: Any = x._array
-    whole: Any = view.base._array
-    while type(whole) is Batched:
-        known = isinstance(whole.value, TensorBase)
-        beneath = type(array) is not Batched or array.level is not whole.level
-        if beneath or isinstance(array.value, TensorBase) is not known:
-            x._array = replay_views(view.base._array, view.ops)
-            view.origin = view.base._array
-            if beneath:  # so was its history, which the base's is now
-                x._node, x._output_nr, x._tangent = None, 0, None
-            return
-        if known:
-            return
-        array, whole = array.value, whole.value
-
-
-def seen_at(x: TensorBase, level: Any) -> TensorBase:
-    """A tensor as a level sees it. It keeps its version, so that writes beneath are noticed."""
-    if type(x._array) is Batched and x._array.level is level:
-        return x
-    x = as_recorded(x, level)
-    return wrap_as(Batched(x if is_tracked(x) else x._array, level, False), x._storage)
-
-
-def as_recorded(x: TensorBase, level: BatchLevel) -> TensorBase:
-    """A tensor from beneath a level as it stands inside the level's arrays: without its history, if
-    nothing was being recorded when the level began."""
-    if level.recording or not requires_grad(x):
-        return x
-    bare = wrap_as(x._array, x._storage)
-    bare._tangent = x._tangent
-    return bare
-
-
-def is_tracked(x: TensorBase) -> bool:
-    """Whether a tensor is more than its array: it has a history, or a tangent."""
-    return requires_grad(x) or x._tangent is not None
-
-
-def plain_inside(x: Any) -> Any:
-    """What stands inside a batched array as a tensor."""
-    return x if isinstance(x, TensorBase) else wrap(normal(x))
+    def compute(self, op: Any, raws: tuple[Any, ...]) -> Any:
+        return batched(self, op, raws)
 
 
 def unbatched(t: TensorBase, level: BatchLevel) -> Any:
@@ -206,11 +69,8 @@ def unbatched(t: TensorBase, level: BatchLevel) -> Any:
     return v.broadcast(inside, (level.size, *inside._array.shape))
 
 
-def batched(op: Any, raws: tuple[Any, ...]) -> Any:
-    """The result of an op on arrays of which some are batched; None if none is."""
-    level = deepest(raws)
-    if level is None:
-        return None
+def batched(level: BatchLevel, op: Any, raws: tuple[Any, ...]) -> Any:
+    """The result of an op on arrays of which some are batched, the deepest at this level."""
     insides: list[Any] = []
     flags: list[bool] = []
     some = False
@@ -287,6 +147,7 @@ class Lifted(Op):
     """
 
     name = "lifted"
+    aten = None
     params = ("op", "flags", "size")
 
     def __init__(self, op: Any, flags: tuple[bool, ...], size: int) -> None:
@@ -395,9 +256,3 @@ class Lifted(Op):
         inputs = [self.given(level, x, f) for x, f in zip(xs, self.flags, strict=True)]
         explained: Exception = rule.explain(error, tuple(inputs))
         return explained
-
-
-slots.batched = batched
-slots.lifted = lifted
-slots.lift_operands = lift_operands
-slots.copy_if_saved = copy_if_saved

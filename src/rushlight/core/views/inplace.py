@@ -18,31 +18,35 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, empty, overwrite
 from rushlight.core.grad_mode import current, state
-from rushlight.core.graph import Node, OpSpec, TensorBase, View, requires_grad
-from rushlight.core.node import forget_retained, make_copy_slices, retain_on
-from rushlight.core.node_api import hooks_of
-from rushlight.core.record import (
+from rushlight.core.graph import (
     DIFFERENTIABLE,
-    evaluate,
-    node_for,
+    Node,
+    OpSpec,
+    TensorBase,
+    View,
+    hooks_of,
     normal,
-    recording,
-    remember_all,
-    slots,
+    requires_grad,
 )
+from rushlight.core.observer import observer
+from rushlight.core.record import evaluate, node_for, recording, remember_all
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
+from rushlight.core.transforms import lift
 from rushlight.core.transforms.forward_ad import (
     Pending,
     inplace_tangent,
-    keep_tangents,
     old_tangent,
     write_tangent,
 )
-from rushlight.core.views.views import (
+from rushlight.core.transforms.stack import check_captured, stack
+from rushlight.core.transforms.tangents import keep_tangents
+from rushlight.core.views.copy_slices import make_copy_slices
+from rushlight.core.views.history import (
     Written,
     edge_of_view,
     order_of,
     raise_forbidden,
+    set_history,
     view_ops_from_base,
 )
 from rushlight.errors import sentence
@@ -71,7 +75,7 @@ def turn(target: TensorBase) -> Any:
     See Note [Taking turns]."""
     if _threads() == 0:
         return None
-    if slots.profile is not None or slots.levels != 0 or slots.batches != 0:
+    if observer.profile is not None or stack.tangents != 0 or stack.batches != 0:
         return None
     if state.active != 0 and saving_now() is not None:
         return None
@@ -85,7 +89,7 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
     """
     if state.active != 0:
         if state.level != 0:
-            slots.check_captured(target)
+            check_captured(target)
         before_write(target)
     if target._storage.inference:
         mode = current()
@@ -155,7 +159,7 @@ def check_partial_overlap(target: TensorBase, others: tuple[Any, ...]) -> None:
 def overlaps(array: Any) -> bool:
     """Whether two elements surely share memory: an axis longer than 1 with stride 0. Elements of
     two members of a batch may, too."""
-    if slots.batches != 0:
+    if stack.batches != 0:
         array = bottom(array)
     strides: tuple[int, ...] = array.strides
     if 0 not in strides:
@@ -171,17 +175,16 @@ def overlaps(array: Any) -> bool:
 
 def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     """The other operands of a write: inside `vmap`, as `target`'s level sees them."""
-    if slots.batches == 0:
+    if stack.batches == 0:
         return others
-    found: tuple[Any, ...] = slots.lift_operands(target, others)
-    return found
+    return lift.lift_operands(target, others)
 
 
 def write(op: Any, target: TensorBase, *others: Any) -> Any:
     """target = op(target, *others), in place. Raw operands are used as they are: callers that
     promote dtypes pass an op that computes in the right one."""
     if state.level != 0:
-        slots.check_captured(target, op)
+        check_captured(target, op)
     others = lift_operands(target, others)
     check_writable(target, True, others)
     mine = turn(target)
@@ -192,7 +195,7 @@ def write(op: Any, target: TensorBase, *others: Any) -> Any:
 
 
 def _write(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Any:
-    old: TensorBase = slots.copy_if_saved(op, target, others) if slots.batches != 0 else target
+    old: TensorBase = lift.copy_if_saved(op, target, others) if stack.batches != 0 else target
     raws = tuple([old._array, *[x._array if isinstance(x, TensorBase) else x for x in others]])
     y = normal(evaluate(op, *raws))
     return write_raw(op, target, (target, *others), raws, y)
@@ -222,7 +225,7 @@ def write_raw(
         remember_all(node, plan, (None, *xs[1:]), before, [target], True)
     pending: Pending | None = None
     old: Any = None
-    if slots.levels != 0:
+    if stack.tangents != 0:
         pending = inplace_tangent(op, target, xs, raws, y)
         old = old_tangent(target) if node is not None and node._kept_values else None
     if y is not array:
@@ -255,17 +258,6 @@ def settle(target: TensorBase, node: Node | None, plan: OpSpec | None) -> None:
         rebase(target, view, node)
         return
     set_history(target, node, 0)
-
-
-def set_history(t: TensorBase, node: Node, index: i64) -> None:
-    """Make `t` output `index` of `node`. `retain_grad` follows the tensor to its new value; hooks
-    stay on the old one."""
-    forget_retained(t)
-    t._node = node
-    t._output_nr = index
-    t._requires_grad = False
-    if t._extra is not None and t._extra.retains:
-        retain_on(t, node)
 
 
 def keeps_result(node: Node) -> bool:

@@ -1,5 +1,7 @@
 """The modules. `rushlight.nn` exports all of them."""
 
+import typing as _typing
+
 from rushlight.nn.modules import (
     activation,
     batchnorm,
@@ -28,8 +30,8 @@ _FILES = (
     activation, batchnorm, container, distance, dropout, flatten, linear, loss, normalization,
     sparse,
 )  # fmt: skip
-__all__ = ["Module", *(name for file in _FILES for name in file.__all__)]
+if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
+    __all__ = ["Module", *(name for file in _FILES for name in file.__all__)]
 
-
-def __dir__() -> list[str]:
-    return [*__all__, "module", *(file.__name__.rpartition(".")[2] for file in _FILES)]
+    def __dir__() -> list[str]:
+        return [*__all__, "module", *(file.__name__.rpartition(".")[2] for file in _FILES)]

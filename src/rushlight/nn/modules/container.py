@@ -8,7 +8,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, cast, overload
 
 from rushlight.core.graph import TensorBase
 from rushlight.nn.modules.module import Module, block, indented
@@ -38,7 +38,7 @@ class Numbered(Module):
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
     def __dir__(self) -> list[str]:
@@ -97,6 +97,12 @@ class Sequential(Numbered):
 
     def _name_at(self, index: Any) -> str:
         return list(self._modules)[position(index, len(self))]
+
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
 
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
@@ -179,6 +185,12 @@ class ModuleList(Numbered):
         super().__init__()
         if modules is not None:
             self.extend(modules)
+
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
 
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
@@ -272,8 +284,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        return cast(Module, self._modules[key])
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)

@@ -15,7 +15,7 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 __dir__ = __all__.copy
 
 
-def new_parameter(*shape: int, device: Any, dtype: Any) -> Any:
+def new_parameter(*shape: int, device: Any, dtype: Any) -> Parameter:
     """A parameter whose values are yet to be set."""
     return Parameter(functions["empty"](shape, device=device, dtype=dtype))
 

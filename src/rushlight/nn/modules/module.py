@@ -30,6 +30,7 @@ from rushlight.nn.modules.everywhere import (
 from rushlight.nn.modules.state import Stateful
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.ops.registry import functions
+from rushlight.tensor import Tensor
 from rushlight.tensor_types import typename
 
 __all__ = [
@@ -259,7 +260,7 @@ class Module(Calling, Stateful):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def get_parameter(self, target: str) -> Any:
+    def get_parameter(self, target: str) -> Parameter:
         """The parameter at a dotted name."""
         found = self._get_member(target)
         if not isinstance(found, Parameter):
@@ -298,7 +299,7 @@ class Module(Calling, Stateful):
                     seen.add(value)
                 yield f"{path}.{name}" if path else name, value
 
-    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of the module and, with `recurse`, of all below it; each once.
 
         >>> [p.shape for p in torch.nn.Linear(2, 3).parameters()]
@@ -309,7 +310,7 @@ class Module(Calling, Stateful):
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, Parameter]]:
         """`parameters` with their dotted names.
 
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3))
@@ -320,7 +321,7 @@ class Module(Calling, Stateful):
             lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
         )
 
-    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of the module and, with `recurse`, of all below it; each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer

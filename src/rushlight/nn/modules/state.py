@@ -74,7 +74,7 @@ class Stateful:
     # --- saving ---------------------------------------------------------------------------------
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> Any:
+    ) -> dict[str, Any]:
         """The parameters and persistent buffers of the module and all below it, by name.
 
         The tensors share memory with the module's; `keep_vars` gives the very parameters.
@@ -114,7 +114,8 @@ class Stateful:
             if getattr(hook, "_from_public_api", False):
                 raise RuntimeError("state_dict post-hook must return None")
             destination = answer
-        return destination
+        state: dict[str, Any] = destination
+        return state
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """The values of this module alone, into `destination`."""

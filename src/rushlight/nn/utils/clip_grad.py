@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import warnings
 from types import GeneratorType
-from typing import Any
+from typing import Any, cast
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions, namespaces
+from rushlight.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 __dir__ = __all__.copy
@@ -37,7 +38,7 @@ def as_list(parameters: Any) -> list[Any]:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The norm of all tensors together, as if they were one vector.
 
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([4.])])
@@ -46,10 +47,11 @@ def get_total_norm(
     tensors = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
-        return functions["tensor"](0.0)
+        return cast(Tensor, functions["tensor"](0.0))
     norm = namespaces["linalg"]["vector_norm"]
     where = tensors[0].device
-    total = norm(functions["stack"]([norm(t, norm_type).to(where) for t in tensors]), norm_type)
+    norms = functions["stack"]([norm(t, norm_type).to(where) for t in tensors])
+    total: Tensor = norm(norms, norm_type)
     if error_if_nonfinite and not bool(functions["isfinite"](total)):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -73,7 +75,7 @@ def clip_grads_with_norm_(
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Scale the gradients so that their norm, taken together, is at most `max_norm`.
 
     Returns the norm before.

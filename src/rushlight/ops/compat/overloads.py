@@ -83,46 +83,6 @@ class OpOverloadPacket(Named):
 
 _packets: Final[dict[str, OpOverloadPacket]] = {}
 
-# The form that an op of the table is, where it is not `name.default`.
-_FORMS: Final[dict[str, str]] = {
-    "add": "add.Tensor",
-    "batch_norm_eval": "native_batch_norm.default", "clamp": "clamp.Tensor",
-    "clamp_max": "clamp_max.Tensor", "clamp_min": "clamp_min.Tensor",
-    "clamp_numbers": "clamp.default", "copysign": "copysign.Tensor", "div": "div.Tensor",
-    "div_floor": "div.Tensor_mode", "div_trunc": "div.Tensor_mode", "fill": "fill.Scalar",
-    "fill_tensor": "fill.Tensor", "fmod": "fmod.Tensor", "fmod_number": "fmod.Scalar",
-    "frexp": "frexp.Tensor", "index": "index.Tensor", "index_fill": "index_fill.int_Scalar",
-    "index_fill_tensor": "index_fill.int_Tensor", "laid_out": "clone.default",
-    "ldexp": "ldexp.Tensor", "lerp": "lerp.Tensor", "lerp_number": "lerp.Scalar",
-    "log_sigmoid": "log_sigmoid_forward.default", "log_softmax": "_log_softmax.default",
-    "masked_fill": "masked_fill.Scalar", "masked_fill_tensor": "masked_fill.Tensor",
-    "max_dim": "max.dim", "mean_dim": "mean.dim", "median_dim": "median.dim",
-    "min_dim": "min.dim", "mul": "mul.Tensor", "nanmedian_dim": "nanmedian.dim",
-    "nll_loss": "nll_loss_forward.default", "nll_loss2d": "nll_loss2d_forward.default",
-    "pow": "pow.Tensor_Tensor", "pow_number": "pow.Tensor_Scalar", "pow_of_number": "pow.Scalar",
-    "pow_of_complex": "pow.Scalar", "pow_to_complex": "pow.Tensor_Scalar",
-    "prelu_kernel": "_prelu_kernel.default", "prod_dim": "prod.dim_int",
-    "remainder": "remainder.Tensor", "remainder_number": "remainder.Scalar",
-    "reshape_alias": "_reshape_alias.default", "round_decimals": "round.decimals",
-    "rrelu_eval": "rrelu_with_noise.default", "rsub": "rsub.Scalar", "scatter": "scatter.src",
-    "scatter_reduce": "scatter_reduce.two", "scatter_value": "scatter.value",
-    "searchsorted": "searchsorted.Tensor", "select": "select.int", "slice": "slice.Tensor",
-    "softmax": "_softmax.default", "sort_stable": "sort.stable", "split": "split.Tensor",
-    "squeeze_dim": "squeeze.dim", "squeeze_dims": "squeeze.dims", "std": "std.correction",
-    "std_mean": "std_mean.correction", "sub": "sub.Tensor", "sum_dim": "sum.dim_IntList",
-    "transpose": "transpose.int", "trilinear": "_trilinear.default", "unbind": "unbind.int",
-    "unique": "_unique2.default", "unsafe_split": "unsafe_split.Tensor",
-    "unsafe_view": "_unsafe_view.default", "var": "var.correction",
-    "var_mean": "var_mean.correction", "where": "where.self", "xlogy": "xlogy.Tensor",
-}  # fmt: skip
-# These have a form for tensors and one for a tensor and a number.
-_BY_OPERAND: Final = frozenset(
-    "bitwise_and bitwise_or bitwise_xor eq ge gt le lt ne".split()
-)  # fmt: skip
-# These have a form for all elements, one along a dimension and one along several.
-_BY_DIM: Final = frozenset(("all", "any"))
-
-
 # What PyTorch has and rushlight lacks, among the ops that programs list because they are costly.
 _LACKING: Final = frozenset(
     {
@@ -153,22 +113,20 @@ def _known(name: str) -> bool:
         return True
     if any(plain in names for names in namespaces.values()):
         return True
-    return any(form.partition(".")[0] == name for form in _FORMS.values())
+    return any((op.aten or "").partition(".")[0] == name for op in table.values())
 
 
 def overload_of(op: Op, raws: tuple[Any, ...]) -> OpOverload:
     """What PyTorch calls an op of the table, applied to these raw inputs."""
-    name = op.name
-    form = _FORMS.get(name)
-    if form is None:
-        form = f"{name}.default"
-        if name in _BY_OPERAND:
-            number = any(isinstance(x, (bool, int, float, complex)) for x in raws)
-            form = f"{name}.{'Scalar' if number else 'Tensor'}"
-        elif name in _BY_DIM:
-            dims = op.dims  # type: ignore[attr-defined]
-            if dims is not None:
-                form = f"{name}.{'dim' if len(dims) == 1 else 'dims'}"
-    start, _, end = form.partition(".")
+    start, _, end = (op.aten or f"{op.name}.default").partition(".")
+    forms = end.split("|")
+    end = forms[0]
+    if len(forms) == 2:  # for tensors, and for a tensor and a number
+        if any(isinstance(x, (bool, int, float, complex)) for x in raws):
+            end = forms[1]
+    elif len(forms) == 3:  # for all elements, along a dimension and along several
+        dims = op.dims  # type: ignore[attr-defined]
+        if dims is not None:
+            end = forms[1 if len(dims) == 1 else 2]
     found: OpOverload = getattr(packet(start), end)
     return found

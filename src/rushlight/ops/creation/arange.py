@@ -51,6 +51,9 @@ def arange(
 
     The numbers from `start`, by `step`, before `end`.
 
+    Args:
+        args: `end`; or `start`, `end`, and `step` if it is not 1.
+
     >>> import rushlight as torch
     >>> torch.arange(5)
     tensor([0, 1, 2, 3, 4])
@@ -214,6 +217,10 @@ def logspace(
     """logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None) -> Tensor
 
     `steps` numbers from `base ** start` to `base ** end`, evenly spaced in the exponent.
+
+    Args:
+        start: the first exponent.
+        end: the last exponent.
 
     >>> import rushlight as torch
     >>> torch.logspace(0, 2, 3)

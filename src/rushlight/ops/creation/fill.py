@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.grad_mode import grad_enabled, state
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, spec_for, wrap
-from rushlight.core.record import apply, node_for, remember_all, slots
-from rushlight.core.transforms.forward_ad import inplace_tangent, keep_tangents, write_tangent
-from rushlight.core.transforms.stack import outside_all
+from rushlight.core.graph import Node, Op, OpSpec, TensorBase, wrap
+from rushlight.core.observer import observer
+from rushlight.core.record import apply, node_for, remember_all
+from rushlight.core.transforms.forward_ad import inplace_tangent, write_tangent
+from rushlight.core.transforms.stack import check_captured, outside_all, stack
+from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.inplace import (
     check_partial_overlap,
     check_writable,
@@ -40,30 +42,6 @@ def zeros_for(node: Node, position: int, g: Any) -> Any:
     return v.full(g, node._input_shapes[position], 0, node._input_dtypes[position])
 
 
-C = TypeVar("C", bound=type[Op])
-
-
-def edges(*positions: int) -> Callable[[C], C]:
-    """Let `next_functions` of an op's nodes show these inputs only.
-
-    PyTorch's nodes have no edges for index tensors and masks; ours keep a place for every input,
-    so that saved values find theirs.
-    """
-
-    def narrow(cls: C) -> C:
-        node_class = spec_for(cls).node_class
-        whole = node_class.next_functions
-
-        def read(node: Any) -> tuple[Any, ...]:
-            found = whole.__get__(node)
-            return tuple([found[i] for i in positions])
-
-        node_class.next_functions = property(read)
-        return cls
-
-    return narrow
-
-
 # --- writing directly -----------------------------------------------------------------------------
 def write_directly(
     op: Any, target: TensorBase, others: tuple[Any, ...], action: Callable[..., None],
@@ -75,7 +53,7 @@ def write_directly(
     places of a large tensor comes here.
     """
     if state.level != 0:
-        slots.check_captured(target, op)
+        check_captured(target, op)
     others = lift_operands(target, others)
     check_writable(target, overlap, others)
     if overlap:
@@ -99,8 +77,8 @@ def _write_directly(
         skip = getattr(op, "skips", 1)
         none = (None,) * skip
         remember_all(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
-    pending = inplace_tangent(op, target, xs, raws, None) if slots.levels != 0 else None
-    profile = slots.profile if state.active != 0 else None
+    pending = inplace_tangent(op, target, xs, raws, None) if stack.tangents != 0 else None
+    profile = observer.profile if state.active != 0 else None
     try:
         if profile is None:
             action(*raws)
@@ -286,6 +264,7 @@ class Fill(FillBase):
     """`fill` with a number."""
 
     name = "fill"
+    aten = "fill.Scalar"
     complex_too = True
 
     @staticmethod
@@ -297,7 +276,8 @@ class Fill(FillBase):
 class FillInPlace(FillBase):
     """`fill_` with a number: PyTorch numbers its nodes apart."""
 
-    name, node = "fill_", "FillBackward2"
+    name, node, aten = "fill_", "FillBackward2", "fill_.Scalar"
+    saved_names = ""
 
 
 class FillWithBase(Op):
@@ -324,6 +304,7 @@ class FillWith(FillWithBase):
     """`fill` with a 0-d tensor."""
 
     name, node = "fill_tensor", "FillBackward1"
+    aten = "fill.Tensor"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -335,6 +316,7 @@ class FillWithInPlace(FillWithBase):
     """`fill_` with a 0-d tensor."""
 
     name, node = "fill_tensor_", "FillBackward3"
+    aten = "fill_.Tensor"
 
 
 @op

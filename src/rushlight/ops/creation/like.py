@@ -376,6 +376,9 @@ def frombuffer(
 
     A 1-d tensor over the memory of a bytes-like object.
 
+    Args:
+        offset: how many bytes to leave out before the first element.
+
     >>> import rushlight as torch
     >>> torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8)
     tensor([1, 2, 3], dtype=torch.uint8)

@@ -398,6 +398,9 @@ def eye(
 
     Ones on the diagonal and zeros elsewhere.
 
+    Args:
+        n: how many rows.
+
     >>> import rushlight as torch
     >>> torch.eye(2)
     tensor([[1., 0.],

@@ -14,7 +14,6 @@ from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.arguments import from_end, one_dim
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.creation.fill import edges
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
 from rushlight.ops.registry import function, implements, op
@@ -36,12 +35,13 @@ def _ungathered(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return v.reshape(flat, shape)
 
 
-@edges(0)
 @op
 class Gather(Along):
     """out[i][j] = self[index[i][j]][j], for `dim` = 0 of two."""
 
     name = "gather"
+    saved_names = "dim"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     vmap_rule = batch_leading
 
@@ -64,12 +64,12 @@ class Gather(Along):
         yield Gather(-1), draw.real(3), draw.ints(0, 3, 0)
 
 
-@edges(0)
 @op
 class Ungather(Along):
     """The adjoint of `Gather`: zeros of `shape`, with the input added where it came from."""
 
     name, params = "gather_backward", ("shape", "dim")
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     complex_too = True
 

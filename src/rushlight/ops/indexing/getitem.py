@@ -20,15 +20,17 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import settled
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import evaluate, finish, node_for, normal, remember_all, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import evaluate, finish, node_for, remember_all
+from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.stack import stack
+from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
-    edges,
     same_device,
     scalar_for,
     write_directly,
@@ -70,7 +72,6 @@ class Indexed(Op):
         return explained(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
 
 
-@edges(0)
 @op
 class Index(Indexed):
     """The elements of `self` at an index of arrays.
@@ -79,6 +80,9 @@ class Index(Indexed):
     """
 
     name, params = "index", ("index", "dynamic")
+    aten = "index.Tensor"
+    saved_names = "self_sym_sizes=self.sizes"
+    shown_edges = (0,)
 
     def __init__(self, index: tuple[Any, ...], dynamic: bool = False) -> None:
         super().__init__()
@@ -112,12 +116,13 @@ class Index(Indexed):
         yield Index((_ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
 
 
-@edges(0)
 @op
 class Unpick(Indexed):
     """The adjoint of `Index`: zeros of `shape` with the input added at an index of arrays."""
 
     name, params = "index_backward", ("shape", "index")
+    aten = None
+    shown_edges = (0,)
     complex_too = True
 
     def __init__(self, shape: tuple[int, ...], index: tuple[Any, ...]) -> None:
@@ -140,12 +145,12 @@ class Unpick(Indexed):
         yield Unpick((3, 2), (v.SLOT, v.SLOT)), draw.real(4), draw.ints(0, 3, 4), draw.ints(0, 2, 4)
 
 
-@edges(0, 1)
 @op
 class IndexPut(Indexed):
     """`self` with `values` written (or added, if `accumulate`) at an index of arrays."""
 
     name, params = "index_put", ("index", "accumulate")
+    shown_edges = (0, 1)
     skips = 2
     lies = "input"
 
@@ -278,8 +283,8 @@ def _int_shapes(arrays: tuple[Any, ...]) -> Iterator[tuple[int, ...]]:
 # --- running them ---------------------------------------------------------------------------------
 def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an `Indexed` op, keeping its index arrays only."""
-    if slots.batches != 0:
-        xs = slots.lifted(xs)
+    if stack.batches != 0:
+        xs = lifted(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
     node = node_for(what, xs, raws)
@@ -288,8 +293,8 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
         none = (None,) * skip
         remember_all(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
         t._node = node
-    if slots.levels != 0:
-        slots.push(what, xs, raws, [t], False)
+    if stack.tangents != 0:
+        push(what, xs, raws, [t], False)
     return t
 
 

@@ -17,7 +17,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import evaluate
 from rushlight.ops.arguments import one_dim, raw_dtype
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.creation.fill import edges, number_for, same_device
+from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.indexing.family import (
     INDEX_DTYPES,
     Along,
@@ -117,12 +117,13 @@ def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
 
 
 # --- reading --------------------------------------------------------------------------------------
-@edges(0)
 @op
 class IndexSelect(Vector):
     """The slices of `self` at the places of `index`."""
 
     name = "index_select"
+    saved_names = "dim self_sym_sizes=self.sizes"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     lies = "rows"
 
@@ -177,12 +178,13 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 
 
 # --- adding ---------------------------------------------------------------------------------------
-@edges(0, 2)
 @op
 class IndexAdd(Vector):
     """`self` with alpha · `source` added to its slices at the places of `index`."""
 
     name, params = "index_add", ("dim", "alpha")
+    saved_names = "dim alpha"
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "source"), ("index",)
 
     def __init__(self, dim: int, alpha: Any = 1) -> None:
@@ -236,12 +238,13 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 
 
 
 # --- replacing ------------------------------------------------------------------------------------
-@edges(0, 2)
 @op
 class IndexCopy(Vector):
     """`self` with its slices at the places of `index` replaced by those of `source`."""
 
     name = "index_copy"
+    saved_names = "dim"
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "source"), ("index",)
 
     def forward(self, x: Any, index: Any, source: Any) -> Any:
@@ -320,12 +323,14 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
 
 
 # --- filling --------------------------------------------------------------------------------------
-@edges(0)
 @op
 class IndexFill(Vector):
     """`self` with one number in its slices at the places of `index`."""
 
     name, params = "index_fill", ("dim", "value")
+    aten = "index_fill.int_Scalar"
+    saved_names = "dim"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     overlap = False
     complex_too = True
@@ -353,12 +358,13 @@ class IndexFill(Vector):
         yield IndexFill(-1, 2.0), draw.real(), draw.ints(0, 1, 1)
 
 
-@edges(0, 2)
 @op
 class IndexFillWith(Vector):
     """`IndexFill` with the value of a 0-d tensor."""
 
     name, node = "index_fill_tensor", "IndexFillBackward1"
+    aten = "index_fill.int_Tensor"
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "value"), ("index",)
     overlap = False
     lies = "input"

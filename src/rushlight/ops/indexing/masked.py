@@ -17,12 +17,13 @@ from rushlight.arrays.host import has_values, is_scalar
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
-from rushlight.core.views.views import apply_view, order_of, replay_views
+from rushlight.core.views.history import order_of, replay_views
+from rushlight.core.views.views import apply_view
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
 from rushlight.ops.arguments import is_batched, one_dim, raw_dtype, varies
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.creation.fill import edges, number_for, same_device
+from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.indexing.gather import gather
@@ -59,12 +60,14 @@ def _fill_where(x: Any, mask: Any, value: Any) -> None:
     v.store(x, value, _FIRST, mask)
 
 
-@edges(0)
 @op
 class MaskedFill(Masked):
     """One number where `mask` is true."""
 
     name, params = "masked_fill", ("value",)
+    aten = "masked_fill.Scalar"
+    saved_names = ""
+    shown_edges = (0,)
     lies = "rows"
 
     def __init__(self, value: Any) -> None:
@@ -92,12 +95,13 @@ class MaskedFill(Masked):
         yield MaskedFill(2.0), draw.real(), draw.mask()
 
 
-@edges(0, 2)
 @op
 class MaskedFillWith(Masked):
     """The value of a 0-d tensor where `mask` is true."""
 
     name, node = "masked_fill_tensor", "MaskedFillBackward1"
+    aten = "masked_fill.Tensor"
+    shown_edges = (0, 2)
     inputs = ("self", "mask", "value")
     lies = "rows"
 
@@ -180,7 +184,6 @@ _C_TYPES: Final = {
 
 
 # --- masked_scatter, masked_select ----------------------------------------------------------------
-@edges(0, 2)
 @op
 class MaskedScatter(Masked):
     """The values of `source`, in order, where `mask` is true.
@@ -190,6 +193,7 @@ class MaskedScatter(Masked):
     """
 
     name = "masked_scatter"
+    shown_edges = (0, 2)
     inputs = ("self", "mask", "source")
     overlap = True
 
@@ -270,12 +274,12 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return MaskedScatter(), (input, mask, source)
 
 
-@edges(0)
 @op
 class MaskedSelect(Masked):
     """The values where `mask` is true, as a vector."""
 
     name, dynamic = "masked_select", True
+    shown_edges = (0,)
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         if flags[1]:
@@ -327,12 +331,12 @@ def masked_select(input: Any, mask: Any) -> Any:
 
 
 # --- take, put ------------------------------------------------------------------------------------
-@edges(0)
 @op
 class Take(Op):
     """The elements at flat positions."""
 
     name = "take"
+    shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     lies = "rows"
 
@@ -382,12 +386,12 @@ def take(input: Any, index: Any) -> Any:
     return Take(), (input, index)
 
 
-@edges(0, 2)
 @op
 class Put(Op):
     """`self` with `source` written (or added) at flat positions."""
 
     name, params = "put", ("accumulate",)
+    shown_edges = (0, 2)
     inputs, saves = ("self", "index", "source"), ("index",)
     overlap: ClassVar[bool] = True
     lies = "input"
@@ -688,6 +692,9 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """select_scatter(input, src, dim, index) -> Tensor
 
     A copy of `input` with `src` at one index of `dim`.
+
+    Args:
+        index: the index along `dim`.
 
     >>> import rushlight as torch
     >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)

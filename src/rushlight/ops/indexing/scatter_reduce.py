@@ -15,7 +15,6 @@ from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.arguments import from_end, one_dim, raw_dtype
 from rushlight.ops.checks import check_tensor, not_implemented
-from rushlight.ops.creation.fill import edges
 from rushlight.ops.indexing.family import Scattering, check_along, cut, flat_or_not, scattering
 from rushlight.ops.indexing.gather import gathered
 from rushlight.ops.indexing.index_select import check_source
@@ -24,7 +23,6 @@ from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
-@edges(0, 2)
 @op
 class ScatterReduce(Scattering):
     """Each place of `self` joined with the values of `src` that `index` sends there.
@@ -33,6 +31,8 @@ class ScatterReduce(Scattering):
     """
 
     name, params = "scatter_reduce", ("dim", "reduce", "include_self")
+    aten = "scatter_reduce.two"
+    shown_edges = (0, 2)
     saves = ("self", "index", "src", "result")
 
     def __init__(self, dim: int, reduce: str, include_self: bool) -> None:
@@ -151,6 +151,9 @@ def scatter_reduce(
 
     Join the values of `src` sent to each place: reduce is "sum", "prod", "mean", "amax" or "amin".
 
+    Args:
+        reduce: how what meets is joined: 'sum', 'prod', 'mean', 'amax' or 'amin'.
+
     >>> import rushlight as torch
     >>> index = torch.tensor([0, 0, 1])
     >>> torch.ones(2).scatter_reduce(0, index, torch.tensor([5., 7., 3.]), "amax")
@@ -170,12 +173,12 @@ def scatter_reduce(
     return ScatterReduce(dim, reduce, include_self), (input, index, cut(src, index))
 
 
-@edges(0, 2)
 @op
 class IndexReduce(ScatterReduce):
     """`ScatterReduce` with a vector of places along `dim`."""
 
     name = "index_reduce"
+    aten = "index_reduce.default"
     inputs, saves = ("self", "index", "source"), ("self", "index", "source", "result")
 
     def spread(self, index: Any, src: Any) -> Any:
@@ -203,6 +206,9 @@ def index_reduce(
 
     Join the slices of `source` with those of `input` that `index` names: reduce is "prod", "mean",
     "amax" or "amin".
+
+    Args:
+        reduce: how what meets is joined: 'prod', 'mean', 'amax' or 'amin'.
 
     >>> import rushlight as torch
     >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([2., 5.]), "prod")

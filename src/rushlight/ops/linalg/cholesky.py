@@ -234,6 +234,9 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) 
 
     The X of A X = B from the triangular factor of a positive matrix A.
 
+    Args:
+        input: the right-hand side, or a batch of them.
+
     >>> import rushlight as torch
     >>> torch.cholesky_solve(torch.ones(1, 1), torch.tensor([[2.]]))
     tensor([[0.2500]])
@@ -284,6 +287,9 @@ def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any
     """cholesky_inverse(L, upper=False, *, out=None) -> Tensor
 
     The inverse of a positive matrix from its triangular factor.
+
+    Args:
+        input: the Cholesky factor.
 
     >>> import rushlight as torch
     >>> torch.cholesky_inverse(torch.tensor([[2.]]))

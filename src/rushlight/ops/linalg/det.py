@@ -23,6 +23,7 @@ class Cofactors(Op):
     """The derivative of the determinant by each element."""
 
     name, saves = "linalg_cofactors", ("self", "result")
+    aten = None
 
     def forward(self, x: Any) -> Any:
         return v.cofactors(x)

@@ -141,6 +141,7 @@ class Eigh(Op):
     """Eigenvalues and eigenvectors of a Hermitian matrix; one of its triangles is read."""
 
     name = "linalg_eigh"
+    saved_names = ""
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
     vmap_rule = batch_leading

@@ -222,6 +222,11 @@ def ormqr(
     The product of reflectors times a matrix (a matrix times it, unless `left`); the conjugate
     transpose of that product if `transpose`.
 
+    Args:
+        other: the matrix that Q is multiplied with.
+        left: whether Q stands on the left.
+        transpose: whether Q is transposed first.
+
     >>> import rushlight as torch
     >>> torch.ormqr(torch.ones(2, 1), torch.tensor([1.]), torch.eye(2))
     tensor([[ 0., -1.],

@@ -262,6 +262,9 @@ def linalg_matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
 
     A square matrix multiplied by itself, n times; its inverse if n is negative.
 
+    Args:
+        n: the power.
+
     >>> import rushlight as torch
     >>> torch.linalg.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
     tensor([[1., 5.],
@@ -275,6 +278,9 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """matrix_power(input, n, *, out=None) -> Tensor
 
     Another name of `linalg.matrix_power`.
+
+    Args:
+        n: the power.
 
     >>> import rushlight as torch
     >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)

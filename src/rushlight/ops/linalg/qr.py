@@ -136,6 +136,9 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     Orthonormal columns Q and an upper triangle R with A = Q R. `mode`: "reduced", "complete" (Q is
     square) or "r" (Q is empty).
 
+    Args:
+        mode: 'reduced'; 'complete' for a square Q; 'r' for R alone.
+
     >>> import rushlight as torch
     >>> Q, R = torch.linalg.qr(torch.tensor([[3.], [4.]]))
     >>> R.abs()

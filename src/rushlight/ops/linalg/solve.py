@@ -126,6 +126,7 @@ class Solve(Op):
     """The X of A X = B (X A = B unless `left`); with `vector`, B has one dimension less."""
 
     name, node = "linalg_solve_ex", "LinalgSolveExBackward0"
+    saved_names = "left"
     inputs, outputs, saves = ("A", "B"), ("result", "info"), ("A", "result")
     reads: ClassVar = {0: ("A", "result"), 1: ("A",)}
     params = ("left", "vector")
@@ -391,6 +392,9 @@ def triangular_solve(
 
     The X of A X = b for a triangle A, and a copy of A. Deprecated, in PyTorch too: write
     `linalg.solve_triangular`.
+
+    Args:
+        input: the right-hand side, or a batch of them.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape, swap
+from rushlight.core.dispatch import columns_of
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
-from rushlight.core.record import apply, columns_of
+from rushlight.core.record import apply
 from rushlight.core.views.inplace import write
 from rushlight.ops import old_forms
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times

@@ -248,6 +248,9 @@ def einsum(*args: Any) -> Any:
     output lacks is summed; a name twice in one operand takes the diagonal; `...` stands for all
     other dimensions.
 
+    Args:
+        args: the equation, such as "ij,jk->ik", and the operands.
+
     >>> import rushlight as torch
     >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])

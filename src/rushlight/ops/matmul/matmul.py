@@ -9,10 +9,10 @@ import warnings
 from typing import Any
 
 from rushlight.arrays.vocabulary import swap
+from rushlight.core.elementwise import operand
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
-from rushlight.ops.apply import operand
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
 from rushlight.ops.numbers import plain

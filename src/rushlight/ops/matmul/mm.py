@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import matrices, narrow_matmul, reduce_sum, reshape, swap, turned
+from rushlight.core.dispatch import binary, columns_of
 from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node
-from rushlight.core.record import apply, binary, columns_of
+from rushlight.core.record import apply
 from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import has_negative_zero
@@ -89,6 +90,7 @@ class Mm(Bilinear):
     """
 
     name = "mm"
+    saved_names = "self_sym_sizes=self.sizes mat2_sym_sizes=mat2.sizes"
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}
@@ -133,6 +135,7 @@ class Bmm(Mm):
     """Matrix times matrix, for each of a batch."""
 
     name = "bmm"
+    saved_names = ""
     vmap_rule = batch_leading
     lies = "rows"
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import unary
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensor
 

@@ -28,6 +28,7 @@ class Embedding(Op):
     no derivative, so samples have none."""
 
     name = "embedding"
+    shown_edges = (0,)
     inputs = ("weight", "indices")
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq")
@@ -101,6 +102,9 @@ def embedding(
     The rows of `weight` that `input` names. With `max_norm` rows that are longer are first
     shortened, in place.
 
+    Args:
+        weight: the table, a row for each index.
+
     >>> import rushlight as torch
     >>> table = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])
     >>> torch.nn.functional.embedding(torch.tensor([2, 0]), table)
@@ -152,6 +156,9 @@ def _free_embedding(
 
     `nn.functional.embedding`, with the table first.
 
+    Args:
+        weight: the table, a row for each index.
+
     >>> import rushlight as torch
     >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1]))
     tensor([[2., 3.]])
@@ -164,6 +171,9 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """one_hot(tensor, num_classes=-1) -> LongTensor
 
     Each class index as a vector that is 1 there and 0 elsewhere.
+
+    Args:
+        tensor: the classes, as whole numbers.
 
     >>> import rushlight as torch
     >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))

@@ -285,6 +285,10 @@ def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
 
     log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
 
+    Args:
+        beta: how sharp the bend is.
+        threshold: where `input * beta` exceeds it the result is `input` itself.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
@@ -297,6 +301,8 @@ class LogSigmoid(Activation):
     """log(sigmoid(x))."""
 
     name = "log_sigmoid"
+    aten = "log_sigmoid_forward.default"
+    profile_name = "log_sigmoid"
     kernel = "log_sigmoid_cpu"
     saves = ("self",)
     lies = "rows"

@@ -6,8 +6,8 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, maximum, minimum, where
+from rushlight.core.elementwise import number_in
 from rushlight.core.graph import TensorBase
-from rushlight.ops.apply import number_in
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Piecewise, act, fitted
@@ -176,6 +176,10 @@ def threshold(input: Any, threshold: Number, value: Number, inplace: bool = Fals
     """threshold(input, threshold, value, inplace=False) -> Tensor
 
     x above the threshold, `value` elsewhere.
+
+    Args:
+        threshold: what is not above it becomes `value`.
+        value: what it becomes.
 
     >>> import rushlight as torch
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reduce_sum, reshape, swap
+from rushlight.core.dispatch import columns_of
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
-from rushlight.core.record import apply, columns_of
+from rushlight.core.record import apply
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
@@ -24,6 +25,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """linear(input, weight, bias=None) -> Tensor
 
     input @ weight.T + bias.
+
+    Args:
+        weight: the matrix, of shape [out, in].
 
     >>> import rushlight as torch
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
@@ -68,6 +72,7 @@ class Trilinear(Op):
     """out[n, o] = Σ_ij x1[n, i] weight[o, i, j] x2[n, j]."""
 
     name = "trilinear"
+    aten = "_trilinear.default"
     inputs = ("i1", "i2", "i3")
     saves = ("i1", "i2", "i3")
     reads: ClassVar = {0: ("i2", "i3"), 1: ("i1", "i3"), 2: ("i1", "i2")}
@@ -117,6 +122,9 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """bilinear(input1, input2, weight, bias=None) -> Tensor
 
     For each output o: input1 · weight[o] · input2 + bias[o].
+
+    Args:
+        weight: the matrices, of shape [out, in1, in2].
 
     >>> import rushlight as torch
     >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(1, 2, 3))

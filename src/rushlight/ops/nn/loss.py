@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.checks import not_implemented
 from rushlight.ops.each_member import lined_up
 from rushlight.ops.sample_inputs import Draw

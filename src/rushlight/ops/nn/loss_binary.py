@@ -9,9 +9,9 @@ from rushlight import dtypes
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.arrays.vocabulary import log, log1p, maximum, special
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum
@@ -39,6 +39,8 @@ class BinaryCrossEntropy(TwoSided):
     """-(target * log(x) + (1 - target) * log(1 - x)), no logarithm below -100."""
 
     name = "binary_cross_entropy"
+    saved_names = "reduction"
+    shown_edges = (0, 1)
     inputs = ("self", "target", "weight")
     saves = ("self", "target", "weight")
     lies = "input"
@@ -104,6 +106,8 @@ class BinaryCrossEntropyWithLogits(TwoSided):
     """Binary cross entropy of sigmoid(x), from x; `pos_weight` multiplies the share of target 1."""
 
     name = "binary_cross_entropy_with_logits"
+    saved_names = "reduction"
+    shown_edges = (0, 1)
     inputs = ("self", "target", "weight", "pos_weight")
     saves = ("self", "target", "weight", "pos_weight")
     leads = (1,)

@@ -38,6 +38,9 @@ class NllLoss(Op):
     """
 
     name = "nll_loss"
+    aten = "nll_loss_forward.default"
+    profile_name = "nll_loss"
+    shown_edges = (0,)
     inputs = ("self", "target", "weight")
     saves = ("target", "weight")
     params = ("reduction", "rank", "axis", "ignore_index", "masked")
@@ -137,6 +140,8 @@ class NllLoss2d(NllLoss):
     """`NllLoss` of a class at each position."""
 
     name = "nll_loss2d"
+    aten = "nll_loss2d_forward.default"
+    profile_name = "nll_loss2d"
     node = "NllLoss2DBackward0"
 
     @staticmethod
@@ -221,6 +226,9 @@ def nll_loss(
 
     The negative of each sample's log-probability of its target class, averaged.
 
+    Args:
+        target: the class of each example.
+
     >>> import rushlight as torch
     >>> logs = torch.tensor([[-1., -2.], [-3., -4.]])
     >>> torch.nn.functional.nll_loss(logs, torch.tensor([0, 1]))
@@ -244,6 +252,9 @@ def cross_entropy(
     reduction='mean', label_smoothing=0.0) -> Tensor
 
     The cross entropy of softmax(input) and the target: class indices, or probabilities.
+
+    Args:
+        target: the class of each example, or the probabilities of all classes.
 
     >>> import rushlight as torch
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))

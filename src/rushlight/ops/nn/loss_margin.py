@@ -25,6 +25,7 @@ class SoftMarginLoss(TwoSided):
     """log(1 + exp(-target * x))."""
 
     name = "soft_margin_loss"
+    shown_edges = (0,)
     lies = "input"
 
     def each(self, x: Any, t: Any) -> Any:
@@ -69,6 +70,9 @@ def hinge_embedding_loss(
 
     The input where the target is 1, max(0, margin - input) where it is -1, averaged.
 
+    Args:
+        target: 1 or -1.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([.5, .5]), torch.tensor([1, -1]))
     tensor(0.5000)
@@ -91,6 +95,9 @@ def margin_ranking_loss(
     reduction='mean') -> Tensor
 
     max(0, -target * (input1 - input2) + margin), averaged.
+
+    Args:
+        target: 1 where the first should be the larger, -1 where the second.
 
     >>> import rushlight as torch
     >>> one = torch.ones(1)
@@ -118,6 +125,9 @@ def cosine_embedding_loss(
     reduction='mean') -> Tensor
 
     1 - cos where the target is 1, max(0, cos - margin) where it is -1, averaged.
+
+    Args:
+        target: 1 where the two should be alike, -1 where not.
 
     >>> import rushlight as torch
     >>> x = torch.tensor([[1., 0.]])

@@ -59,6 +59,7 @@ def weighed(y: Any, weight: Any, shape: Any, how: int) -> Any:
 @op
 class MseLoss(DifferenceLoss):
     name = "mse_loss"
+    saved_names = "reduction"
 
     def each(self, d: Any) -> Any:
         return d * d
@@ -122,6 +123,7 @@ class SmoothL1Loss(DifferenceLoss):
     """d² / (2 beta) within beta of 0, |d| - beta / 2 outside."""
 
     name = "smooth_l1_loss"
+    saved_names = "reduction beta"
     params = ("reduction", "rank", "beta")
 
     def __init__(self, reduction: int, rank: int, beta: float) -> None:
@@ -150,6 +152,9 @@ def smooth_l1_loss(
 
     |input - target|, but quadratic within `beta` of 0, averaged.
 
+    Args:
+        beta: the difference at which the loss turns from a square to a line.
+
     >>> import rushlight as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
@@ -169,6 +174,7 @@ class HuberLoss(DifferenceLoss):
     """d² / 2 within delta of 0, delta * (|d| - delta / 2) outside."""
 
     name = "huber_loss"
+    saved_names = "reduction delta"
     params = ("reduction", "rank", "delta")
     lies = "input"
 

@@ -144,6 +144,7 @@ class BatchNorm(Normalise):
     """Normalise each channel (dimension 1 of `rank`) over the batch and all positions."""
 
     name = "native_batch_norm"
+    shown_edges = (0, 1, 2)
     params = ("rank", "eps")
     lies = "channels"
 
@@ -173,6 +174,8 @@ class BatchNormEval(Op):
     """Batch normalisation by given statistics: an affine map a channel."""
 
     name = "batch_norm_eval"
+    aten = "native_batch_norm.default"
+    shown_edges = (0, 1, 2)
     node = "NativeBatchNormBackward0"
     inputs = ("input", "weight", "bias", "running_mean", "running_var")
     saves = ("input", "weight", "running_mean", "running_var")

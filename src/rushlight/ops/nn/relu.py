@@ -8,8 +8,8 @@ from rushlight import dtypes
 from rushlight import random as generators
 from rushlight.arrays.host import from_host, to_host
 from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
+from rushlight.core.elementwise import elementwise
 from rushlight.core.graph import Node, wrap
-from rushlight.core.record import slots
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor
@@ -123,6 +123,7 @@ class PreluKernel(Activation):
     """x above 0, weight * x below; the weight is learned."""
 
     name = "prelu_kernel"
+    aten = "_prelu_kernel.default"
     kernel = "prelu_cpu"
     inputs = ("self", "weight")
     saves = ("self", "weight")
@@ -152,6 +153,9 @@ def prelu(input: Any, weight: Any) -> Any:
 
     x above 0, weight * x below; one weight, or one a channel (dimension 1).
 
+    Args:
+        weight: the slope of negative values: one, or one for each channel.
+
     >>> import rushlight as torch
     >>> torch.prelu(torch.tensor([-1., 2.]), torch.tensor(0.5))
     tensor([-0.5000,  2.0000])
@@ -178,7 +182,7 @@ def prelu(input: Any, weight: Any) -> Any:
     shape = [1] * x.ndim
     if x.ndim > 1:
         shape[1] = w.size
-    return slots.elementwise(shared(PreluKernel), (input, weight.reshape(shape)))
+    return elementwise(shared(PreluKernel), (input, weight.reshape(shape)))
 
 
 @op
@@ -203,6 +207,7 @@ class RreluEval(LeakyRelu):
     """`rrelu` outside training: the slope below 0 is the mean of those it draws."""
 
     name = "rrelu_eval"
+    aten = "rrelu_with_noise.default"
     node = "RreluWithNoiseBackward0"
 
 
@@ -238,7 +243,7 @@ def rrelu(
     noise = full(host, host.shape, 1, host.dtype)
     noise = wrap(from_host(place(noise, cast(drawn, host.dtype), (SLOT,), below), input._array))
     what = RreluWithNoise()
-    return run_inplace(what, (input, noise)) if inplace else slots.elementwise(what, (input, noise))
+    return run_inplace(what, (input, noise)) if inplace else elementwise(what, (input, noise))
 
 
 @function(name="rrelu", method=False)

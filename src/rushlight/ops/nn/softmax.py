@@ -13,9 +13,9 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
@@ -54,6 +54,9 @@ class Softmax(Along):
     """exp(x), divided by its sum along a dimension."""
 
     name = "softmax"
+    aten = "_softmax.default"
+    profile_name = "softmax"
+    saved_names = "dim"
     saves = ("result",)
     vmap_rule = batch_leading
     lies = "rows"
@@ -87,6 +90,9 @@ class LogSoftmax(Along):
     """x less the logarithm of the sum of exp(x) along a dimension."""
 
     name = "log_softmax"
+    aten = "_log_softmax.default"
+    profile_name = "log_softmax"
+    saved_names = "dim"
     saves = ("result",)
     vmap_rule = batch_leading
     lies = "rows"
@@ -216,6 +222,9 @@ def gumbel_softmax(
 
     A differentiable draw from the categories with these logits: softmax of the logits plus Gumbel
     noise. With `hard` the result is one-hot, and the gradient is that of the soft draw.
+
+    Args:
+        tau: the temperature: the lower, the nearer to one-hot vectors.
 
     >>> import rushlight as torch
     >>> torch.nn.functional.gumbel_softmax(torch.tensor([1., 2.]), hard=True).sum()

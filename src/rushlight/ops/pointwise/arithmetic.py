@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.core.record import binary, unary
 from rushlight.ops import old_forms
-from rushlight.ops.apply import operand, result_dtype, run
+from rushlight.ops.apply import run
 from rushlight.ops.checks import check_operands, invalid
 from rushlight.ops.numbers import Number
 from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
@@ -103,6 +104,7 @@ class Rsub(Elementwise):
     """other - alpha * input."""
 
     name, inputs, params = "rsub", ("self", "other"), ("alpha",)
+    aten = "rsub.Scalar"
     complex_too = True
     scalar = "({1} - {0})"
 
@@ -123,7 +125,7 @@ class Rsub(Elementwise):
 class RsubNumber(Rsub):
     """other - alpha * input, for a number."""
 
-    node = "RsubBackward1"
+    node, shown_edges = "RsubBackward1", (0,)
 
 
 operators.rsub = RsubNumber()
@@ -186,6 +188,7 @@ class DivTrunc(DivRounded):
     """input / other, rounded towards zero."""
 
     name = "div_trunc"
+    aten = "div.Tensor_mode"
     rounding_mode = "trunc"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -201,6 +204,7 @@ class DivFloor(DivRounded):
     """input / other, rounded down."""
 
     name = "div_floor"
+    aten = "div.Tensor_mode"
     rounding_mode = "floor"
 
     def forward(self, a: Any, b: Any) -> Any:

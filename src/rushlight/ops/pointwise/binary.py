@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_beside, operand
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary
-from rushlight.ops.apply import number_beside, operand
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
 from rushlight.ops.operands import (
@@ -40,6 +40,7 @@ class Fmod(Elementwise):
     """What is left of input after division by other, with input's sign."""
 
     name, node, inputs, saves = "fmod", "FmodBackward1", ("self", "other"), ("self", "other")
+    aten = "fmod.Tensor"
     reads: ClassVar[dict[int, tuple[str, ...]]] = {1: ("self", "other")}
     domain = "positive"
 
@@ -63,6 +64,7 @@ class Remainder(Fmod):
     """What is left of input after division by other, with other's sign."""
 
     name, node = "remainder", "RemainderBackward1"
+    aten = "remainder.Tensor"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.remainder(a, b)
@@ -77,6 +79,8 @@ class FmodNumber(Numbered):
     """What is left of input after division by a number, with input's sign."""
 
     name, node, params = "fmod_number", "FmodBackward0", ("other",)
+    aten = "fmod.Scalar"
+    saved_names = ""
 
     def __init__(self, other: Any) -> None:
         super().__init__()
@@ -100,6 +104,7 @@ class RemainderNumber(FmodNumber):
     """What is left of input after division by a number, with the number's sign."""
 
     name, node = "remainder_number", "RemainderBackward0"
+    aten = "remainder.Scalar"
 
     def forward(self, x: Any) -> Any:
         return v.remainder(self.lift_bools(x), self.other)
@@ -114,6 +119,7 @@ class RemainderOfNumber(Unfinished):
     """What is left of a number after division by a tensor."""
 
     name, inputs = "remainder", ("self", "other")
+    aten = "remainder.Tensor"
 
     def forward(self, a: Any, b: Any) -> Any:
         return v.remainder(a, b)
@@ -339,9 +345,14 @@ expose(NextAfter, "torch.tensor([1.]), torch.tensor([2.])", "[1.0000]", primitiv
 
 @op
 class Ldexp(Elementwise):
-    """`input` times 2 to the power of `other`."""
+    """`input` times 2 to the power of `other`.
+
+    Args:
+        other: the exponents of 2.
+    """
 
     name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
+    aten = "ldexp.Tensor"
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("result",)}
     promotion, complex_too = "float", True
     leads = (0,)  # 2 ** other lies in rows
@@ -395,6 +406,9 @@ def heaviside(input: Any, values: Any) -> Any:
 
     0 below zero, 1 above it, and `values` at zero.
 
+    Args:
+        values: the result where `input` is 0.
+
     >>> import rushlight as torch
     >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
@@ -412,6 +426,7 @@ class CopySign(Pointwise):
     """The size of `input` with the sign of `other`."""
 
     name, node, inputs = "copysign", "CopysignBackward0", ("self", "other")
+    aten = "copysign.Tensor"
     saves, promotion, refuses = ("self", "result"), "float", "c"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -431,7 +446,7 @@ class CopySign(Pointwise):
 class CopySignNumber(CopySign):
     """The size of input with the sign of a number."""
 
-    node = "CopysignBackward1"
+    node, shown_edges = "CopysignBackward1", (0,)
 
 
 COPYSIGN_NUMBER = CopySignNumber()

@@ -28,6 +28,7 @@ class ToCopy(Op):
     """
 
     name = "_to_copy"
+    saved_names = ""
     node = "ToCopyBackward0"
     params = ("dtype", "place", "order", "source")
 
@@ -117,6 +118,9 @@ def to(input: Any, *args: Any, **named: Any) -> Any:
     The tensor in another dtype or on another device, or like another tensor: itself where nothing
     changes.
 
+    Args:
+        args: a dtype; or a device, and a dtype; or a tensor that has both.
+
     >>> import rushlight as torch
     >>> torch.ones(2).to(torch.int64)
     tensor([1, 1])
@@ -197,6 +201,9 @@ def type(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """type(dtype=None, non_blocking=False) -> str or Tensor
 
     The name of the tensor's type, or the tensor as another: a dtype, a name or a class.
+
+    Args:
+        dtype: the dtype or its name; None asks for the name.
 
     >>> import rushlight as torch
     >>> x = torch.ones(2)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.apply import number_in, operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import (
     check_same_dtype,
@@ -51,6 +51,7 @@ class ClampNumbers(Clamping):
     """At least the number `min`, at most the number `max`; either may be None."""
 
     name, node, saves = "clamp_numbers", "ClampBackward1", ("self",)
+    aten = "clamp.default"
     params: ClassVar[tuple[str, ...]] = ("min", "max")
 
     def __init__(self, min: Any, max: Any) -> None:
@@ -96,11 +97,15 @@ class ClampNumbers(Clamping):
 class ClampMinNumber(ClampNumbers):
     """At least a number."""
 
+    profile_name = "clamp_min"
+
     node, params = "ClampMinBackward0", ("min",)
 
 
 class ClampMaxNumber(ClampNumbers):
     """At most a number."""
+
+    profile_name = "clamp_max"
 
     node, params = "ClampMaxBackward0", ("max",)
 
@@ -124,6 +129,7 @@ class Clamp(ClampTensors):
     """At least `min`, at most `max`, element by element."""
 
     name, inputs, saves = "clamp", ("self", "min", "max"), ("self", "min", "max")
+    aten = "clamp.Tensor"
 
     def forward(self, x: Any, low: Any, high: Any) -> Any:
         return v.minimum(v.maximum(x, low), high)
@@ -141,6 +147,7 @@ class ClampMin(ClampTensors):
     """At least `min`, element by element."""
 
     name, node, inputs, saves = "clamp_min", "ClampMinBackward1", ("self", "min"), ("self", "min")
+    aten = "clamp_min.Tensor"
 
     def forward(self, x: Any, low: Any) -> Any:
         return v.maximum(x, low)
@@ -154,6 +161,7 @@ class ClampMax(ClampTensors):
     """At most `max`, element by element."""
 
     name, node, inputs, saves = "clamp_max", "ClampMaxBackward1", ("self", "max"), ("self", "max")
+    aten = "clamp_max.Tensor"
 
     def forward(self, x: Any, high: Any) -> Any:
         return v.minimum(x, high)
@@ -253,6 +261,7 @@ class Lerp(Elementwise):
     """input + weight · (end - input)."""
 
     name, node, complex_too = "lerp", "LerpBackward1", True
+    aten = "lerp.Tensor"
     inputs, saves = ("self", "end", "weight"), ("self", "end", "weight")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {
         0: ("weight",),
@@ -281,6 +290,7 @@ class LerpNumber(Numbered):
     """input + weight · (end - input), for a number."""
 
     name, node, inputs, params = "lerp_number", "LerpBackward0", ("self", "end"), ("weight",)
+    aten = "lerp.Scalar"
 
     def __init__(self, weight: Any) -> None:
         super().__init__()
@@ -443,6 +453,7 @@ class NanToNum(Elementwise):
     """Finite numbers in the place of NaN and the infinities."""
 
     name, saves, params = "nan_to_num", ("self",), ("nan", "posinf", "neginf")
+    saved_names = ""
 
     def __init__(self, nan: float, posinf: float, neginf: float) -> None:
         super().__init__()
@@ -511,6 +522,7 @@ class Frexp(Op):
     """Mantissa and exponent: x = mantissa · 2**exponent."""
 
     name = "frexp"
+    aten = "frexp.Tensor"
     outputs, saves = ("mantissa", "exponent"), ("exponent",)
 
     def forward(self, x: Any) -> Any:

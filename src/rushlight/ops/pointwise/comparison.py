@@ -11,11 +11,14 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.arrays.layouts import arranged
+from rushlight.core.dispatch import binary
+from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, is_complex
-from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply, binary, normal, slots
+from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.record import apply
+from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import number_in, operand, result_dtype, run_inplace, run_out
+from rushlight.ops.apply import run_inplace, run_out
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
@@ -75,6 +78,7 @@ def _compare(
     """A comparison: its op, its function, the function in place, and the operator."""
     made = row(
         name, Compare, text, forward, scalar=f"({{0}} {symbol} {{1}})", ordered=ordered,
+        aten=f"{name}.Tensor|Scalar",
         complex_too=not ordered, primitive=primitive, aliases=aliases, choose=check_second,
         at="torch.tensor([1, 2, 3]), 2", gives=gives,
     )  # fmt: skip
@@ -165,7 +169,7 @@ def allclose(
     True
     """
     check_tensors("allclose", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature.\n"
@@ -185,7 +189,7 @@ def equal(input: Any, other: Any) -> bool:
     True
     """
     check_tensors("equal", input=input, other=other)
-    if slots.batches != 0 and any(is_batched(x) for x in (input, other)):
+    if stack.batches != 0 and any(is_batched(x) for x in (input, other)):
         raise RuntimeError(
             "Batching rule not implemented for aten::equal. We could not generate a fallback.\n"
             "Compare with `(a == b).all()`: its answer is a tensor, one a member."
@@ -260,6 +264,9 @@ class Where(Op):
     """
 
     name, inputs, saves = "where", ("self", "other", "condition"), ("condition",)
+    aten = "where.self"
+    saved_names = ""
+    shown_edges = (0, 1)
     params = ("dtype",)
     vmap_rule = lined_up
     lies = "operands"
@@ -339,6 +346,9 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
     With the condition alone: where it holds, as `nonzero(condition, as_tuple=True)`.
 
+    Args:
+        args: `condition`, and then, unless the indices are wanted, `input` and `other`.
+
     >>> import rushlight as torch
     >>> x = torch.tensor([1., -2., 3.])
     >>> torch.where(x > 0, x, 0.)
@@ -396,6 +406,9 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     """where(condition, other) -> Tensor
 
     The tensor's elements where `condition` holds, `other`'s elsewhere.
+
+    Args:
+        condition: where it is true the tensor's own element is taken, elsewhere `other`'s.
     """
     return where(condition, self, other)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import unary
 from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype

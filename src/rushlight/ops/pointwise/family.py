@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary, unary
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary, unary
-from rushlight.ops.apply import operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensors, not_implemented
 from rushlight.ops.numbers import has_negative_zero

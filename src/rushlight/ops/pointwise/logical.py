@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
-from rushlight.core.record import unary
 from rushlight.ops.checks import invalid, is_number
 from rushlight.ops.operands import attach_operator, integral
 from rushlight.ops.pointwise.family import Pointwise, register_impl, row
@@ -109,14 +109,17 @@ def _bits(
 _bits(
     "bitwise_and", "The bits that both have.", v.bitwise_and, "bitwise_and", "and",
     "torch.tensor([3, 6]), 2", "[2, 2]",
+    aten="bitwise_and.Tensor|Scalar",
 )  # fmt: skip
 _bits(
     "bitwise_or", "The bits that either has.", v.bitwise_or, "bitwise_or", "or",
     "torch.tensor([1, 4]), 2", "[3, 6]",
+    aten="bitwise_or.Tensor|Scalar",
 )  # fmt: skip
 _bits(
     "bitwise_xor", "The bits that just one has.", v.bitwise_xor, "bitwise_xor", "xor",
     "torch.tensor([3, 6]), 2", "[1, 4]",
+    aten="bitwise_xor.Tensor|Scalar",
 )  # fmt: skip
 _bits(
     "bitwise_left_shift", "The bits of input moved up by other.", v.left_shift, "left_shift",

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import number_beside, number_in, operand, result_dtype
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.ops.apply import number_beside, number_in, operand, result_dtype, run_inplace
+from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
@@ -49,6 +50,7 @@ class PowNumber(Numbered):
     """input ** exponent, for a number."""
 
     name, node, params, saves = "pow_number", "PowBackward0", ("exponent",), ("self",)
+    aten = "pow.Tensor_Scalar"
 
     def __init__(self, exponent: Any) -> None:
         super().__init__()
@@ -101,6 +103,7 @@ class Pow(Pointwise):
     """input ** exponent."""
 
     name, node = "pow", "PowBackward1"
+    aten = "pow.Tensor_Tensor"
     inputs, saves = ("self", "exponent"), ("self", "exponent", "result")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {
         0: ("self", "exponent"),
@@ -149,6 +152,8 @@ class PowOfNumber(Numbered):
     """base ** exponent, for a number as base."""
 
     name, node, params = "pow_of_number", "PowBackward2", ("base",)
+    aten = "pow.Scalar"
+    saved_names = "self=base"
     inputs, saves = ("exponent",), ("exponent", "result")
     lies = "rows"
 
@@ -197,6 +202,7 @@ class PowToComplex(Pow):
     """input ** exponent, for a real tensor and a complex number."""
 
     name, node = "pow_to_complex", "PowBackward0"
+    aten = "pow.Tensor_Scalar"
 
     def by_base(self, a: Any, b: Any) -> Any:
         return with_numbers(PowNumber, b).partials(a)[0]
@@ -216,6 +222,7 @@ class PowOfComplex(Pow):
     """base ** exponent, for a complex number and a real tensor."""
 
     name, node = "pow_of_complex", "PowBackward2"
+    aten = "pow.Scalar"
 
     def by_exponent(self, a: Any, b: Any, y: Any) -> Any:
         return with_numbers(PowOfNumber, a).partials(b, y)[0]

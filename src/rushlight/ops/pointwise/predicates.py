@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import TensorBase
-from rushlight.ops.apply import operand, result_dtype
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import invalid, is_number
 from rushlight.ops.operands import integral

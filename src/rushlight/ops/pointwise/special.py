@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.dispatch import binary, unary
 from rushlight.core.graph import Node, TensorBase
-from rushlight.core.record import binary, unary
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor, invalid, is_number
 from rushlight.ops.operands import widen_small_ints
@@ -290,6 +290,7 @@ class Xlogy(Special):
     """input · log(other), and 0 where `input` is 0."""
 
     name, scipy, kernel = "xlogy", "xlogy", "xlogy_cpu"
+    aten = "xlogy.Tensor"
     inputs, saves, domain = ("self", "other"), ("self", "other"), "positive"
 
     def partials(self, a: Any, b: Any) -> Any:
@@ -313,7 +314,8 @@ def _expose_pair(cls: Any, stem: str, at: str, gives: str, **where: Any) -> None
     """The function of an op that takes a number in the place of either tensor, where PyTorch's node
     has another name."""
     of_number, by_number = (
-        type(cls.__name__, (cls,), {"node": f"{stem}Backward{n}"})() for n in (1, 2)
+        type(cls.__name__, (cls,), {"node": f"{stem}Backward{n}", "shown_edges": (2 - n,)})()
+        for n in (1, 2)
     )
 
     def choose(name: str, input: Any, other: Any) -> Any:
@@ -357,6 +359,9 @@ def polygamma(n: int, input: Any) -> Any:
 
     The derivative number `n` of `digamma`.
 
+    Args:
+        n: which derivative of `digamma`.
+
     >>> import rushlight as torch
     >>> torch.polygamma(1, torch.tensor([1., 0.5]))
     tensor([1.6449, 4.9348])
@@ -369,6 +374,9 @@ def polygamma_method(input: Any, n: int) -> Any:
     """polygamma(n) -> Tensor
 
     See `rushlight.polygamma`.
+
+    Args:
+        n: which derivative of `digamma`.
     """
     return _polygamma(n, input)
 
@@ -378,6 +386,9 @@ def mvlgamma(input: Any, p: int) -> Any:
     """mvlgamma(input, p, *, out=None) -> Tensor
 
     The logarithm of the gamma function of `p` dimensions.
+
+    Args:
+        p: the dimension of the multivariate function.
 
     >>> import rushlight as torch
     >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)

@@ -202,6 +202,7 @@ class RoundDecimals(Flat):
     """Round to a number of decimals."""
 
     name, node, params, refuses = "round_decimals", "RoundBackward1", ("decimals",), "bic"
+    aten = "round.decimals"
     kernel = "round_vml_cpu"
 
     def __init__(self, decimals: int) -> None:
@@ -337,6 +338,9 @@ def logit(input: Any, eps: float | None = None) -> Any:
     """logit(input, eps=None, *, out=None) -> Tensor
 
     log(x / (1 - x)); with `eps`, x is first clamped to [eps, 1 - eps].
+
+    Args:
+        eps: `input` is clamped to [eps, 1 - eps] first; not at all if None.
 
     >>> import rushlight as torch
     >>> torch.logit(torch.tensor([0.5, 0.9]))

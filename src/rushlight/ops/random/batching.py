@@ -1,7 +1,7 @@
 """Random functions inside `vmap`: how much is drawn, for whom, and what is refused.
 
 Imported by the files that draw (`sample`, `layers`), which ask `around()` first, and only while
-`slots.batches` is not 0.
+`stack.batches` is not 0.
 
 Note [Whose numbers]
     A `vmap` says what random functions do inside it: nothing ("error"), one draw that all members
@@ -19,9 +19,9 @@ from rushlight.arrays.batched import ESCAPED, INPLACE, Batched
 from rushlight.arrays.host import device_of
 from rushlight.core.grad_mode import Mode, grad_enabled, inference_enabled, within
 from rushlight.core.graph import wrap
-from rushlight.core.record import finish, keep_record, slots
-from rushlight.core.transforms.stack import Level, innermost
-from rushlight.core.transforms.vmap import is_tracked, plain_inside, seen_at
+from rushlight.core.record import finish, keep_record
+from rushlight.core.transforms.lift import is_tracked, lift_operands, plain_inside, seen_at
+from rushlight.core.transforms.stack import TransformLevel, innermost
 from rushlight.core.views.inplace import check_writable, write_raw
 from rushlight.ops.creation.tensor import made
 from rushlight.ops.registry import functions
@@ -48,7 +48,7 @@ OUT: Final = (
 
 
 # --- levels ---------------------------------------------------------------------------------------
-def around() -> Level | None:
+def around() -> TransformLevel | None:
     """The innermost `vmap` that the running code is inside of; derivatives between do not count."""
     level = innermost()
     while level is not None and level.batch is None:
@@ -56,7 +56,7 @@ def around() -> Level | None:
     return level
 
 
-def differs(level: Level, batched: bool = False) -> bool:
+def differs(level: TransformLevel, batched: bool = False) -> bool:
     """Whether members get numbers of their own. `batched`: the numbers depend on a batched tensor,
     so that they could not be the same."""
     how = level.batch.randomness
@@ -73,7 +73,7 @@ def refuse_out(out: Any) -> None:
         raise RuntimeError(OUT)
 
 
-def beneath(level: Level, below: bool) -> Mode:
+def beneath(level: TransformLevel, below: bool) -> Mode:
     """For `with`: run code outside of a `vmap` that is in progress. `below`: on what stands inside
     its batches, which is recorded only if the code around the `vmap` is."""
     recording = grad_enabled() and (level.batch.recording or not below)
@@ -83,17 +83,17 @@ def beneath(level: Level, below: bool) -> Mode:
 
 
 # --- tensors of a level ---------------------------------------------------------------------------
-def of_level(x: Any, level: Level) -> bool:
+def of_level(x: Any, level: TransformLevel) -> bool:
     """Whether a tensor was made at this level, batched or not."""
     return type(x._array) is Batched and x._array.level is level.batch
 
 
-def batched_of(x: Any, level: Level) -> bool:
+def batched_of(x: Any, level: TransformLevel) -> bool:
     """Whether the members of the level's batch have each their own `x`."""
     return of_level(x, level) and bool(x._array.has_batch_dim)
 
 
-def inside(x: Any, level: Level) -> Any:
+def inside(x: Any, level: TransformLevel) -> Any:
     """What stands for a tensor beneath the level: a tensor there."""
     if of_level(x, level):
         return plain_inside(x._array.value)
@@ -107,7 +107,7 @@ def check_alive(x: Any) -> None:
         raise RuntimeError(ESCAPED)
 
 
-def packed(y: Any, level: Level, has_batch_dim: bool) -> Batched:
+def packed(y: Any, level: TransformLevel, has_batch_dim: bool) -> Batched:
     """A tensor from beneath as an array of the level."""
     return Batched(
         y if level.batch.tracked or is_tracked(y) else y._array, level.batch, has_batch_dim
@@ -116,7 +116,7 @@ def packed(y: Any, level: Level, has_batch_dim: bool) -> Batched:
 
 # --- new tensors ----------------------------------------------------------------------------------
 def drawn_anew(
-    level: Level, shape: tuple[int, ...], requires_grad: bool,
+    level: TransformLevel, shape: tuple[int, ...], requires_grad: bool,
     again: Callable[[tuple[int, ...], bool], Any],
 ) -> Any:  # fmt: skip
     """A new tensor of `shape`; `again(shape, requires_grad)` makes one beneath."""
@@ -128,7 +128,7 @@ def drawn_anew(
     return made(packed(y, level, True), requires_grad)
 
 
-def drawn_singly(level: Level, requires_grad: bool, again: Callable[[bool], Any]) -> Any:
+def drawn_singly(level: TransformLevel, requires_grad: bool, again: Callable[[bool], Any]) -> Any:
     """The same for what cannot be drawn with one more axis: once for each member, in order."""
     if not differs(level):
         with beneath(level, False):
@@ -139,7 +139,7 @@ def drawn_singly(level: Level, requires_grad: bool, again: Callable[[bool], Any]
 
 
 def drawn_like(
-    level: Level, input: Any, requires_grad: bool, again: Callable[[Any, bool], Any]
+    level: TransformLevel, input: Any, requires_grad: bool, again: Callable[[Any, bool], Any]
 ) -> Any:
     """A new tensor in the shape and layout of another."""
     if not differs(level):
@@ -151,13 +151,15 @@ def drawn_like(
     return made(packed(y, level, True), requires_grad)
 
 
-def each(x: Any, level: Level) -> Any:
+def each(x: Any, level: TransformLevel) -> Any:
     """What stands for a tensor beneath the level, with the batch in front."""
     y = inside(x, level)
     return y if batched_of(x, level) else y.expand((level.batch.size, *y.shape))
 
 
-def drawn_from(level: Level, op: Any, xs: tuple[Any, ...], again: Callable[..., Any]) -> Any:
+def drawn_from(
+    level: TransformLevel, op: Any, xs: tuple[Any, ...], again: Callable[..., Any]
+) -> Any:
     """Numbers that depend on the values of tensors, element by element (their shapes broadcast).
 
     `op` is recorded at this level if there is one; `again(*xs)` records it beneath.
@@ -175,7 +177,7 @@ def drawn_from(level: Level, op: Any, xs: tuple[Any, ...], again: Callable[..., 
     return keep_record(op, seen, tuple([x._array for x in seen]), array)
 
 
-def aligned(xs: tuple[Any, ...], level: Level) -> list[Any]:
+def aligned(xs: tuple[Any, ...], level: TransformLevel) -> list[Any]:
     """Tensors beneath the level whose batches line up; if none has one, the first gets it."""
     some = any(batched_of(x, level) for x in xs)
     rank = max(x._array.ndim for x in xs)
@@ -194,7 +196,7 @@ def raised(y: Any, rank: int) -> Any:
 
 # --- in place -------------------------------------------------------------------------------------
 def drawn_into(
-    level: Level, op: Any, target: Any, others: tuple[Any, ...], again: Callable[..., Any]
+    level: TransformLevel, op: Any, target: Any, others: tuple[Any, ...], again: Callable[..., Any]
 ) -> Any:
     """Draw into a tensor, from the values of `others`. `again(target, *others)` does it beneath."""
     first = innermost() is not level  # of a derivative inside the `vmap`: it is asked before
@@ -214,7 +216,7 @@ def drawn_into(
     if not first:
         check_writable(target, False, others)
     if others:
-        others = slots.lift_operands(target, others)
+        others = lift_operands(target, others)
     whole, parts = inside(target, level), [inside(x, level) for x in others]
     with beneath(level, True):
         if own and not different:

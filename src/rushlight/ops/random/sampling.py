@@ -14,7 +14,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import finish, keep_record, slots
+from rushlight.core.record import finish, keep_record
+from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable, overlaps, write_raw
 from rushlight.dtypes import type_name
 from rushlight.errors import broadcast_mismatch
@@ -108,7 +109,7 @@ def _generator(name: str, generator: Any) -> Any:
 
 def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
     """Draw into a tensor, from the values of others: by the rules of every write in place."""
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         return drawn_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target._array
@@ -175,7 +176,11 @@ def log_normal_(input: Any, mean: float = 1, std: float = 2, *, generator: Any =
 
 @function(free=False)
 def exponential_(input: Any, lambd: float = 1, *, generator: Any = None) -> Any:
-    """exponential_(lambd=1, *, generator=None) -> Tensor: fill from an exponential distribution."""
+    """exponential_(lambd=1, *, generator=None) -> Tensor: fill from an exponential distribution.
+
+    Args:
+        lambd: the rate.
+    """
     gen = _generator("exponential_", generator)
     return _fill(_EXPONENTIAL, input, lambda a: random.exponential_(a, lambd, gen))
 
@@ -206,6 +211,9 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     """random_(from=0, to=None, *, generator=None) -> Tensor
 
     Fill with integers from [from, to); without bounds, with any the dtype holds exactly.
+
+    Args:
+        bounds: `to`, left out itself; or `from` and `to`.
 
     >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
@@ -246,7 +254,7 @@ def _sampled(
     layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
     default: dtypes.dtype | None = None,
 ) -> Any:  # fmt: skip
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_anew(
             level, shape, requires_grad,
@@ -346,6 +354,9 @@ def randint(
 
     Integers drawn evenly from [low, high).
 
+    Args:
+        args: `high` and `size`; or `low`, `high` and `size`.
+
     >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.randint(10, (3,))
@@ -385,6 +396,9 @@ def randperm(
 
     The integers from 0 to n - 1 in random order.
 
+    Args:
+        n: how many numbers: 0 to n - 1.
+
     >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.randperm(4)
@@ -392,7 +406,7 @@ def randperm(
     """
     gen = _generator("randperm", generator)
     count = _bound("randperm", "n", n, 1)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_singly(
             level, requires_grad,
@@ -415,7 +429,7 @@ def _like(
     pin_memory: bool, requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
     check_tensor(input, name)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         return drawn_like(
             level, input, requires_grad,
             lambda like, requires_grad: _like(
@@ -531,7 +545,7 @@ def normal(
             dtype, layout, device, pin_memory, requires_grad,
         )  # fmt: skip
     xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
         names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
@@ -562,13 +576,16 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
 
     Ones, each with the probability that stands in its place in `input`, and zeros.
 
+    Args:
+        input: the probabilities, where `p` does not give one for all.
+
     >>> import rushlight as torch
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
     check_tensor(input, "bernoulli")
     gen = _generator("bernoulli", generator)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         return drawn_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
@@ -593,6 +610,9 @@ def multinomial(
 
     Indices drawn with probabilities proportional to the rows of `input`.
 
+    Args:
+        input: the weights of what may be drawn; each row is one distribution.
+
     >>> import rushlight as torch
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
@@ -600,7 +620,7 @@ def multinomial(
     check_tensor(input, "multinomial")
     gen = _generator("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
-    if slots.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := around()) is not None:
         refuse_out(out)
         different = level.batch.randomness == "different"
         return drawn_from(

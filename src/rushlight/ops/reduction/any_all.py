@@ -44,6 +44,7 @@ class Any_(Reduce):
     """Whether any element over `dims` is not zero."""
 
     name, differentiable, complex_too = "any", False, True
+    aten = "any.default|dim|dims"
     test: ClassVar[Any] = staticmethod(v.reduce_any)
 
     def forward(self, x: Any) -> Any:
@@ -60,6 +61,7 @@ class All(Any_):
     """Whether all elements over `dims` are not zero."""
 
     name, test = "all", staticmethod(v.reduce_all)
+    aten = "all.default|dim|dims"
 
 
 @op
@@ -67,6 +69,7 @@ class Truth(Linear):
     """Each element as a bool, or as 0 and 1 of uint8: `x.any(dim=())` reduces nothing."""
 
     name, params, differentiable = "truth", ("dtype",), False
+    aten = None
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()

@@ -63,6 +63,7 @@ class Scan(Op):
     """An op along the dimension `dim`, of which a 0-d tensor has one of size 1."""
 
     params = ("dim", "dtype")
+    saved_names = "dim"
     lies = "rows"
     vmap_rule = batch_leading
 

@@ -56,6 +56,7 @@ class MaxAll(Even):
     """The largest of all elements: `x.max()`."""
 
     name, node = "max", "MaxBackward1"
+    saved_names = ""
 
     @classmethod
     def samples(cls, draw: Any) -> Any:
@@ -75,6 +76,7 @@ class Amax(Even):
     """The largest over `dims`."""
 
     name = "amax"
+    saved_names = "dim=dims* keepdim"
 
     def hits(self, x: Any, y: Any) -> Any:
         return v.equal(x, self.back(y, x.shape))
@@ -100,6 +102,7 @@ class AminMax(Amax):
     """Smallest and largest over `dims`."""
 
     name, outputs, saves = "aminmax", ("min", "max"), ("self", "min", "max")
+    saved_names = "dim=dims keepdim"
 
     def forward(self, x: Any) -> Any:
         return v.reduce_min(x, self.dims, self.keepdim), v.reduce_max(x, self.dims, self.keepdim)
@@ -174,6 +177,8 @@ class Max(Chosen):
     """The largest along a dimension, and where: `x.max(dim)`."""
 
     name, node = "max_dim", "MaxBackward0"
+    aten = "max.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
     place: ClassVar[Any] = staticmethod(v.argmax)
 
     def choose(self, x: Any, dim: int) -> Any:
@@ -185,6 +190,7 @@ class Min(Max):
     """The smallest along a dimension, and where: `x.min(dim)`."""
 
     name, node, place = "min_dim", "MinBackward0", staticmethod(v.argmin)
+    aten = "min.dim"
 
 
 @op

@@ -22,6 +22,7 @@ class Renorm(Op):
     """`self` with each slice scaled whose norm of order `p` over `dims` is above `maxnorm`."""
 
     name, params = "renorm", ("p", "dims", "maxnorm")
+    saved_names = "p maxnorm"
     saves = ("self",)
     lies = "rows"
 

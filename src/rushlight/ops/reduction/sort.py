@@ -73,6 +73,7 @@ class Sort(Ranked):
     """The elements in order along `dim`."""
 
     name, lies = "sort", "input"
+    saved_names = "dim self_sym_sizes=self.sizes"
 
     @classmethod
     def samples(cls, draw: Any) -> Any:
@@ -87,6 +88,7 @@ class SortStable(Sort):
     """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
 
     name, node = "sort_stable", "SortBackward1"
+    aten = "sort.stable"
 
 
 @op
@@ -104,6 +106,7 @@ class TopK(Ranked):
     """The first `k` in order along `dim`."""
 
     name = "topk"
+    saved_names = "dim self_sym_sizes=self.sizes"
     params = ("dim", "descending", "k")
 
     def __init__(self, dim: int, descending: bool, k: int) -> None:
@@ -199,6 +202,9 @@ def topk(
 
     The `k` largest (or smallest) elements along a dimension, in order, and their indices.
 
+    Args:
+        k: how many to give.
+
     >>> import rushlight as torch
     >>> torch.topk(torch.tensor([1., 4., 3., 2.]), 2).values
     tensor([4., 3.])
@@ -227,6 +233,7 @@ class KthValue(Chosen):
     """The `k`-th smallest along a dimension."""
 
     name = "kthvalue"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
     params = ("dims", "keepdim", "k")
 
     def __init__(self, dims: tuple[int, ...], keepdim: bool, k: int) -> None:
@@ -251,6 +258,8 @@ class Median(Chosen):
     """The lower middle element along a dimension; the first NaN if there is one."""
 
     name, node = "median_dim", "MedianBackward1"
+    aten = "median.dim"
+    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
 
     def choose(self, x: Any, dim: int) -> Any:
         n = x.shape[dim]
@@ -264,6 +273,7 @@ class NanMedian(Chosen):
     """The lower middle element of those that are not NaN, along a dimension."""
 
     name, node = "nanmedian_dim", "NanmedianBackward1"
+    aten = "nanmedian.dim"
 
     def choose(self, x: Any, dim: int) -> Any:
         numbers = v.reduce_sum(v.equal(x, x), (dim,), True)
@@ -276,6 +286,7 @@ class MedianAll(Even):
     """The lower middle of all elements: `x.median()`. Equal elements share its gradient."""
 
     name, node = "median", "MedianBackward0"
+    saved_names = ""
     chosen = Median
 
     def forward(self, x: Any) -> Any:
@@ -327,6 +338,9 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
     """kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)
 
     The `k`-th smallest element along a dimension (`k` counts from 1), and its index.
+
+    Args:
+        k: which one: 1 is the smallest.
 
     >>> import rushlight as torch
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values

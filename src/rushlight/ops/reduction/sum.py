@@ -46,6 +46,8 @@ class Sum(InDtype):
     """The sum over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "sum_dim", "SumBackward1"
+    aten = "sum.dim_IntList"
+    saved_names = "dim=dims* keepdim self_sym_sizes=self.sizes"
 
     def forward(self, x: Any) -> Any:
         if self.dtype is None:
@@ -55,7 +57,9 @@ class Sum(InDtype):
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
-        return (v.broadcast(self.back(g, shapes[0]), shapes[0]),)
+        if self.dims is not None:
+            g = self.back(g, shapes[0])
+        return (v.broadcast(g, shapes[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
@@ -75,6 +79,8 @@ class SumAll(Sum):
     """The sum of all elements: `x.sum()`."""
 
     name, node = "sum", "SumBackward0"
+    aten = "sum.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -147,6 +153,8 @@ class Mean(Sum):
     """The mean over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "mean_dim", "MeanBackward1"
+    aten = "mean.dim"
+    saved_names = "dim=dims* keepdim self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     def forward(self, x: Any) -> Any:
         x = self.convert(x)
@@ -176,6 +184,8 @@ class MeanAll(Mean):
     """The mean of all elements: `x.mean()`."""
 
     name, node = "mean", "MeanBackward0"
+    aten = "mean.default"
+    saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -209,6 +219,8 @@ class NanSum(Sum):
     """The sum over `dims` of what is not NaN."""
 
     name, node = "nansum", "NansumBackward0"
+    aten = "nansum.default"
+    saved_names = "dim=dims* keepdim"
     saves = ("self",)
 
     def forward(self, x: Any) -> Any:
@@ -286,6 +298,8 @@ class Prod(InDtype):
     """
 
     name, node = "prod_dim", "ProdBackward1"
+    aten = "prod.dim_int"
+    saved_names = "dim=dims keepdim"
     saves = ("self", "result")
 
     def forward(self, x: Any) -> Any:
@@ -325,6 +339,8 @@ class ProdAll(Prod):
     """The product of all elements: `x.prod()`."""
 
     name, node = "prod", "ProdBackward0"
+    aten = "prod.default"
+    saved_names = ""
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -365,6 +381,7 @@ class LogSumExp(Fold):
     """log(sum(exp(x))) over `dims`, computed from the largest down."""
 
     name, saves = "logsumexp", ("self", "result")
+    saved_names = "dim=dims* keepdim"
 
     def forward(self, x: Any) -> Any:
         w = wide(x)
@@ -417,6 +434,7 @@ class Trace(Linear):
     """The sum along the diagonal of a matrix."""
 
     name, params = "trace", ("dtype",)
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, dtype: Any = None) -> None:
         super().__init__()

@@ -11,10 +11,10 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import one_by_one
@@ -54,17 +54,19 @@ class Refused(Op):
         raise NotImplementedError(self.reason)
 
 
-def _refuse(name: str, reason: str, node: str = "") -> type[Refused]:
-    return type(name.title(), (Refused,), {"name": name, "reason": reason, "node": node})
+def _refuse(name: str, reason: str, **facts: Any) -> type[Refused]:
+    return type(name.title(), (Refused,), {"name": name, "reason": reason, **facts})
 
 
-Unique2 = _refuse("unique2", "the derivative for '_unique2' is not implemented.")
+Unique2 = _refuse(
+    "unique2", "the derivative for '_unique2' is not implemented.", aten="_unique2.default"
+)
 UniqueRuns = _refuse(
     "unique_consecutive", "the derivative for 'unique_consecutive' is not implemented."
 )
 UniqueSlices = _refuse("unique_dim", "the derivative for 'unique_dim' is not implemented.")
 WeightedCount = _refuse(
-    "bincount", "derivative for aten::bincount is not implemented", "NotImplemented"
+    "bincount", "derivative for aten::bincount is not implemented", node="NotImplemented"
 )
 
 
@@ -101,6 +103,8 @@ class Unique(Distinct):
     """The distinct values, in order."""
 
     name = "unique"
+    aten = "_unique2.default"
+    profile_name = "_unique"
 
     def forward(self, x: Any) -> Any:
         line = v.reshape(x, (x.size,))
@@ -251,6 +255,7 @@ class SearchSorted(Op):
     """The index at which each value would stand in the sorted last axis of `sorted_sequence`."""
 
     name, differentiable = "searchsorted", False
+    aten = "searchsorted.Tensor"
     inputs, params = ("sorted_sequence", "self"), ("right", "dtype")
 
     def __init__(self, right: bool, dtype: Any) -> None:
@@ -454,6 +459,10 @@ def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
 
     How many elements fall into each of `bins` equal parts between `min` and `max` (if they are
     equal: between the smallest and the largest element).
+
+    Args:
+        min: where the first bin begins.
+        max: where the last bin ends; with both 0, the range of `input` is taken.
 
     >>> import rushlight as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)

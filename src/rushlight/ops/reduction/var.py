@@ -105,6 +105,8 @@ class Var(Spread):
     """The variance over `dims`."""
 
     name = "var"
+    aten = "var.correction"
+    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False)
@@ -121,6 +123,8 @@ class Std(Spread):
     """The standard deviation over `dims`."""
 
     name, saves = "std", ("self", "result")
+    aten = "std.correction"
+    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, True)
@@ -137,6 +141,8 @@ class VarMean(Spread):
     """Variance and mean over `dims`."""
 
     name, outputs = "var_mean", ("result0", "result1")
+    aten = "var_mean.correction"
+    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False), narrow(self.average(wide(x), self.keepdim), x)
@@ -156,6 +162,7 @@ class StdMean(VarMean):
     """Standard deviation and mean over `dims`."""
 
     name, saves = "std_mean", ("self", "result0")
+    aten = "std_mean.correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, True), narrow(self.average(wide(x), self.keepdim), x)

@@ -7,10 +7,11 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.apply import result_dtype, run
+from rushlight.ops.apply import run
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Number
@@ -85,6 +86,7 @@ class VectorNorm(Fold):
     """The norm of order `ord` over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "linalg_vector_norm", "LinalgVectorNormBackward0"
+    saved_names = "ord dim=dims* keepdim"
     saves = ("self", "result")
     params = ("ord", "dims", "keepdim", "dtype")
 
@@ -180,6 +182,7 @@ class Dist(Fold):
     """The norm of order `p` of self - other."""
 
     name, inputs = "dist", ("self", "other")
+    saved_names = "p"
     saves = ("self", "other", "result")
     params = ("p", "dims", "keepdim")
 

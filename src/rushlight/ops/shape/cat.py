@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.errors import dim_out_of_range
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, implements, op
@@ -56,6 +56,7 @@ class Cat(Join):
     """Tensors one after another along a dimension. Empty vectors are left out, as in PyTorch."""
 
     name = "cat"
+    saved_names = "dim"
     lies = "channels"
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
@@ -97,6 +98,7 @@ class Stack(Join):
     """Tensors of one shape side by side along a new dimension (negative, of the result)."""
 
     name = "stack"
+    saved_names = "dim=dim+"
     vmap_rule = batch_leading
     lies = "stacked"
 

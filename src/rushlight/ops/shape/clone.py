@@ -26,6 +26,7 @@ class Clone(Linear):
     """A copy: in the same order of strides ("preserve"), in row order, or channels last."""
 
     name, params = "clone", ("format",)
+    saved_names = ""
 
     def __init__(self, format: str = "preserve") -> None:
         super().__init__()
@@ -70,6 +71,8 @@ class LaidOut(Linear):
     """A copy whose axes lie in memory in a given order, widest stride first (None: rows)."""
 
     name, node, params = "laid_out", "CloneBackward0", ("order",)
+    aten = "clone.default"
+    saved_names = ""
 
     def __init__(self, order: tuple[int, ...] | None) -> None:
         super().__init__()
@@ -160,6 +163,7 @@ class UnsafeSplit(UnsafePieces, Split):
     """`split` into tensors that are no views."""
 
     name = "unsafe_split"
+    aten = "unsafe_split.Tensor"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

@@ -25,6 +25,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
+    saved_names = "dims=dims*"
     vmap_rule = batch_leading
 
     def __init__(self, dims: tuple[int, ...]) -> None:
@@ -117,6 +118,7 @@ class Roll(Linear):
     """Elements moved along `dims`; what leaves at one end enters at the other. No dims: flat."""
 
     name, params = "roll", ("shifts", "dims")
+    saved_names = "shifts dims=dims*"
 
     def __init__(self, shifts: tuple[int, ...], dims: tuple[int, ...]) -> None:
         super().__init__()
@@ -152,6 +154,9 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
 
     Elements moved along `dims`, round the end; without dims, of the flattened tensor.
 
+    Args:
+        dims: the dimensions that `shifts` belong to; none: the flattened tensor.
+
     >>> import rushlight as torch
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
@@ -177,6 +182,7 @@ class Rot90(Linear):
     """A quarter turn, `k` times, from the first of `dims` towards the second."""
 
     name, params = "rot90", ("k", "dims")
+    saved_names = "k dims=dims*"
 
     def __init__(self, k: int, dims: tuple[int, int]) -> None:
         super().__init__()
@@ -212,6 +218,10 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """rot90(input, k=1, dims=(0, 1)) -> Tensor
 
     A copy turned by `k` quarter turns in the plane of two dimensions.
+
+    Args:
+        k: how many quarter turns.
+        dims: the two dimensions of the plane to turn.
 
     >>> import rushlight as torch
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))

@@ -13,11 +13,11 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray
+from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import Bilinear
 from rushlight.core.graph import Node, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.apply import result_dtype
 from rushlight.ops.arguments import one_dim, one_int
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.out import fill_out
@@ -306,6 +306,7 @@ class Cross(Bilinear):
     """The vector product along an axis of size 3."""
 
     name, params, node = "linalg_cross", ("dim",), "LinalgCrossBackward0"
+    saved_names = "dim"
     lies = "rows"
 
     def __init__(self, dim: int) -> None:
@@ -400,6 +401,9 @@ def diff(
     """diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None) -> Tensor
 
     Differences of neighbours along a dimension, `n` times.
+
+    Args:
+        n: how often to take differences.
 
     >>> import rushlight as torch
     >>> torch.diff(torch.tensor([1, 3, 2]))

@@ -51,6 +51,7 @@ class ConstantPadNd(Op):
     """A border of one value."""
 
     name, params = "constant_pad_nd", ("pad", "value")
+    saved_names = "pad"
     vmap_rule = batch_leading
     lies = "channels"
 
@@ -184,6 +185,7 @@ class PadCircular(Border):
     """A border that goes on at the other end."""
 
     name, cuts_first = "pad_circular", True
+    aten = None
     lies = "rows"
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
@@ -320,6 +322,10 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     """pad(input, pad, mode="constant", value=None) -> Tensor
 
     A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
+
+    Args:
+        mode: what the new places hold: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: the constant; 0 if None.
 
     >>> import rushlight as torch
     >>> from rushlight.ops.shape.pad import pad

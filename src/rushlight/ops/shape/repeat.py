@@ -30,6 +30,7 @@ class Repeat(Linear):
     """Copies of the whole along each dimension, and along new ones in front."""
 
     name, params = "repeat", ("repeats",)
+    saved_names = "repeats self_sym_sizes=self.sizes"
 
     def __init__(self, repeats: tuple[int, ...]) -> None:
         super().__init__()
@@ -62,6 +63,9 @@ def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
 
     Copies of the whole along each dimension.
 
+    Args:
+        sizes: how often, for each dimension.
+
     >>> import rushlight as torch
     >>> torch.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
@@ -90,6 +94,9 @@ def tile(input: Any, dims: Any) -> Any:
     """tile(input, dims) -> Tensor
 
     Copies of the whole; dims that are not given count as 1.
+
+    Args:
+        dims: how often, for each dimension.
 
     >>> import rushlight as torch
     >>> torch.tile(torch.tensor([1, 2]), (2,))

@@ -43,6 +43,7 @@ class Diagonal(ViewOp):
     """A diagonal of two axes, as the last axis."""
 
     name, params = "diagonal", ("offset", "dim1", "dim2")
+    saved_names = "offset dim1 dim2 self_sym_sizes=self.sizes"
 
     def __init__(self, offset: int, dim1: int, dim2: int) -> None:
         super().__init__()
@@ -94,6 +95,7 @@ class Unfold(ViewOp):
     """Windows of `size` along an axis, every `step`; the window is a new last axis."""
 
     name, params = "unfold", ("dim", "size", "step")
+    saved_names = "dimension=dim size step self_sym_sizes=self.sizes"
 
     def __init__(self, dim: int, size: int, step: int) -> None:
         super().__init__()
@@ -146,6 +148,10 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 
     A view of windows of `size` along a dimension, every `step`; the window comes last.
 
+    Args:
+        size: the size of each slice.
+        step: the distance between slices.
+
     >>> import rushlight as torch
     >>> torch.arange(4).unfold(0, 2, 1)
     tensor([[0, 1],
@@ -185,6 +191,7 @@ class AsStrided(ViewOp):
     """
 
     name, params = "as_strided", ("size", "stride", "storage_offset", "start", "inside")
+    saved_names = "size stride storage_offset"
 
     def __init__(
         self, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int, start: int,
@@ -219,6 +226,7 @@ class AsStridedBackward(Linear):
     """The adjoint of `AsStrided`."""
 
     name, params = "as_strided_backward", ("shape", "stride", "start", "inside", "size")
+    aten = None
 
     def __init__(
         self, shape: tuple[int, ...], stride: tuple[int, ...], start: int, inside: tuple[int, ...],

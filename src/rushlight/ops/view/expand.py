@@ -38,6 +38,7 @@ class Expand(ViewOp):
     """Axes of size 1 repeated without copying, and new axes in front."""
 
     name, params = "expand", ("size",)
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, size: tuple[int, ...]) -> None:
         super().__init__()

@@ -27,6 +27,7 @@ class Permute(ViewOp):
     """The axes in another order (negative ints; further axes in front stay)."""
 
     name, params = "permute", ("dims",)
+    saved_names = "dims=dims*"
 
     def __init__(self, dims: tuple[int, ...]) -> None:
         super().__init__()
@@ -99,6 +100,9 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
     Dimensions moved to other places; the rest keep their order.
 
+    Args:
+        source: the dimensions to move.
+
     >>> import rushlight as torch
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
@@ -145,6 +149,8 @@ class Transpose(ViewOp):
     """Two axes exchanged."""
 
     name, params = "transpose", ("dim0", "dim1")
+    aten = "transpose.int"
+    saved_names = "dim0 dim1"
 
     def __init__(self, dim0: int, dim1: int) -> None:
         super().__init__()
@@ -165,7 +171,7 @@ class Transpose(ViewOp):
 
 
 class TransposeInplace(Transpose):
-    node = "TransposeBackward1"
+    node, aten = "TransposeBackward1", "transpose_.default"
 
 
 @function(bare=True)
@@ -231,6 +237,7 @@ class T(ViewOp):
     """`t()`: a matrix transposed; vectors and numbers stay."""
 
     name, params = "t", ("rank",)
+    saved_names = ""
 
     def __init__(self, rank: int) -> None:
         super().__init__()

@@ -43,6 +43,7 @@ class ViewShape(ShapeOp):
     """`view`: only where the strides allow it, which the public functions check."""
 
     name = "view"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -56,6 +57,7 @@ class ReshapeAlias(ShapeOp):
     """What `reshape` records where a view is possible though the input is not contiguous."""
 
     name = "reshape_alias"
+    aten = "_reshape_alias.default"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -67,6 +69,8 @@ class UnsafeView(Linear):
     """`view` of a copy that nothing else refers to: the result counts as a tensor of its own."""
 
     name, params = "unsafe_view", ("shape",)
+    aten = "_unsafe_view.default"
+    saved_names = "self_sym_sizes=self.sizes"
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -298,6 +302,9 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     """unflatten(input, dim, sizes) -> Tensor
 
     One dimension made into several; one of the sizes may be -1.
+
+    Args:
+        sizes: the sizes that `dim` becomes; one may be -1.
 
     >>> import rushlight as torch
     >>> torch.unflatten(torch.zeros(3, 4), 1, (2, -1)).shape

@@ -44,6 +44,8 @@ class Select(ViewOp):
     """One index of an axis, which disappears."""
 
     name, params = "select", ("dim", "index")
+    aten = "select.int"
+    saved_names = "dim index self_sym_sizes=self.sizes"
 
     def __init__(self, dim: int, index: int) -> None:
         super().__init__()
@@ -70,6 +72,9 @@ def select(input: Any, dim: int, index: int) -> Any:
     """select(input, dim, index) -> Tensor
 
     A view of one index of a dimension, which disappears.
+
+    Args:
+        index: the index along `dim`.
 
     >>> import rushlight as torch
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
@@ -106,6 +111,8 @@ class Slice(ViewOp):
     """Every `step`-th index of an axis from `start` up to `stop`, by Python's rules."""
 
     name, params = "slice", ("dim", "start", "stop", "step")
+    aten = "slice.Tensor"
+    saved_names = "dim start end=stop step self_sym_sizes=self.sizes"
 
     def __init__(self, dim: int, start: int = 0, stop: int = _END, step: int = 1) -> None:
         super().__init__()

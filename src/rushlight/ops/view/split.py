@@ -48,6 +48,8 @@ class Split(Parts):
     """Pieces of `split_size` along an axis; the last may be shorter."""
 
     name, params = "split", ("split_size", "dim")
+    aten = "split.Tensor"
+    saved_names = "split_size dim self_sym_sizes=self.sizes"
 
     def __init__(self, split_size: int, dim: int) -> None:
         super().__init__()
@@ -74,6 +76,9 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
     """split(tensor, split_size_or_sections, dim=0) -> tuple of Tensors
 
     Views of consecutive pieces of a dimension: of one size, or of the sizes given.
+
+    Args:
+        tensor: the tensor to cut.
 
     >>> import rushlight as torch
     >>> torch.split(torch.arange(5), 2)
@@ -105,6 +110,7 @@ class SplitWithSizes(Parts):
     """Pieces of the given sizes along an axis."""
 
     name, params = "split_with_sizes", ("split_sizes", "dim")
+    saved_names = "split_sizes dim self_sym_sizes=self.sizes"
 
     def __init__(self, split_sizes: tuple[int, ...], dim: int) -> None:
         super().__init__()
@@ -315,6 +321,8 @@ class Unbind(Parts):
     """All the indices of an axis, each as a view."""
 
     name, params = "unbind", ("dim",)
+    aten = "unbind.int"
+    saved_names = "dim"
 
     def __init__(self, dim: int) -> None:
         super().__init__()

@@ -28,6 +28,7 @@ class Unsqueeze(ViewOp):
     """A new axis of size 1, at `dim` of the result."""
 
     name, params = "unsqueeze", ("dim",)
+    saved_names = "dim=dim+"
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -171,6 +172,7 @@ class SqueezeAll(SqueezeDims):
     """`squeeze()`: every axis of size 1."""
 
     name, node = "squeeze", "SqueezeBackward0"
+    saved_names = "self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -183,6 +185,8 @@ class SqueezeOne(SqueezeDims):
     """`squeeze(dim)`: one axis, if it has size 1."""
 
     name, node = "squeeze_dim", "SqueezeBackward1"
+    aten = "squeeze.dim"
+    saved_names = "dim self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -195,6 +199,8 @@ class SqueezeMany(SqueezeDims):
     """`squeeze((d, e))`: those of the axes that have size 1."""
 
     name, node = "squeeze_dims", "SqueezeBackward2"
+    aten = "squeeze.dims"
+    saved_names = "dim=dim* self_sym_sizes=self.sizes"
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

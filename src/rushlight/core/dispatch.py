@@ -1,0 +1,250 @@
+"""Element-wise ops of one or two operands: the fast path, and when it is not taken.
+
+Nearly every call has float32 or float64 tensors alike, and no mode is active. Such ops are computed
+and recorded here, with everything written out; all others go to `core.elementwise`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from rushlight.arrays.layouts import arranged, settled
+from rushlight.core.elementwise import elementwise
+from rushlight.core.grad_mode import state
+from rushlight.core.graph import (
+    Op,
+    OpSpec,
+    TensorBase,
+    begin_node,
+    normal,
+    requires_grad,
+    shape_of,
+    wrap,
+)
+from rushlight.core.record import compute, edge, remember, rescued
+from rushlight.core.saved.packed import refuse_inference
+from rushlight.native import i64
+
+__all__ = ["binary", "columns_of", "pair", "plain_pair", "unary", "with_number"]
+
+_ndarray: Final = np.ndarray
+_F32: Final = np.dtype(np.float32)
+_F64: Final = np.dtype(np.float64)
+
+
+def in_rows(t: TensorBase, array: Any) -> bool:
+    """Whether `array`, the one of `t`, lies in memory row by row: looked up once for each array,
+    since NumPy makes an object of flags each time it is asked."""
+    if t._contiguous_array is array:
+        return True
+    if type(array) is _ndarray and array.flags.c_contiguous:
+        t._contiguous_array = array
+        return True
+    return False
+
+
+def columns_of(a: TensorBase, b: TensorBase) -> int:
+    """Which of two matrices lie in memory column by column: bit 0 the first, bit 1 the second."""
+    found = 0
+    x = a._array
+    if not in_rows(a, x) and type(x) is _ndarray and x.flags.f_contiguous:
+        found = 1
+    x = b._array
+    if not in_rows(b, x) and type(x) is _ndarray and x.flags.f_contiguous:
+        found |= 2
+    return found
+
+
+def unary(op: Any, a: TensorBase) -> Any:
+    """`op` of one tensor, element by element."""
+    x = a._array
+    dtype = x.dtype
+    if not (dtype is _F32 or dtype is _F64) or state.active != 0:
+        return elementwise(op, (a,))
+    y = compute(op, (x,))
+    if type(y) is not _ndarray:
+        y = normal(y)
+    if in_rows(a, x):
+        t = wrap(y)
+        t._contiguous_array = y
+    else:
+        y = settled(op, y, (x,))
+        t = wrap(y)
+    if requires_grad(a):
+        plan: OpSpec = op.plan
+        if plan.differentiable:
+            target = edge(a)  # before the node takes its number: it may renew a view
+            node = begin_node(plan, op)
+            node._next_edges = (target,)
+            node._needs_grad_mask = 1
+            if a._output_nr != 0:
+                node._output_nrs = (a._output_nr,)
+            if plan.saves:
+                remember(node, plan, (a,), (x,), t, y)
+            t._node = node
+    return t
+
+
+def binary(op: Any, a: Any, b: Any) -> Any:
+    """`op` of two operands, element by element; either may be a Python number."""
+    if isinstance(a, TensorBase):
+        if isinstance(b, TensorBase):
+            return pair(op, a, b)
+        if type(b) is float or type(b) is int:
+            return with_number(op, a, b, False)
+    elif isinstance(b, TensorBase) and (type(a) is float or type(a) is int):
+        return with_number(op, b, a, True)
+    return elementwise(op, (a, b))
+
+
+def plain_pair(a: TensorBase, b: TensorBase) -> bool:
+    """Whether two tensors are float32 or float64 alike, on one device, and no mode is active."""
+    xa = a._array
+    xb = b._array
+    dtype = xa.dtype
+    return (
+        (dtype is _F32 or dtype is _F64)
+        and xb.dtype is dtype
+        and state.active == 0
+        and type(xa) is type(xb)
+    )
+
+
+def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
+    """An op of two tensors alike that is element-wise, or whose rules need nothing but them:
+    the hottest path there is."""
+    xa = a._array
+    xb = b._array
+    dtype = xa.dtype
+    if (
+        not (dtype is _F32 or dtype is _F64)
+        or xb.dtype is not dtype
+        or state.active != 0
+        or type(xa) is not type(xb)
+    ):
+        return elementwise(op, (a, b))
+    state.busy = True
+    try:
+        y = op.forward_binary(xa, xb)
+    except BaseException as error:
+        y = rescued(op, error, (xa, xb))
+    state.busy = False
+    if type(y) is not _ndarray:
+        y = normal(y)
+    plan = op.plan
+    rows = in_rows(a, xa) and in_rows(b, xb)
+    if not rows and plan.spread:
+        y = arranged(y, (xa, xb))
+    t = wrap(y)
+    if rows:
+        t._contiguous_array = y
+    wants: i64 = 0
+    if requires_grad(a):
+        wants = 1
+    if requires_grad(b):
+        wants += 2
+    if wants == 0:
+        return t
+    if not plan.differentiable:
+        return t
+    direct = plan.direct
+    ta: Any = None
+    tb: Any = None
+    uneven = False
+    if wants & 1 != 0:
+        ta = edge(a)
+        uneven = a._output_nr != 0
+        if ta is None and plan.apart:
+            wants -= 1
+    if wants & 2 != 0:
+        tb = edge(b)
+        uneven = uneven or b._output_nr != 0
+        if tb is None and plan.apart:
+            wants -= 2
+    node = begin_node(plan, op)
+    node._needs_grad_mask = wants
+    node._next_edges = (ta, tb)
+    if uneven:
+        node._output_nrs = (
+            a._output_nr if wants & 1 != 0 else 0,
+            b._output_nr if wants & 2 != 0 else 0,
+        )
+    sa = shape_of(a, xa)
+    sb = shape_of(b, xb)
+    if sa is sb or sa == sb:
+        node._fits_as_is = direct
+        t._shape = sa
+        t._shape_of = y
+    else:
+        node._input_shapes = (sa, sb)
+    if direct:
+        node._compiled_op = op
+    if plan.pair:
+        first = plan.first & wants != 0
+        second = plan.second & wants != 0
+        sta = a._storage
+        stb = b._storage
+        if (first and sta.inference) or (second and stb.inference):
+            refuse_inference()
+        if not first:
+            node._first_storage = stb
+            node._version_sum = stb.version
+            node._kept_values = (None, xb)
+        elif not second:
+            node._first_storage = sta
+            node._version_sum = sta.version
+            node._kept_values = (xa, None)
+        else:
+            node._first_storage = sta
+            node._second_storage = stb
+            node._version_sum = sta.version + stb.version
+            node._kept_values = (xa, xb)
+    elif plan.saves:
+        remember(node, plan, (a, b), (xa, xb), t, y)
+    t._node = node
+    return t
+
+
+def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
+    """An element-wise op of a tensor and a Python number (`swapped`: number first)."""
+    x = a._array
+    dtype = x.dtype
+    left: Any = number if swapped else a
+    right: Any = a if swapped else number
+    if not (dtype is _F32 or dtype is _F64) or state.active != 0:
+        return elementwise(op, (left, right))
+    xa = number if swapped else x
+    xb = x if swapped else number
+    state.busy = True
+    try:
+        y = op.forward_binary(xa, xb)
+    except BaseException as error:
+        y = rescued(op, error, (xa, xb))
+    state.busy = False
+    if type(y) is not _ndarray:
+        y = normal(y)
+    if in_rows(a, x):
+        t = wrap(y)
+        t._contiguous_array = y
+    else:
+        y = arranged(y, (x,))
+        t = wrap(y)
+    plan = op.plan
+    if not requires_grad(a) or not plan.differentiable:
+        return t
+    target = edge(a)
+    node = begin_node(plan, op)
+    if target is not None or not plan.apart:
+        node._needs_grad_mask = 2 if swapped else 1
+    node._next_edges = (None, target) if swapped else (target, None)
+    if a._output_nr != 0:
+        node._output_nrs = (0, a._output_nr) if swapped else (a._output_nr, 0)
+    if plan.direct:
+        node._fits_as_is = True
+        node._compiled_op = op
+    if plan.saves:
+        remember(node, plan, (left, right), (xa, xb), t, y)
+    t._node = node
+    return t
