@@ -48,16 +48,6 @@ from rushlight.serialization import save as save
 from rushlight.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from rushlight.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
-from rushlight.tensor_types import BFloat16Tensor as BFloat16Tensor
-from rushlight.tensor_types import BoolTensor as BoolTensor
-from rushlight.tensor_types import ByteTensor as ByteTensor
-from rushlight.tensor_types import CharTensor as CharTensor
-from rushlight.tensor_types import DoubleTensor as DoubleTensor
-from rushlight.tensor_types import FloatTensor as FloatTensor
-from rushlight.tensor_types import HalfTensor as HalfTensor
-from rushlight.tensor_types import IntTensor as IntTensor
-from rushlight.tensor_types import LongTensor as LongTensor
-from rushlight.tensor_types import ShortTensor as ShortTensor
 from rushlight.tensor_types import is_tensor as is_tensor
 from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
 from rushlight.tensor_types import typename as typename

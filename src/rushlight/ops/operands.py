@@ -11,6 +11,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
+from rushlight.errors import hide_insides
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import not_implemented, scalar_name
 from rushlight.ops.numbers import number
@@ -95,10 +96,14 @@ def attach_operator(
 
     def attach(title: str, function: Callable[..., Any], reflected: bool) -> None:
         def method(self: Any, other: Any) -> Any:
-            if isinstance(other, _NUMBERS) or operators.accepts(other):
-                if reflected:
-                    return function(operand(other), self)
-                return function(self, operand(other))
+            try:
+                if isinstance(other, _NUMBERS) or operators.accepts(other):
+                    if reflected:
+                        return function(operand(other), self)
+                    return function(self, operand(other))
+            except Exception as error:
+                hide_insides(error)
+                raise
             return NotImplemented
 
         method.__name__ = method.__qualname__ = title

@@ -66,6 +66,7 @@ from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.saved_values import check_saved, unpack
 from rushlight.core.transforms.forward_ad import muted
 from rushlight.core.transforms.stack import stack
+from rushlight.errors import alone
 from rushlight.native import i64
 
 __all__ = [
@@ -373,7 +374,7 @@ class GraphTask:
         try:
             if said is not None:
                 self.blame(node, said)
-                raise said from error
+                raise alone(said) from None
             self.blame(node, error)
             raise error
         finally:  # their traceback leads to this frame, which would keep the graph in a cycle

@@ -18,6 +18,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
@@ -33,7 +34,7 @@ from rushlight.ops.reduction.family import (
     unfold,
     wide,
 )
-from rushlight.ops.registry import describe, function, implements, op, variant
+from rushlight.ops.registry import describe, function, functions, implements, op, variant
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -106,26 +107,41 @@ def _declare_sum(
 
     def fn(
         input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-        axis: Any = ..., keepdims: bool | None = None,
+        axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
     ) -> Any:  # fmt: skip
-        array = check_tensor(input, name)
-        if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
-            raw = array.dtype
-            if raw is _F32 or raw is _F64:
-                return apply(whole, input)
-        check_dtype(dtype, name)
-        want = find_dtype(dtype, array)
-        if axis is not ...:
-            dim = axis
-        if keepdims is not None:
-            keepdim = keepdims
-        if dim is ...:
-            if keepdim:
-                raise mismatch(name, keepdim=keepdim)
-            y = apply(whole if want is None else every(None, False, want), input)
-        else:
-            y = apply(some(dims_of(name, dim, array.ndim), keepdim, want), input)
-        return y if out is None else fill_out(name, out, y)
+        try:
+            array = check_tensor(input, name)
+            if (
+                dim is ... and dtype is None and axis is ... and out is None and not keepdim
+                and not wrong
+            ):  # fmt: skip
+                raw = array.dtype
+                if raw is _F32 or raw is _F64:
+                    return apply(whole, input)
+            if wrong:
+                raise mismatch(name, **wrong)
+            check_dtype(dtype, name)
+            want = find_dtype(dtype, array)
+            if axis is not ...:
+                dim = axis
+            if keepdims is not None:
+                keepdim = keepdims
+            if dim is ...:
+                if keepdim:
+                    raise mismatch(name, keepdim=keepdim)
+                y = apply(whole if want is None else every(None, False, want), input)
+            else:
+                y = apply(some(dims_of(name, dim, array.ndim), keepdim, want), input)
+            return y if out is None else fill_out(name, out, y)
+        except BLAMED as error:  # the table does not wrap it
+            args = (input,) if dim is ... else (input, dim)
+            named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
+            if keepdim is not False:
+                named["keepdim"] = keepdim
+            given = {key: x for key, x in named.items() if x is not None and x is not ...}
+            if (better := blame(name, functions[name], args, given, error)) is not None:
+                raise better from None
+            raise
 
     header = f"{name}(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor"
     function(bare=True)(variant(fn, name, describe(header, text, example, gives)))
@@ -201,7 +217,8 @@ def _mean_dtype(given: Any, array: Any) -> Any:
         source = "Input" if given is None else "Optional"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {source} dtype must be either a floating point "
-            f"or complex dtype. Got: {have.scalar_type}"
+            f"or complex dtype. Got: {have.scalar_type}\n"
+            "Say in which: `x.float().mean()`, or `x.mean(dtype=torch.float32)`."
         )
     return None if have.numpy is array.dtype else have.numpy
 
