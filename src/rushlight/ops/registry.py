@@ -147,6 +147,11 @@ def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> 
     return made
 
 
+def describe(header: str, text: str, example: str, gives: str) -> str:
+    """The text of a public function that another function makes."""
+    return f"{header}\n\n{text}\n\n>>> import rushlight as torch\n>>> {example}\n{gives}\n"
+
+
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
     """A public function's signature, with the `out=` that `function` gave it; see `described`."""
     return inspect.signature(fn)
