@@ -93,10 +93,13 @@ FREED_WITH_TYPE = """    {
 """
 SHOWN = re.compile(r" \*self, visitproc visit, void \*arg\)\n\s*{\n")
 SHOWN_WITH_TYPE = r"\g<0>    Py_VISIT(Py_TYPE(self));\n"
+# Where a frame in a traceback says that it is: from the folder of the package, which is on
+# `sys.path` wherever rushlight is installed, so that Python finds the line's text.
+PLACES = '"src/rushlight/', '"rushlight/'
 
 
 class Generated:
-    """The C files of mypyc's, with the references to types counted."""
+    """The C files of mypyc's, with the references to types counted and files named as installed."""
 
     def __init__(self) -> None:
         self.before: dict[str, tuple[str, float]] = {}
@@ -110,6 +113,7 @@ class Generated:
             text = file.read()
         classes = text.count(FREED)
         text = SHOWN.sub(SHOWN_WITH_TYPE, text.replace(FREED, FREED_WITH_TYPE))
+        text = text.replace(*PLACES)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         old, when = self.before.get(os.path.abspath(path), ("", 0.0))

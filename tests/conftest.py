@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from rushlight import __config__
 from rushlight.core.grad_mode import state
 from tests.autograd.profiler_state import no_profiler
+from tests.harness import LIBRARIES
 
 
 def pytest_report_header() -> str:
@@ -48,3 +51,9 @@ def no_mode_left() -> Iterator[None]:
     before = state.active
     yield
     assert state.active == before
+
+
+@pytest.fixture(params=LIBRARIES)
+def torch(request: pytest.FixtureRequest) -> Any:
+    """rushlight, and PyTorch where it is installed: what the test asserts is true of both."""
+    return importlib.import_module(request.param)

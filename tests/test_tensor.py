@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-
-
-def raises(error: type[Exception], text: str, fn: Any, *args: Any, **kwargs: Any) -> None:
-    with pytest.raises(error) as caught:
-        fn(*args, **kwargs)
-    assert str(caught.value).startswith(text), str(caught.value)
+from tests.helpers import raises
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -187,69 +182,6 @@ def test_casts() -> None:
     raises(TypeError, "to() received an invalid combination of arguments", x.to, dtype=3)
     if not torch.cuda.is_available():
         raises(AssertionError, "Torch not compiled with CUDA enabled", x.cuda)
-
-
-def test_type() -> None:
-    x = torch.ones(2)
-    assert x.type() == "torch.FloatTensor"
-    for kind in (torch.int64, "torch.LongTensor", torch.LongTensor):
-        assert x.type(kind).dtype is torch.int64
-    assert x.type(torch.FloatTensor) is x
-    raises(ValueError, "invalid type: 'torch.FooTensor'", x.type, "torch.FooTensor")
-    raises(TypeError, "dtype must be a type, str, or dtype object", x.type, 3)
-
-
-def test_typed_constructors() -> None:
-    assert torch.Tensor([[1, 0]]).dtype is torch.float32
-    assert torch.Tensor().shape == (0,)
-    assert torch.Tensor(2, 3).shape == torch.Tensor(torch.Size([2, 3])).shape == (2, 3)
-    assert torch.LongTensor([1.5, 2]).tolist() == [1, 2]
-    assert torch.BoolTensor([1, 0]).tolist() == [True, False]
-    assert isinstance(torch.ones(2), torch.FloatTensor)
-    assert not isinstance(torch.ones(2), torch.LongTensor)
-    assert repr(torch.FloatTensor) == "<class 'torch.FloatTensor'>"
-    raises(TypeError, "new(): data must be a sequence (got float)", torch.Tensor, 2.5)
-    raises(TypeError, "expected TensorOptions(dtype=long int", torch.LongTensor, torch.ones(2))
-
-
-def test_default_tensor_type() -> None:
-    try:
-        torch.set_default_tensor_type("torch.DoubleTensor")
-        assert torch.tensor([1.5]).dtype is torch.float64
-        assert torch.Tensor(1).dtype is torch.float64
-    finally:
-        torch.set_default_tensor_type(torch.FloatTensor)
-    raises(TypeError, "only floating-point types are supported", torch.set_default_tensor_type,
-           torch.LongTensor)  # fmt: skip
-
-
-# --- memory ---------------------------------------------------------------------------------------
-@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
-def test_storage() -> None:
-    x = torch.arange(6.0).reshape(2, 3)
-    row = x[1]
-    whole = row.untyped_storage()
-    assert whole.nbytes() == len(whole) == 24
-    assert whole == x.untyped_storage() and torch.is_storage(whole)
-    assert whole.data_ptr() == x.data_ptr() == row.data_ptr() - 12
-    typed = row.storage()
-    assert typed.tolist() == [0, 1, 2, 3, 4, 5] and typed.dtype is torch.float32
-    typed[0] = 9
-    assert x[0, 0].item() == 9
-
-
-def test_set_and_resize() -> None:
-    x = torch.ones(3)
-    x.set_(torch.arange(6.0).untyped_storage(), 1, (2, 2))
-    assert x.tolist() == [[1, 2], [3, 4]] and x._version == 1
-    assert x.set_().shape == (0,)
-    y = torch.arange(6)
-    view = y[1:]
-    assert view.resize_(2).tolist() == [1, 2]
-    assert y.resize_(2, 2).tolist() == [[0, 1], [2, 3]]
-    assert torch.arange(2).resize_(4)[:2].tolist() == [0, 1]
-    raises(RuntimeError, "cannot resize variables that require grad",
-           torch.ones(2, requires_grad=True).resize_, 3)  # fmt: skip
 
 
 def test_python_functions_on_elements() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
+from tests.helpers import raises
 
 
 def test_memory_grows_for_all_who_share_it() -> None:
@@ -195,3 +196,17 @@ def test_nothing_looks_through_all_objects() -> None:
     for path in Path(torch.__file__).parent.rglob("*.py"):
         text = path.read_text("utf-8")
         assert "gc.get_objects" not in text and "gc.get_referrers" not in text, path
+
+
+def test_set_and_resize() -> None:
+    x = torch.ones(3)
+    x.set_(torch.arange(6.0).untyped_storage(), 1, (2, 2))
+    assert x.tolist() == [[1, 2], [3, 4]] and x._version == 1
+    assert x.set_().shape == (0,)
+    y = torch.arange(6)
+    view = y[1:]
+    assert view.resize_(2).tolist() == [1, 2]
+    assert y.resize_(2, 2).tolist() == [[0, 1], [2, 3]]
+    assert torch.arange(2).resize_(4)[:2].tolist() == [0, 1]
+    raises(RuntimeError, "cannot resize variables that require grad",
+           torch.ones(2, requires_grad=True).resize_, 3)  # fmt: skip

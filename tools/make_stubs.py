@@ -321,6 +321,7 @@ def function_stub() -> str:
     later = [
         f"from rushlight{f'.{home}' if home else ''} import {name} as {name}"
         for name, home in rushlight._LATER.items()
+        if name not in tensor_types  # the classes below
     ]
     aliases = [f"{name}: _dtype" for name in sorted(dtypes.aliases)]
     head = HEAD.format(what="The functions of `rushlight` that the op table makes.")

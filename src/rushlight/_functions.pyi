@@ -48,6 +48,9 @@ from rushlight.serialization import save as save
 from rushlight.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from rushlight.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
+from rushlight.tensor_types import is_tensor as is_tensor
+from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
+from rushlight.tensor_types import typename as typename
 
 bfloat16: _dtype
 bool: _dtype

@@ -26,6 +26,7 @@ from rushlight.core.transforms.stack import refuse_inside, stack
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
+from rushlight.errors import sentence
 from rushlight.missing import hide_in, without_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
@@ -276,7 +277,15 @@ class Tensor(Methods, metaclass=TensorClass):
         if raw.size == 1:
             return bool(raw)
         how = "no values" if raw.size == 0 else "more than one value"
-        raise RuntimeError(f"Boolean value of Tensor with {how} is ambiguous")
+        raise RuntimeError(
+            sentence(
+                f"Boolean value of Tensor with {how} is ambiguous",
+                f"the tensor has the shape {list(raw.shape)}",
+                "Say which is meant: `if x.any():` or `if x.all():`; `if x is not None:` or "
+                "`if x.numel():` to ask whether there is one. Masks are joined with `&`, `|` and "
+                "`~`, not with `and`, `or` and `not`.",
+            )
+        )
 
     def __int__(self) -> int:
         return int(_fitting(self, "int64_t"))
@@ -304,7 +313,14 @@ class Tensor(Methods, metaclass=TensorClass):
         """
         raw = self._array
         if raw.size != 1 and not varies(raw):
-            raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
+            raise RuntimeError(
+                sentence(
+                    f"a Tensor with {raw.size} elements cannot be converted to Scalar",
+                    f"the tensor has the shape {list(raw.shape)}",
+                    "Reduce it first (`x.mean().item()`), pick one (`x[0].item()`), or take them "
+                    "all: `x.tolist()`.",
+                )
+            )
         value: int | float | bool = raw.item()  # or complex, which PyTorch's types leave out too
         return value
 
@@ -369,7 +385,13 @@ def _number(t: Any) -> Any:
     """The one element of a tensor, for Python's conversions."""
     raw = t._array
     if raw.size != 1:
-        raise ValueError("only one element tensors can be converted to Python scalars")
+        raise ValueError(
+            sentence(
+                "only one element tensors can be converted to Python scalars",
+                f"the tensor has the shape {list(raw.shape)}",
+                "Reduce it first (`float(x.mean())`), or take all its numbers: `x.tolist()`.",
+            )
+        )
     if requires_grad(t):
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "

@@ -222,7 +222,7 @@ def test_third_derivatives(name: str) -> None:
 
 # --- situations, as PyTorch has them --------------------------------------------------------------
 @pytest.mark.parametrize("name", written.cases)
-def test_case(name: str) -> None:
+def test_as_pytorch(name: str) -> None:
     found = written.cases.run(torch, name)
     assert as_stored(found) == STORED["cases"][name]
     if LIVE:

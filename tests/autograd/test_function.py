@@ -22,6 +22,7 @@ from tests.autograd import (
     cases_function_rules,
     cases_function_saved,
 )
+from tests.core.engine.helpers import ones
 from tests.harness import LIVE, agree, pytorch, stored
 
 pytestmark = pytest.mark.usefixtures("no_mode_left")
@@ -566,3 +567,40 @@ def test_nodes_of_custom_functions_are_named_as_in_pytorch() -> None:
     assert seen == ["DoubleGeneratedBackward"] * 2
     twice = torch.func.vmap(torch.func.vmap(Double.apply))(torch.ones(2, 3, requires_grad=True))
     assert twice.grad_fn.name() == "VmappedVmappedDoubleBackward"
+
+
+def test_a_view_made_in_forward_is_still_a_view() -> None:
+    class F(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x[:1]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return torch.cat([g * 7, g * 0])
+
+    o = F.apply(ones(2) * 1)
+    assert o._is_view()
+    try:
+        o.mul_(2)
+    except RuntimeError as error:
+        assert "This view was created inside a custom Function" in str(error)
+    else:
+        raise AssertionError("the write should have been refused")
+
+
+def test_one_tensor_returned_twice() -> None:
+    class F(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x * 2
+            return y, y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return g * 2 + h * 3
+
+    x = ones(2)
+    a, b = F.apply(x)
+    (a * 1 + b * 10).sum().backward()
+    assert a is b and x.grad.tolist() == [33, 33]

@@ -20,6 +20,7 @@ import pytest
 import rushlight as torch
 from rushlight.core.grad_mode import state
 from tests.autograd import cases_grad_mode as written
+from tests.core.engine.helpers import TwoOutputs
 from tests.harness import LIVE, pytorch, stored
 
 STORED = stored("autograd/grad_mode")
@@ -27,7 +28,7 @@ STORED = stored("autograd/grad_mode")
 
 # --- as PyTorch does ------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", written.cases)
-def test_situations(name: str) -> None:
+def test_as_pytorch(name: str) -> None:
     before = state.active
     assert written.cases.run(torch, name) == STORED["cases"][name]
     if LIVE:
@@ -53,8 +54,6 @@ def test_random_programs_are_those_of_pytorch() -> None:
 
 
 # --- rushlight's own ------------------------------------------------------------------------------
-
-
 def asks() -> bool:
     return (torch.ones(1, requires_grad=True) * 2).requires_grad
 
@@ -440,3 +439,30 @@ def test_settings_of_multithreading() -> None:
     finally:
         torch.autograd.grad_mode.set_multithreading_enabled(True)
     assert state.active == before  # ops are as quick as ever
+
+
+def test_one_mode_object_in_two_threads() -> None:
+    mode = torch.no_grad()
+    entered, go, left = (threading.Event() for _ in range(3))
+
+    def other() -> None:
+        with mode:
+            entered.set()
+            go.wait()
+        left.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    entered.wait()
+    with mode:
+        go.set()
+        left.wait()
+        assert not torch.is_grad_enabled()
+    thread.join()
+    assert torch.is_grad_enabled()
+
+
+def test_inference_mode_reaches_into_functions() -> None:
+    with torch.inference_mode():
+        a, _ = TwoOutputs.apply(torch.ones(2))
+        assert a.is_inference()

@@ -17,11 +17,6 @@ from tests.autograd.cases_graph import cases
 from tests.harness import LIBRARIES, stored
 
 
-@pytest.fixture(params=LIBRARIES)
-def torch(request: pytest.FixtureRequest) -> Any:
-    return importlib.import_module(request.param)
-
-
 def task(torch: Any) -> int:
     if torch is rushlight:
         return rushlight.autograd.graph._current_graph_task_id()
@@ -108,7 +103,7 @@ def test_a_number_set_by_the_user_does_not_change_the_order() -> None:
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_scripts(name: str) -> None:
+def test_as_pytorch(name: str) -> None:
     found = stored("autograd/graph")
     assert found.keys() == cases.keys()
     wrong = cases.differing(importlib.import_module(name), found)

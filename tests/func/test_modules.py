@@ -21,7 +21,7 @@ STORED = stored("func/modules")
 
 
 @pytest.mark.parametrize("name", module_cases.cases)
-def test_situation(name: str) -> None:
+def test_as_pytorch(name: str) -> None:
     found = module_cases.cases.run(torch, name)
     assert alike(found, STORED[name]), f"{found}\n{STORED[name]}"
     if LIVE:

@@ -34,7 +34,7 @@ NESTINGS = stored("func/nestings")
 
 # --- as PyTorch -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", cases)
-def test_situation(name: str) -> None:
+def test_as_pytorch(name: str) -> None:
     found = cases.run(torch, name)
     assert alike(found, STORED[name]), f"{found}\n{STORED[name]}"
     if LIVE:
@@ -61,7 +61,7 @@ def test_nestings_with_pytorch_itself(function: str) -> None:
             assert alike(found, nestings.run(pytorch(), function, nesting)), nesting
 
 
-def test_signatures() -> None:
+def test_signatures_are_pytorchs() -> None:
     if not LIVE:
         return
     import inspect

@@ -1,7 +1,7 @@
-"""Expressions whose results are laid out in memory: what the samples of `ops_cases` do not reach.
+"""Expressions whose results are laid out in memory: what the samples of `cases_ops` do not reach.
 
 `m` is the library; `x` and `y` have one shape, `v` is a vector as long as their last axis, `i`
-holds indices and `b` is a mask, both of that shape. `strides_cases` evaluates each for several
+holds indices and `b` is a mask, both of that shape. `cases_strides` evaluates each for several
 layouts of `x` and `y`.
 """
 

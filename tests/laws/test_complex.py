@@ -81,7 +81,7 @@ def test_all_is_stored() -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_derivatives(group: str) -> None:
+def test_derivatives_as_pytorch(group: str) -> None:
     text = wrong(
         (name, written.cases.run(torch, name), STORED["cases"][name]) for name in of_group(group)
     )
@@ -89,7 +89,7 @@ def test_derivatives(group: str) -> None:
 
 
 @pytest.mark.parametrize("name", written.programs)
-def test_programs(name: str) -> None:
+def test_programs_as_pytorch(name: str) -> None:
     compare(written.programs.run(torch, name), STORED["programs"][name], name)
 
 

@@ -35,7 +35,7 @@ def described(case: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("entry", sorted(BY_ENTRY))
-def test_stored(entry: str) -> None:
+def test_stored_samples_are_answered_as_by_pytorch(entry: str) -> None:
     def compare() -> list[str]:
         wrong = []
         for case in BY_ENTRY[entry]:
@@ -50,7 +50,7 @@ def test_stored(entry: str) -> None:
 
 
 @pytest.mark.parametrize("entry", sorted(ERRORS_BY_ENTRY))
-def test_errors(entry: str) -> None:
+def test_errors_are_pytorchs(entry: str) -> None:
     def compare() -> list[str]:
         wrong = []
         for case in ERRORS_BY_ENTRY[entry]:
@@ -88,7 +88,7 @@ def test_a_wrong_value_is_noticed() -> None:
     assert list(oc.disagreements(case, other, want))
 
 
-def test_coverage() -> None:
+def test_most_of_what_is_public_is_sampled() -> None:
     """Most of what is public is sampled; what is not has no samples in PyTorch's tests."""
     public = {*functions, *methods, *(f"{k}.{n}" for k, d in namespaces.items() for n in d)}
     sampled = {case["f"].removeprefix("Tensor.") for case in CASES}
@@ -102,7 +102,7 @@ if LIVE:
     ENTRIES = {ops_samples.title(op): (op, name) for op, name in oc.quietly(ops_samples.entries)}
 
     @pytest.mark.parametrize("entry", sorted(ENTRIES))
-    def test_live(entry: str) -> None:
+    def test_fresh_samples_are_answered_as_by_pytorch(entry: str) -> None:
         import torch
 
         op, name = ENTRIES[entry]
@@ -122,7 +122,7 @@ if LIVE:
         wrong = oc.quietly(compare)
         assert not wrong, "\n".join(wrong)
 
-    def test_signatures() -> None:
+    def test_signatures_are_pytorchs() -> None:
         """Parameters have PyTorch's names, in its order, where its function is a Python one."""
         wrong = []
         for space, names in (("", functions), *namespaces.items()):

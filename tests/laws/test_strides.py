@@ -20,7 +20,7 @@ BY_ENTRY, BLOB = sc.chosen()
 
 
 @pytest.mark.parametrize("entry", sorted(BY_ENTRY))
-def test_calls(entry: str) -> None:
+def test_results_of_calls_lie_as_pytorchs(entry: str) -> None:
     """Every function that PyTorch's tests sample: results, gradients, in place, `out=`."""
 
     known = {key for key in sc.KNOWN if key.startswith(f"{entry}:")}
@@ -42,7 +42,7 @@ def test_calls(entry: str) -> None:
 
 
 @pytest.mark.parametrize("text", sorted(STORED["written"]))
-def test_expressions(text: str) -> None:
+def test_results_of_expressions_lie_as_pytorchs(text: str) -> None:
     def compare() -> list[str]:
         wrong = []
         for rank, answers in STORED["written"][text].items():

@@ -7,8 +7,6 @@ is true of both. Numbers are small integers, so that sums are exact in any order
 from __future__ import annotations
 
 import gc
-import importlib
-import importlib.util
 import sys
 import threading
 import warnings
@@ -23,14 +21,8 @@ import rushlight
 from rushlight.core import fp_warnings as quiet
 from rushlight.core.engine.hooks import leaf_hooks
 from rushlight.core.grad_mode import state
-from tests.harness import LIBRARIES
 
 THREADS = 8
-
-
-@pytest.fixture(params=LIBRARIES)
-def torch(request: pytest.FixtureRequest) -> Any:
-    return importlib.import_module(request.param)
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ def names(x: object) -> str:
 
 @pytest.mark.parametrize("wrong", WRONG, ids=names)
 @pytest.mark.parametrize(
-    "name", ["sum", "sin", "relu", "mean", "sort", "cumsum", "mm", "exp", "neg", "var", "argmax"]
+    "name", ["sum", "sin", "relu", "mean", "sort", "cumsum", "mm", "exp", "neg", "argmax"]
 )
 def test_tensor_expected(name: str, wrong: Any) -> None:
     args = {"mm": (torch.ones(2, 2),), "cumsum": (0,)}.get(name, ())
@@ -40,7 +40,7 @@ def test_tensor_expected(name: str, wrong: Any) -> None:
         (lambda x: torch.gather(x, 0, "a"), "gather(): argument 'index' (position 3) must be"),
         (lambda x: torch.softmax(x, "a"), "softmax(): argument 'dim' (position 2) must be int"),
         (lambda x: x.unsqueeze(torch.tensor(0.5)), "unsqueeze(): argument 'dim'"),
-        (lambda x: torch.sum(x, dtype=x), "sum(): argument 'dtype'"),
+        (lambda x: torch.sum(x, dtype=x), "sum() received an invalid combination of arguments"),
         (lambda x: torch.tril(x, 1.5), "tril(): argument 'diagonal' (position 2) must be int"),
         (lambda x: x.fill_("a"), "fill_() received an invalid combination of arguments"),
         (lambda x: torch.clamp(x, "a"), "clamp() received an invalid combination of arguments"),
@@ -52,7 +52,7 @@ def test_tensor_expected(name: str, wrong: Any) -> None:
         (lambda x: torch.nn.HuberLoss(delta=x), "delta must be a float or int, got:"),
     ],
 )  # fmt: skip
-def test_texts(call: Any, text: str) -> None:
+def test_texts_of_wrong_types(call: Any, text: str) -> None:
     with pytest.raises(TypeError, match=re.escape(text)) as caught:
         call(torch.ones(2, 2))
     assert caught.value.__cause__ is None

@@ -62,5 +62,5 @@ def test_old_order_warns_as_pytorch_does(monkeypatch: pytest.MonkeyPatch) -> Non
     for args in ((2, torch.ones(2), torch.ones(2)), (torch.ones(2), 2, torch.ones(2), 3)):
         with pytest.raises(TypeError, match=r"add\(\) takes 2 positional arguments but"):
             torch.add(*args)
-    with pytest.raises(TypeError, match=r"addmm\(\) takes 3 positional arguments but 4 were given"):
+    with pytest.raises(TypeError, match=r"addmm\(\) received an invalid combination of arg"):
         torch.addmm(*[torch.ones(2, 2)] * 4)

@@ -44,7 +44,7 @@ STORED = stored("utils/checkpoint")
 
 
 @pytest.mark.parametrize("name", cases)
-def test_situations(torch: Any, name: str) -> None:
+def test_as_pytorch(torch: Any, name: str) -> None:
     before = state.active
     assert cases.run(torch, name) == STORED["cases"][name]
     assert state.active == before and observer.profile is None

@@ -134,7 +134,8 @@ def check_same_device(arrays: list[Any]) -> None:
         first, second = found[0], found[1]
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
-            f"{first} and {second}!"
+            f"{first} and {second}!\n"
+            "Move the data to where the model is, or the model to the data: `x.to(device)`."
         )
 
 

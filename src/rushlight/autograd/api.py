@@ -15,7 +15,7 @@ from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
 from rushlight.core.node import AccumulateGradBase
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.history import edge_of_view
-from rushlight.errors import sentence
+from rushlight.errors import hide_insides, sentence
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
 
@@ -199,21 +199,25 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if state.level != 0:
-        refuse_inside("backward")
-    wanted = None if inputs is None else inputs_of(inputs, "backward")
-    outputs = as_tuple(tensors)
-    grads = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
-    start = first_gradients(outputs, grads, False)
-    keep = create_graph if retain_graph is None else retain_graph
-    roots = [root_of(out, i) for i, out in enumerate(outputs)]
-    targets: list[Capture] | None = None
-    if wanted is not None:
-        for t in wanted:
-            if isinstance(t, Tensor):
-                t.retain_grad()  # an interior tensor keeps what it is asked for, as in PyTorch
-        targets = [target_of(t) for t in wanted]
-    run(roots, start, keep, create_graph, targets, True)
+    try:
+        if state.level != 0:
+            refuse_inside("backward")
+        wanted = None if inputs is None else inputs_of(inputs, "backward")
+        outputs = as_tuple(tensors)
+        grads = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
+        start = first_gradients(outputs, grads, False)
+        keep = create_graph if retain_graph is None else retain_graph
+        roots = [root_of(out, i) for i, out in enumerate(outputs)]
+        targets: list[Capture] | None = None
+        if wanted is not None:
+            for t in wanted:
+                if isinstance(t, Tensor):
+                    t.retain_grad()  # an interior tensor keeps what it is asked for, as in PyTorch
+            targets = [target_of(t) for t in wanted]
+        run(roots, start, keep, create_graph, targets, True)
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 def as_tensor(g: Any) -> Any:
@@ -248,12 +252,16 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    outs, ins = as_tuple(outputs), inputs_of(inputs, "grad")
-    grads = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
-    start = first_gradients(outs, grads, is_grads_batched)
-    keep = create_graph if retain_graph is None else retain_graph
-    way = batched if is_grads_batched else once
-    found = way(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
+    try:
+        outs, ins = as_tuple(outputs), inputs_of(inputs, "grad")
+        grads = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
+        start = first_gradients(outs, grads, is_grads_batched)
+        keep = create_graph if retain_graph is None else retain_graph
+        way = batched if is_grads_batched else once
+        found = way(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
+    except Exception as error:
+        hide_insides(error)
+        raise
     if type(inputs) is dict:  # rare enough that everyone else may count on a tuple
         return cast(Any, dict(zip(inputs, found, strict=True)))  # type: ignore[no-any-return]
     return found
@@ -333,22 +341,26 @@ def _backward(
     >>> x.grad
     tensor([ 2., 40.])
     """
-    given = gradient is None or isinstance(gradient, TensorBase)
-    if inputs is None and create_graph is False and given:
-        # the usual calls, without the detours
-        if gradient is None and engine.backward_scalar(self, bool(retain_graph)):
+    try:
+        given = gradient is None or isinstance(gradient, TensorBase)
+        if inputs is None and create_graph is False and given:
+            # the usual calls, without the detours
+            if gradient is None and engine.backward_scalar(self, bool(retain_graph)):
+                return
+            if state.level != 0:
+                refuse_inside("backward")
+            grads = first_gradients((self,), (gradient,), False)
+            edge, nr = root_of(self, 0)
+            g = grads[0]
+            keep = bool(retain_graph)
+            if g is not None and not engine.with_tangents():
+                g = g._array
+            engine.backward([edge], [nr], [g], keep, False, None, True)
             return
-        if state.level != 0:
-            refuse_inside("backward")
-        grads = first_gradients((self,), (gradient,), False)
-        edge, nr = root_of(self, 0)
-        g = grads[0]
-        keep = bool(retain_graph)
-        if g is not None and not engine.with_tangents():
-            g = g._array
-        engine.backward([edge], [nr], [g], keep, False, None, True)
-        return
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 _backward.__name__ = "backward"

@@ -24,6 +24,7 @@ from rushlight.autograd.api import grad, one_for, root_of, target_of
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.engine import engine
 from rushlight.core.graph import TensorBase, wrap
+from rushlight.errors import readable
 from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.registry import functions
 
@@ -288,6 +289,7 @@ def at_once(
 
 
 # --- public ---------------------------------------------------------------------------------------
+@readable
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -320,6 +322,7 @@ def vjp(
     return (ys if several_out else ys[0]), (found if several_in else found[0])
 
 
+@readable
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -347,6 +350,7 @@ def jvp(
     return (ys if several_out else ys[0]), (found if several_out else found[0])
 
 
+@readable
 def jacobian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
     vectorize: bool = False, strategy: str = "reverse-mode",
@@ -463,6 +467,7 @@ def units_of(xs: tuple[Any, ...]) -> list[Any]:
     return made
 
 
+@readable
 def hessian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
     vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode",
@@ -509,6 +514,7 @@ def single(out: Any, name: str, strict: bool) -> Any:
     return ys[0]
 
 
+@readable
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -531,6 +537,7 @@ def vhp(
     return y, (found if several else found[0])
 
 
+@readable
 def hvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from rushlight.core.dispatch import columns_of, pair, plain_pair, unary, with_number
 from rushlight.core.elementwise import elementwise
 from rushlight.core.graph import Op, TensorBase
+from rushlight.errors import hide_insides
 from rushlight.native import mypyc_attr
 
 __all__ = ["OperatorTable", "Operators", "table"]
@@ -36,12 +37,16 @@ table: Final = OperatorTable()
 
 def _both(op: Op, a: TensorBase, b: Any) -> Any:
     """`op` with the tensor on the left."""
-    if isinstance(b, TensorBase):
-        return pair(op, a, b)
-    if type(b) is float or type(b) is int:
-        return with_number(op, a, b, False)
-    if isinstance(b, bool) or table.accepts(b):
-        return elementwise(op, (a, b))
+    try:
+        if isinstance(b, TensorBase):
+            return pair(op, a, b)
+        if type(b) is float or type(b) is int:
+            return with_number(op, a, b, False)
+        if isinstance(b, bool) or table.accepts(b):
+            return elementwise(op, (a, b))
+    except Exception as error:
+        hide_insides(error)
+        raise
     return NotImplemented
 
 
@@ -78,9 +83,13 @@ class Operators(TensorBase):
         if not isinstance(other, TensorBase):
             return NotImplemented
         b: TensorBase = other
-        if self._array.ndim == 2 and b._array.ndim == 2 and plain_pair(self, b):
-            return pair(table.mm[columns_of(self, b)], self, b)
-        return table.matmul(self, b)
+        try:
+            if self._array.ndim == 2 and b._array.ndim == 2 and plain_pair(self, b):
+                return pair(table.mm[columns_of(self, b)], self, b)
+            return table.matmul(self, b)
+        except Exception as error:
+            hide_insides(error)
+            raise
 
     def __neg__(self) -> Any:
         return unary(table.neg, self)

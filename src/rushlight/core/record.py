@@ -33,6 +33,7 @@ from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import Level, stack
 from rushlight.core.transforms.tangents import keep_tangents, push
 from rushlight.core.views.history import edge_of_view
+from rushlight.errors import alone
 from rushlight.native import i64
 
 __all__ = [
@@ -101,7 +102,7 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
         check_same_device([x for x in raws if hasattr(x, "dtype")])
     try:
         if isinstance(error, Exception):
-            raise op.explain(error, raws) from None
+            raise alone(op.explain(error, raws)) from None
         raise error
     finally:  # its traceback leads to this frame: a cycle, which would keep the arrays
         del error

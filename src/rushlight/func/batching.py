@@ -14,6 +14,7 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.transforms.lift import as_recorded, is_tracked, plain_inside
 from rushlight.core.transforms.stack import Transform, innermost
 from rushlight.core.transforms.vmap import BatchLevel
+from rushlight.errors import readable
 from rushlight.ops.registry import functions
 from rushlight.random import get_rng_state, set_rng_state
 from rushlight.trees import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
@@ -54,6 +55,7 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
+    @readable
     def mapped(*args: Any, **kwargs: Any) -> Any:
         size, leaves, dims, spec = inputs_of(func, in_dims, args)
         if chunk_size is not None and chunk_size < size:

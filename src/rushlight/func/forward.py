@@ -11,6 +11,7 @@ from rushlight.autograd.forward_ad import dual_at, primal_at, tangent_at
 from rushlight.core.graph import TensorBase
 from rushlight.core.transforms.forward_ad import LevelBlock
 from rushlight.core.transforms.stack import Transform
+from rushlight.errors import readable
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -30,6 +31,7 @@ from rushlight.trees import tree_flatten, tree_unflatten
 WHO: Final = "jvp(f, primals, tangents)"
 
 
+@readable
 def jvp(
     func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> Any:
@@ -149,6 +151,7 @@ def jacfwd(
     """
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = chosen(args, argnums)
         check_real(given, "jacfwd", "inputs")

@@ -7,9 +7,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rushlight.errors import readable
 from rushlight.ops.registry import functions
 
 
+@readable
 def functional_call(
     module: Any, parameter_and_buffer_dicts: Any, args: Any = None,
     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,

@@ -18,6 +18,7 @@ from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
 from rushlight.core.saved.packed import Saving, saving_now
 from rushlight.core.transforms.histories import leads_outside
 from rushlight.core.transforms.stack import Transform, stack
+from rushlight.errors import readable
 from rushlight.func.arguments import (
     Argnums,
     Function,
@@ -152,6 +153,7 @@ def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) ->
     """
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, trace = gradient_of(func, argnums, has_aux, args, kwargs)
         return (gradient, trace.aux) if has_aux else gradient
@@ -171,6 +173,7 @@ def grad_and_value(
     """
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, trace = gradient_of(func, argnums, has_aux, args, kwargs)
         return gradient, ((trace.output, trace.aux) if has_aux else trace.output)
@@ -219,6 +222,7 @@ def check_scalar(y: Any) -> None:
 
 
 # --- vjp ------------------------------------------------------------------------------------------
+@readable
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that multiplies cotangents with its
     Jacobian there. With `has_aux`, also what `func` gave beside its output.
@@ -290,6 +294,7 @@ def cotangent(i: int, y: Any, g: Any) -> Any:
 
 
 # --- linearize ------------------------------------------------------------------------------------
+@readable
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of `func` at `primals`, and its linear part there: a function of tangents, which
     does not call `func` again.
@@ -346,6 +351,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
+    @readable
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = chosen(args, argnums)
         check_real(given, "jacrev", "inputs")

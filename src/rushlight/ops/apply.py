@@ -92,7 +92,8 @@ def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
     if have is not want and not dtypes.can_cast(have, want):
         raise RuntimeError(
             f"result type {have.scalar_type} can't be cast to the desired output type "
-            f"{want.scalar_type}"
+            f"{want.scalar_type}\n"
+            f"Make the tensor that is written {have!r} (`x.to({have!r})`), or write out of place."
         )
     return write_raw(op, target, xs, raws, y)
 

@@ -99,6 +99,8 @@ def _signature(fn: FunctionType, title: str) -> inspect.Signature:
     result = result_of(fn, title)
     told = []
     for p in parameters:
+        if p.kind is p.VAR_KEYWORD and p.name == "wrong":
+            continue  # it is there to be refused in PyTorch's words
         kind = kind_of(title, p.name, p.annotation, p.default)
         if p.name == "out" and not result.startswith("Tensor"):
             kind = "tuple[Tensor, ...] | None"

@@ -74,7 +74,10 @@ def _whole(x: Any) -> Any:
         return x._array.item()
     if isinstance(x, bool) or not hasattr(x, "__index__") or not hasattr(x, "__int__"):
         return NotImplemented
-    return int(x)
+    try:
+        return int(x.__index__())
+    except TypeError:  # an array has the method, and no index unless it is 0-d
+        return NotImplemented
 
 
 def plain(x: Any) -> Any:

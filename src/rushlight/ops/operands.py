@@ -14,6 +14,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
+from rushlight.errors import hide_insides
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import not_implemented, scalar_name
 from rushlight.ops.numbers import number
@@ -99,18 +100,30 @@ def attach_operator(
     appears."""
 
     def forward(self: Any, other: Any) -> Any:
-        if isinstance(other, _NUMBERS) or operators.accepts(other):
-            return fn(self, operand(other))  # type: ignore[misc]  # attached only if there is fn
+        try:
+            if isinstance(other, _NUMBERS) or operators.accepts(other):
+                return fn(self, operand(other))  # type: ignore[misc]  # not attached else
+        except Exception as error:
+            hide_insides(error)
+            raise
         return NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
-        if isinstance(other, _NUMBERS) or operators.accepts(other):
-            return fn(operand(other), self)  # type: ignore[misc]  # attached only if there is fn
+        try:
+            if isinstance(other, _NUMBERS) or operators.accepts(other):
+                return fn(operand(other), self)  # type: ignore[misc]  # not attached else
+        except Exception as error:
+            hide_insides(error)
+            raise
         return NotImplemented
 
     def write(self: Any, other: Any) -> Any:
-        if isinstance(other, _NUMBERS) or operators.accepts(other):
-            return inplace(self, operand(other))  # type: ignore[misc]  # attached only if there is
+        try:
+            if isinstance(other, _NUMBERS) or operators.accepts(other):
+                return inplace(self, operand(other))  # type: ignore[misc]  # not attached else
+        except Exception as error:
+            hide_insides(error)
+            raise
         return NotImplemented
 
     parts = [(f"__{name}__", fn, forward), (f"__i{name}__", inplace, write)]

@@ -89,7 +89,9 @@ def check_castable(raw: Any, want: Any) -> None:
         if not dtypes.can_cast(have, other):
             raise RuntimeError(
                 f"result type {have.scalar_type} can't be cast to the desired output type "
-                f"{other.scalar_type}"
+                f"{other.scalar_type}\n"
+                f"Make the tensor that is written {have!r} (`x.to({have!r})`), or write out of "
+                "place."
             )
 
 

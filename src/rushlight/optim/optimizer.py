@@ -27,6 +27,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.observer import observer
 from rushlight.core.saved.packed import before_write
 from rushlight.core.views.inplace import turn
+from rushlight.errors import hide_insides, sentence
 from rushlight.ops.numbers import plain
 from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
@@ -195,7 +196,15 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(
+                sentence(
+                    "optimizer got an empty parameter list",
+                    "",
+                    "`model.parameters()` gives what was assigned to attributes of the model: "
+                    "modules in a plain list are not seen (`nn.ModuleList` is), and an iterator "
+                    "that was read once is empty.",
+                )
+            )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -251,7 +260,14 @@ class Optimizer:
                 )
             leaf = param.grad_fn is None or param.retains_grad  # type: ignore[attr-defined]
             if not self.defaults.get("differentiable") and not leaf:
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise ValueError(
+                    sentence(
+                        "can't optimize a non-leaf Tensor",
+                        f"it is the result of {type(param.grad_fn).__name__}",  # type: ignore[attr-defined]
+                        "Optimize the tensor it was computed from, or begin anew from its values: "
+                        "`x.detach().requires_grad_()`.",
+                    )
+                )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(
@@ -439,12 +455,16 @@ def _with_hooks(step: Hook) -> Hook:
 
     @functools.wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if observer.profile is None:
-            return inside(self, *args, **kwargs)
-        from rushlight.autograd.profiler import record_function
+        try:
+            if observer.profile is None:
+                return inside(self, *args, **kwargs)
+            from rushlight.autograd.profiler import record_function
 
-        with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-            return inside(self, *args, **kwargs)
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return inside(self, *args, **kwargs)
+        except Exception as error:
+            hide_insides(error)
+            raise
 
     def inside(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__

@@ -15,6 +15,7 @@ from typing import Any
 
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo, grad_enabled
+from rushlight.errors import hide_insides
 from rushlight.ops.described import describe_all as _describe_all
 from rushlight.utils.recompute import CHECKS, CheckpointError, Frame, GraphExecGroup, Log
 from rushlight.utils.reentrant import CheckpointFunction, check_backward_validity, detach_variable
@@ -162,18 +163,22 @@ def checkpoint(
             stacklevel=2,
         )
         use_reentrant = True
-    preserve = kwargs.pop("preserve_rng_state", True)
-    if not use_reentrant:
-        return _without_reentrance(
-            function, preserve, context_fn, determinism_check, debug, early_stop, args, kwargs
-        )
-    if kwargs:
-        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if context_fn is not noop_context_fn or debug is not False:
-        raise ValueError(
-            "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
-        )
-    return CheckpointFunction.apply(function, preserve, *args)
+    try:
+        preserve = kwargs.pop("preserve_rng_state", True)
+        if not use_reentrant:
+            return _without_reentrance(
+                function, preserve, context_fn, determinism_check, debug, early_stop, args, kwargs
+            )
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError(
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+            )
+        return CheckpointFunction.apply(function, preserve, *args)
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 def checkpoint_sequential(

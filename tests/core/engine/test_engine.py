@@ -12,6 +12,7 @@ import pytest
 import rushlight as torch
 from rushlight.autograd import Function
 from rushlight.core.engine.observers import PassObserver, begins, observe, stop_observing
+from tests.core.engine.helpers import TwoOutputs
 
 
 def ones(*shape: int) -> torch.Tensor:
@@ -553,3 +554,44 @@ def test_anomaly_mode_and_a_profiler_look_together() -> None:
     names = {event.name for event in prof.function_events}
     assert {"MulBackward0", "SqrtBackward0", "torch::autograd::AccumulateGrad"} <= names
     assert x.grad.tolist() == [2, 2] and not begins
+
+
+def test_inputs_that_are_interior_retain_their_gradient() -> None:
+    x = ones(2)
+    y = x * 2
+    y.retain_grad()
+    (y * 3).sum().backward(inputs=[y])
+    assert y.grad.tolist() == [3, 3]
+    y = x * 2
+    z = (y * 3).sum()
+    z.backward(inputs=[y, y], retain_graph=True)
+    assert y.grad.tolist() == [3, 3] and y.retains_grad
+    z.backward()
+    assert y.grad.tolist() == [6, 6]
+
+
+def test_retain_grad_follows_values() -> None:
+    x = ones(4)
+    a, b = TwoOutputs.apply(x)
+    a.retain_grad()
+    b.retain_grad()
+    a.mul_(2)
+    (a + b).sum().backward()
+    assert b.grad.tolist() == [1] * 4 and a.grad.tolist() == [1] * 4
+    y = x * 1
+    v = y[:2]
+    v.retain_grad()
+    v.mul_(3)
+    (v * 2).sum().backward()
+    assert v.grad.tolist() == [2, 2]
+    y = x * 1
+    v = y[:2]
+    v.retain_grad()
+    y.mul_(3)
+    (v * 2).sum().backward()
+    assert v.grad.tolist() == [2, 2]
+    y = x * 1
+    y.retain_grad()
+    y[:2].mul_(3)
+    (y * 2).sum().backward()
+    assert y.grad.tolist() == [2] * 4

@@ -21,6 +21,7 @@ from tests.core.engine import (
     cases_hooks_tensors,
 )
 from tests.core.engine.cases_hooks_random import nested_passes, random_graphs
+from tests.core.engine.helpers import ones
 from tests.harness import LIVE, stored
 
 BANKS = {
@@ -225,3 +226,13 @@ def test_hooks_registered_and_removed_while_others_run() -> None:
 
     in_threads(work)
     assert x.grad is not None and x.grad.tolist() == [8 * 20 * 2] * 3
+
+
+def test_node_pre_hooks_come_after_capturing() -> None:
+    x = ones(2)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda gs: (gs[0] * 10,))
+    z = (y * 3).sum()
+    assert torch.autograd.grad(z, [y], retain_graph=True)[0].tolist() == [3, 3]
+    gy, gx = torch.autograd.grad(z, [y, x])
+    assert gy.tolist() == [3, 3] and gx.tolist() == [60, 60]

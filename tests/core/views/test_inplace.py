@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rushlight as torch
+from tests.core.engine.helpers import ones
 from tests.ops.view.helpers import count, grad_of, leaf
 
 
@@ -72,3 +73,13 @@ def test_detach_shares_memory_and_version() -> None:
     y.add_(1)
     assert x.tolist() == [1, 2] and x._version == 1
     assert not y.requires_grad and y._base is None
+
+
+def test_a_written_region_has_no_gradient_even_at_infinity() -> None:
+    x, v = ones(2), torch.tensor(2.0, requires_grad=True)
+    y = x.clone()
+    y[0] = v
+    g = ones(2)
+    (gx,) = torch.autograd.grad(y, x, g, create_graph=True)
+    (gg,) = torch.autograd.grad(gx, g, torch.tensor([float("inf"), 1.0]))
+    assert gg.tolist() == [0, 1]

@@ -37,7 +37,7 @@ def compare(ours: list[Any], theirs: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("part", "name"), NAMES)
-def test_stored_cases(part: str, name: str) -> None:
+def test_as_pytorch(part: str, name: str) -> None:
     compare(ran(torch, part, name), STORED[part][name])
 
 
@@ -49,7 +49,7 @@ def test_all_cases_are_stored() -> None:
 if LIVE:
 
     @pytest.mark.parametrize(("part", "name"), NAMES)
-    def test_live_cases(part: str, name: str) -> None:
+    def test_as_pytorch_today(part: str, name: str) -> None:
         compare(ran(torch, part, name), ran(pytorch(), part, name))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from tests.ops.creation.helpers import raises
+from tests.helpers import raises
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from tests.ops.creation.helpers import raises
+from tests.helpers import raises
 from tests.ops.indexing.helpers import count, leaf, names
 
 

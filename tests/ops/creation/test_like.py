@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import rushlight as torch
-from tests.ops.creation.helpers import raises
+from tests.helpers import raises
 
 
 def test_like_keeps_the_order_of_strides() -> None:

@@ -177,7 +177,7 @@ def test_self_is_not_kept_but_the_index_is() -> None:
     ("index", "error", "text"),
     [
         (5, IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
-        ((0, -4), IndexError, "index -4 is out of bounds for dimension 0 with size 3"),
+        ((0, -4), IndexError, "index -4 is out of bounds for dimension 1 with size 3"),
         ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
         (([0],) * 3, IndexError, "too many indices for tensor of dimension 2"),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),

@@ -76,7 +76,7 @@ def test_nonzero() -> None:
     assert torch.argwhere(x).dtype is torch.int64
 
 
-def test_regions() -> None:
+def test_select_diagonal_and_slice_scatter() -> None:
     x, src = leaf(2, 2), leaf(2)
     cases = [
         (x.select_scatter(src, 0, -1), [[0, 1], [0, 1]], [[1, 2], [0, 0]], [3, 4]),

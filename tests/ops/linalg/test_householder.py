@@ -11,7 +11,7 @@ from tests.ops.linalg.helpers import KINDS, drawn, same
 
 
 @pytest.mark.parametrize("dtype", KINDS)
-def test_reflectors(dtype: Any) -> None:
+def test_geqrf_ormqr_and_householder_product(dtype: Any) -> None:
     a = drawn(4, 2, dtype=dtype)
     reflectors, tau = torch.geqrf(a)
     q, r = torch.linalg.qr(a)

@@ -89,7 +89,7 @@ def test_inner_outer_tensordot_and_chains() -> None:
         assert torch.chain_matmul(m, m).tolist() == (m @ m).tolist()
 
 
-def test_strangers() -> None:
+def test_other_types_are_refused() -> None:
     a = torch.ones(2, 2)
     with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for @: 'Tensor' and 'int'"):
         a @ 3

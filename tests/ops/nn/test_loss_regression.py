@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
         (lambda x, t, **k: F.smooth_l1_loss(x, t, beta=0.0, **k), [0.5, 3.0], [1.0, -1.0]),
     ],
 )
-def test_differences(fn: Any, each: Any, slope: Any) -> None:
+def test_values_and_slopes(fn: Any, each: Any, slope: Any) -> None:
     t = double(1.0, 5.0)  # differences 0.5 and -3
     for reduction, share in (("none", 1), ("sum", 1), ("mean", 2)):
         x = leaf(1.5, 2.0)

@@ -69,7 +69,7 @@ def test_gumbel_softmax() -> None:
     assert logits.grad.abs().sum().item() > 0
 
 
-def test_likeness() -> None:
+def test_normalize_and_cosine_similarity() -> None:
     a, b = torch.tensor([[3.0, 4.0]]), torch.tensor([[4.0, 3.0]])
     assert same(F.normalize(a), [0.6, 0.8])
     assert F.normalize(torch.zeros(1, 2)).tolist() == [[0.0, 0.0]]

@@ -62,17 +62,17 @@ def check(stored: Any, run: Any) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(written.CALLS))
-def test_calls(name: str) -> None:
+def test_calls_as_pytorch(name: str) -> None:
     check(STORED["calls"][name], lambda lib: written.seen_call(lib, name))
 
 
 @pytest.mark.parametrize("name", sorted(written.cases))
-def test_cases(name: str) -> None:
+def test_cases_as_pytorch(name: str) -> None:
     check(STORED["cases"][name], lambda lib: written.cases.run(lib, name))
 
 
 @pytest.mark.parametrize("first", range(0, len(written.SEEDS), 50))
-def test_programs(first: int) -> None:
+def test_programs_as_pytorch(first: int) -> None:
     for seed in written.SEEDS[first : first + 50]:
         ours = json.loads(
             json.dumps(written.seen(torch, lambda lib, seed=seed: written.program(lib, seed)))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from tests.ops.creation.helpers import raises
+from tests.helpers import raises
 
 
 def test_the_same_seed_gives_pytorch_numbers() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from tests.ops.reduction.helpers import NAN, same, tensor
 
 
-def test_truth() -> None:
+def test_any_and_all() -> None:
     x = tensor([[0.0, 1.0], [2.0, NAN]])
     same(x.any(1), [True, True], np.bool_)
     same(x.all(1), [False, True], np.bool_)

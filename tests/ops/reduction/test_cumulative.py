@@ -21,7 +21,7 @@ def test_cumprod_with_zeros() -> None:
     same(h, [0.0, 3.0, 0.0])
 
 
-def test_scans() -> None:
+def test_cumsum_cumprod_and_logcumsumexp() -> None:
     x = tensor([[1.0, 2.0], [3.0, 4.0]])
     same(x.cumsum(0), [[1.0, 2.0], [4.0, 6.0]])
     same(x.cumsum(axis=-1), [[1.0, 3.0], [3.0, 7.0]])

@@ -23,7 +23,7 @@ def test_errors(call: str, error: Any, text: str) -> None:
         eval(call, {"x": count(2, 3, 4), "torch": torch})
 
 
-def test_questions() -> None:
+def test_sizes_strides_and_offsets() -> None:
     x = count(2, 3, 4)
     assert x.size() == (2, 3, 4) and x.size(-1) == 4
     assert x.dim() == x.ndimension() == 3

@@ -26,7 +26,7 @@ def test_errors(call: str, error: Any, text: str) -> None:
         eval(call, {"x": count(2, 3), "torch": torch, "pad": pad})
 
 
-def test_turning() -> None:
+def test_flip_roll_and_rot90() -> None:
     x = leaf(2, 3)
     assert x.flip(0, 1).tolist() == [[5, 4, 3], [2, 1, 0]]
     assert grad_of(x.flip(-1), x) == [[3, 2, 1], [6, 5, 4]]

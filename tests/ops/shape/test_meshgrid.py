@@ -26,7 +26,7 @@ def test_errors(call: str, error: Any, text: str) -> None:
         eval(call, {"x": count(2, 3), "torch": torch, "pad": pad})
 
 
-def test_grids() -> None:
+def test_meshgrid_and_cartesian_product() -> None:
     a, b = torch.tensor([1, 2]), torch.tensor([3, 4, 5])
     x, y = torch.meshgrid(a, b, indexing="ij")
     assert x.tolist() == [[1, 1, 1], [2, 2, 2]] and y.tolist() == [[3, 4, 5], [3, 4, 5]]

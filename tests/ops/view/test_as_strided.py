@@ -23,7 +23,7 @@ def test_errors(call: str, error: Any, text: str) -> None:
         eval(call, {"x": count(2, 3, 4), "torch": torch})
 
 
-def test_regions() -> None:
+def test_narrow_select_diagonal_and_unfold() -> None:
     x = leaf(3, 4)
     assert grad_of(x.narrow(1, -3, 2), x) == [[0, 1, 2, 0], [0, 3, 4, 0], [0, 5, 6, 0]]
     assert grad_of(x.select(0, -1), x) == [[0] * 4, [0] * 4, [1, 2, 3, 4]]

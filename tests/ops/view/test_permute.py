@@ -11,7 +11,7 @@ import rushlight as torch
 from tests.ops.view.helpers import count
 
 
-def test_orders() -> None:
+def test_permute_transpose_and_movedim() -> None:
     x = count(2, 3, 4)
     assert x.permute(2, 0, 1).stride() == (1, 12, 4)
     assert torch.permute(x, (-1, 0, 1)).shape == (4, 2, 3)

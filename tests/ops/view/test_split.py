@@ -25,7 +25,7 @@ def test_errors(call: str, error: Any, text: str) -> None:
         eval(call, {"x": count(2, 3, 4), "torch": torch})
 
 
-def test_pieces() -> None:
+def test_split_chunk_and_unbind() -> None:
     x = leaf(5)
     a, b, c = x.split(2)
     assert [t.tolist() for t in (a, b, c)] == [[0, 1], [2, 3], [4]]

@@ -66,6 +66,7 @@ from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.saved_values import check_saved, unpack
 from rushlight.core.transforms.forward_ad import muted
 from rushlight.core.transforms.stack import stack
+from rushlight.errors import alone
 from rushlight.native import i64
 
 __all__ = [
@@ -345,6 +346,7 @@ class GraphTask:
         try:
             outs = backward_of(node, g, self.tensors)
         except BaseException as error:
+            state.busy = False
             outs = self.rescue(node, g, error)
         state.busy = False
         return outs
@@ -373,7 +375,7 @@ class GraphTask:
         try:
             if said is not None:
                 self.blame(node, said)
-                raise said from error
+                raise alone(said) from None
             self.blame(node, error)
             raise error
         finally:  # their traceback leads to this frame, which would keep the graph in a cycle
@@ -483,19 +485,23 @@ class GraphTask:
             return g
         if self.tensors:
             return old + g
+        mine = id(old) in self.owned
         state.busy = True
         try:
-            if id(old) in self.owned:
-                old += g
-                state.busy = False
-                return old
-            total = normal(old + g)
+            total = old
+            if mine:
+                total += g
+            else:
+                total = old + g
         except RuntimeWarning:  # see Note [Busy]; what was added in place is added
             state.busy = False
-            if id(old) in self.owned:
-                return old
-            total = normal(quietly(add, old, g))
-        state.busy = False
+            if not mine:
+                total = quietly(add, old, g)
+        finally:
+            state.busy = False
+        if mine:
+            return old
+        total = normal(total)
         if total.ndim:
             # kept alive by `pending` or `leaves` until it is delivered, so the id stays true
             self.owned.add(id(total))

@@ -123,8 +123,13 @@ def check_history(target: TensorBase) -> None:
             raise_forbidden(target, view, True)
         if (view.base._node is None or view.base._requires_grad) and requires_grad(target):
             raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation."
+                sentence(
+                    "a view of a leaf Variable that requires grad is being used in an in-place "
+                    "operation.",
+                    "",
+                    "To set a part of it (`x[0] = 5`), write inside `with torch.no_grad():`; to "
+                    "compute with it, write to a copy: `y = x.clone()`, then `y[0] = 5`.",
+                )
             )
         stale = view.version != target._storage.version
     if target._requires_grad and not stale:
@@ -209,7 +214,8 @@ def write_raw(
     if y.shape != array.shape:
         raise RuntimeError(
             f"output with shape {list(array.shape)} doesn't match the broadcast shape "
-            f"{list(y.shape)}"
+            f"{list(y.shape)}\n"
+            "A tensor written in place keeps its shape: write out of place (`y = x + other`)."
         )
     plan: OpSpec = op.plan
     node = node_for(op, xs, raws)

@@ -31,6 +31,7 @@ from rushlight.core.record import apply
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push_view, push_views
 from rushlight.core.views.history import edge_of_view, replay_views
+from rushlight.errors import alone
 from rushlight.native import i64
 
 __all__ = ["Put", "apply_view", "look_at_many", "put"]
@@ -43,7 +44,7 @@ def apply_view(op: Any, x: TensorBase) -> Any:
     try:
         y = op.forward(raw) if profile is None else profile(op, (raw,))
     except Exception as error:
-        raise op.explain(error, (raw,)) from None
+        raise alone(op.explain(error, (raw,))) from None
     t = wrap_as(y, x._storage)
     _attach(op, x, t, "")
     if requires_grad(x):

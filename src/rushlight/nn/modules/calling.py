@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from rushlight.core.graph import TensorBase
+from rushlight.errors import hide_insides
 from rushlight.nn.modules.everywhere import everywhere
+from rushlight.nn.modules.where_failed import say_where
 from rushlight.utils.hooks import BackwardHook, RemovableHandle, add_hook
 
 __all__ = ["Calling"]
@@ -44,15 +46,20 @@ class Calling:
     forward: Callable[..., Any] = _unimplemented
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or everywhere.calls
-        ):
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+                or everywhere.calls
+            ):
+                return self._call_with_hooks(args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            say_where(self, args, kwargs, error)
+            hide_insides(error)
+            raise
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: set[int] = set()

@@ -94,7 +94,8 @@ def made(array: Any, requires_grad: bool) -> Any:
     if requires_grad:
         if array.dtype.kind not in "fcVW":
             raise RuntimeError(
-                "Only Tensors of floating point and complex dtype can require gradients"
+                "Only Tensors of floating point and complex dtype can require gradients\n"
+                f"This one is {dtypes.of(array.dtype)}: write `1.` for `1`, or give a dtype."
             )
         t._requires_grad = True
     return t

@@ -26,7 +26,7 @@ from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
-from rushlight.errors import broadcast_mismatch
+from rushlight.errors import broadcast_mismatch, hide_insides
 from rushlight.ops.arguments import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
@@ -370,14 +370,12 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 _selects: Final = {(d, i): Select(d, i) for d in range(-4, 0) for i in range(64)}
 
 
-def select_at(x: Any, dim: int, index: int) -> Any:
-    """`x[..., index, ...]` at dimension `dim` (not negative)."""
+def select_at(x: Any, dim: int, index: int, place: int = 0) -> Any:
+    """`x[..., index, ...]` at dimension `dim` (not negative); the index was written at `place`."""
     shape = x._array.shape
     n = shape[dim] if dim < len(shape) else 0
     if not -n <= index < n:
-        raise IndexError(
-            f"index {index} is out of bounds for dimension {min(dim, len(shape) - 1)} with size {n}"
-        )
+        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {n}")
     key = (dim - len(shape), index + n if index < 0 else index)
     found = _selects.get(key)
     return apply_view(Select(*key) if found is None else found, x)
@@ -422,7 +420,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     slots: dict[int, Any] = {}
     d = 0
-    for item in found:
+    for place, item in enumerate(found):
         if item is ...:
             d += rank - wide
         elif item is None:
@@ -440,12 +438,12 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
                 if kind == dtypes.bool_.numpy or kind == dtypes.uint8.numpy:
                     x, d = _truth(x, d, bool(array), slots)
                 else:
-                    x = select_at(x, d, int(array))
+                    x = select_at(x, d, int(array), place)
             else:
                 slots[d] = item
                 d += item._array.ndim if kind.kind == "b" or kind.itemsize == 1 else 1
         elif hasattr(item, "__index__") and not (is_scalar(item) and item.dtype.kind == "b"):
-            x = select_at(x, d, item.__index__())
+            x = select_at(x, d, item.__index__(), place)
         else:
             raise IndexError(_KINDS.format(dtypes.type_name(item)))
     if not slots:
@@ -489,7 +487,10 @@ def checked_index(item: Any, x: Any, dim: int) -> Any:
         item = wrap(array)
         kind = array.dtype
     elif kind != dtypes.int64.numpy and kind != dtypes.int32.numpy and kind.kind != "b":
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        raise IndexError(
+            "tensors used as indices must be long, int, byte or bool tensors\n"
+            f"This one is {dtypes.of(kind)}: `index.long()`, or a mask such as `index > 0`."
+        )
     if kind.kind == "b":
         shape = x._array.shape
         for j, n in enumerate(array.shape):
@@ -516,30 +517,34 @@ def getitem(self: Any, index: Any) -> Any:
     (tensor([3, 5]), tensor([[0, 0],
             [3, 3]]), tensor([4, 5]))
     """
-    cls = type(index)
-    if cls is int:
-        if not self._array.ndim:
-            raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
-            )
-        return select_at(self, 0, index)
-    if cls is slice:
-        if not self._array.ndim:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        return slice_at(self, 0, index, True)
-    if (
-        isinstance(index, TensorBase)
-        and index._array.ndim
-        and index._array.ndim <= self._array.ndim
-    ):
-        item = checked_index(index, self, 0)
-        return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
-    view, pattern, arrays = take_apart(self, _as_tuple(index))
-    if pattern:
-        masks = any(a._array.dtype.kind == "b" for a in arrays)
-        return run_indexed(Index(pattern, masks), (view, *arrays))
-    return apply_view(Alias(), view) if view is self else view
+    try:
+        cls = type(index)
+        if cls is int:
+            if not self._array.ndim:
+                raise IndexError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                    "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+                )
+            return select_at(self, 0, index)
+        if cls is slice:
+            if not self._array.ndim:
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            return slice_at(self, 0, index, True)
+        if (
+            isinstance(index, TensorBase)
+            and index._array.ndim
+            and index._array.ndim <= self._array.ndim
+        ):
+            item = checked_index(index, self, 0)
+            return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
+        view, pattern, arrays = take_apart(self, _as_tuple(index))
+        if pattern:
+            masks = any(a._array.dtype.kind == "b" for a in arrays)
+            return run_indexed(Index(pattern, masks), (view, *arrays))
+        return apply_view(Alias(), view) if view is self else view
+    except Exception as error:
+        hide_insides(error)
+        raise
 
 
 # --- writing --------------------------------------------------------------------------------------

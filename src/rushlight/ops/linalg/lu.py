@@ -411,6 +411,23 @@ def lu_unpack(
             [0.5000, 1.0000]])
     """
     array = check_tensor(LU_data, "lu_unpack", "LU_data")
+    pivots = check_tensor(LU_pivots, "lu_unpack", "LU_pivots")
+    if array.ndim < 2:
+        raise RuntimeError(
+            "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+            f"{list(array.shape)} instead"
+        )
+    if pivots.dtype != dtypes.int32.numpy:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+            "dtype.\nNote: this function is intended to be used with the output produced by "
+            "torch.linalg.lu_factor"
+        )
+    if pivots.shape != (*array.shape[:-2], min(array.shape[-2:])):  # PyTorch reads beyond the end
+        raise RuntimeError(
+            f"torch.lu_unpack: LU_data of shape {list(array.shape)} has no pivots of shape "
+            f"{list(pivots.shape)}"
+        )
     order = _order_of(LU_pivots, array.shape[-2])
     p, low, high = apply(LuUnpack(), LU_data, order)
     nothing = LU_data.new_empty((0,))

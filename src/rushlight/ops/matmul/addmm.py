@@ -13,6 +13,7 @@ from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import write
+from rushlight.errors import ONE_DTYPE, product_mismatch
 from rushlight.ops import old_forms
 from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.creation.fill import number_for
@@ -242,7 +243,7 @@ def _same_dtype(**tensors: Any) -> None:
         if have is not last:
             raise RuntimeError(
                 f"{name} and {names[-1]} must have the same dtype, but got {have.scalar_type} "
-                f"and {last.scalar_type}"
+                f"and {last.scalar_type}\n{ONE_DTYPE}"
             )
 
 
@@ -281,7 +282,7 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
             raise RuntimeError(f"{name} must be a matrix, got {t._array.ndim}-D tensor")
     (n, k), (m, p) = a._array.shape, b._array.shape
     if k != m:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {m}x{p})")
+        raise RuntimeError(product_mismatch((n, k), (m, p)))
     if not x._array.dtype == a._array.dtype == b._array.dtype:
         _same_dtype(self=x, mat1=a, mat2=b)
     refuse(a._array.dtype, "addmm_impl_cpu_")
@@ -310,7 +311,7 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool)
         kinds = [dtypes.of(t._array.dtype).scalar_type for t in (x, a, b)]
         raise RuntimeError(
             "addmv input tensors must have the same dtype, but got "
-            f"{kinds[0]}, {kinds[1]}, and {kinds[2]}"
+            f"{kinds[0]}, {kinds[1]}, and {kinds[2]}\n{ONE_DTYPE}"
         )
     refuse(a._array.dtype, "addmv_impl_cpu")
     return _go("addmv", Addmv(*_weights(a, beta, alpha)), (x, a, b), (n,), out, place)

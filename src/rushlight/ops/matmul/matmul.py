@@ -15,6 +15,7 @@ from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import plain
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, implements
@@ -32,11 +33,16 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    check_tensor(input, "matmul")
-    check_tensor(other, "matmul", "other", 2)
-    if out is None:
-        return product(input, other)
-    return write_out("matmul", (input, other), out, lambda: product(input, other))
+    try:
+        check_tensor(input, "matmul")
+        check_tensor(other, "matmul", "other", 2)
+        if out is None:
+            return product(input, other)
+        return write_out("matmul", (input, other), out, lambda: product(input, other))
+    except BLAMED as error:
+        if (better := blame("matmul", matmul, (input, other), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 def product(a: Any, b: Any) -> Any:

@@ -17,8 +17,10 @@ from rushlight.core.families import Bilinear, conj, is_complex
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
+from rushlight.errors import ONE_DTYPE, product_mismatch
 from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.each_member import batch_leading
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
@@ -115,10 +117,7 @@ class Mm(Bilinear):
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         a, b = xs
         if a.shape[-1] != b.shape[-2]:
-            return RuntimeError(
-                "mat1 and mat2 shapes cannot be multiplied "
-                f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
-            )
+            return RuntimeError(product_mismatch(a.shape[-2:], b.shape[-2:]))
         return error
 
     @staticmethod
@@ -249,7 +248,7 @@ def mm_of(a: Any, b: Any) -> Any:
     if raw is not xb.dtype and raw != xb.dtype:
         raise RuntimeError(
             "expected m1 and m2 to have the same dtype, but got: "
-            f"{c_name(raw)} != {c_name(xb.dtype)}"
+            f"{c_name(raw)} != {c_name(xb.dtype)}\n{ONE_DTYPE}"
         )
     if raw.kind != "f":
         refuse(raw, "addmm_impl_cpu_")
@@ -262,7 +261,7 @@ def bmm_of(a: Any, b: Any) -> Any:
         raise BMM.explain(ValueError(), (a._array, b._array))
     if raw != other:
         have, got = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
-        raise RuntimeError(f"expected scalar type {have} but found {got}")
+        raise RuntimeError(f"expected scalar type {have} but found {got}\n{ONE_DTYPE}")
     refuse(raw, "bmm")
     return apply(BMM, a, b)
 
@@ -277,7 +276,8 @@ def mv_of(a: Any, x: Any) -> Any:
     if raw != other:
         mat, vec = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
         raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {vec}, {mat}, and {vec}"
+            f"addmv input tensors must have the same dtype, but got {vec}, {mat}, and {vec}\n"
+            f"{ONE_DTYPE}"
         )
     refuse(raw, "addmv_impl_cpu")
     return apply(MV, a, x)
@@ -323,12 +323,17 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
-    check_tensor(input, "mm")
-    check_tensor(mat2, "mm", "mat2", 2)
-    for name, x in (("self", input), ("mat2", mat2)):
-        if x._array.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix")
-    return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
+    try:
+        check_tensor(input, "mm")
+        check_tensor(mat2, "mm", "mat2", 2)
+        for name, x in (("self", input), ("mat2", mat2)):
+            if x._array.ndim != 2:
+                raise RuntimeError(f"{name} must be a matrix")
+        return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
+    except BLAMED as error:
+        if (better := blame("mm", mm, (input, mat2), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function(bare=True)
@@ -343,12 +348,17 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     <BLANKLINE>
             [[3.]]])
     """
-    check_tensor(input, "bmm")
-    check_tensor(mat2, "bmm", "mat2", 2)
-    for name, x in (("batch1", input), ("batch2", mat2)):
-        if x._array.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
-    return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
+    try:
+        check_tensor(input, "bmm")
+        check_tensor(mat2, "bmm", "mat2", 2)
+        for name, x in (("batch1", input), ("batch2", mat2)):
+            if x._array.ndim != 3:
+                raise RuntimeError(f"{name} must be a 3D tensor")
+        return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
+    except BLAMED as error:
+        if (better := blame("bmm", bmm, (input, mat2), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function(bare=True)
@@ -361,13 +371,18 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    check_tensor(input, "mv")
-    check_tensor(vec, "mv", "vec", 2)
-    if input._array.ndim != 2 or vec._array.ndim != 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
-        )
-    return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
+    try:
+        check_tensor(input, "mv")
+        check_tensor(vec, "mv", "vec", 2)
+        if input._array.ndim != 2 or vec._array.ndim != 1:
+            raise RuntimeError(
+                f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
+            )
+        return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
+    except BLAMED as error:
+        if (better := blame("mv", mv, (input, vec), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function(bare=True)
@@ -380,9 +395,14 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     >>> torch.dot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
-    check_tensor(input, "dot")
-    check_tensor(tensor, "dot", "tensor", 2)
-    return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
+    try:
+        check_tensor(input, "dot")
+        check_tensor(tensor, "dot", "tensor", 2)
+        return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
+    except BLAMED as error:
+        if (better := blame("dot", dot, (input, tensor), {}, error)) is not None:
+            raise better from None
+        raise
 
 
 @function()

@@ -8,9 +8,11 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import lift_operands
+from rushlight.errors import sentence
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import each_member
@@ -73,13 +75,29 @@ def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got torch.{kind}Tensor instead (while checking arguments for "
-            "embedding)"
+            "embedding)\nThe input holds numbers of rows: `input.long()`."
         )
     if w.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if outside(i, w.shape[0]):
-        raise IndexError("index out of range in self")
+        raise _no_row(i, w.shape[0])
     return apply(shared(Embedding, padding_idx, by_freq), weight, indices)
+
+
+def _no_row(i: Any, n: int) -> IndexError:
+    """The error for an index that names no row of a table of `n`."""
+    i = bottom(i)
+    where = ""
+    if has_values(i):
+        wrong = i[(i < 0) | (i >= n)]
+        where = f"index {int(wrong[0])}, and the table has {n} rows: 0 to {n - 1}"
+    return IndexError(
+        sentence(
+            "index out of range in self",
+            where,
+            "Make the table larger (`num_embeddings`), or look where the indices come from.",
+        )
+    )
 
 
 def outside(i: Any, n: int) -> bool:
@@ -136,7 +154,7 @@ def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
         weight._storage.written()
         return
     if outside(indices._array, weight._array.shape[0]):
-        raise IndexError("index out of range in self")
+        raise _no_row(indices._array, weight._array.shape[0])
     i = v.unique(v.reshape(indices._array, (-1,)))[0]
     rows = v.pick(weight._array, (v.SLOT,), i)
     table: Any = wrap(rows)

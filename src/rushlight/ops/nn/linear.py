@@ -11,6 +11,7 @@ from rushlight.core.dispatch import columns_of
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.errors import hide_insides
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
@@ -33,38 +34,49 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
     tensor([[3., 4.]])
     """
-    check_tensor(input, "linear")
-    check_tensor(weight, "linear", "weight", 2)
-    m, n = input._array.ndim, weight._array.ndim
-    if m == 0 or n == 0:
-        raise RuntimeError(
-            f"both arguments to linear need to be at least 1D, but they are {m}D and {n}D"
-        )
-    turned = weight.t()
-    if bias is None:
-        return product(input, turned)
-    check_tensor(bias, "linear", "bias", 3)
-    if n == 2:
-        if m == 2:
-            x, w, b = input._array, weight._array, bias._array
-            if (
-                x.dtype is w.dtype
-                and x.dtype is b.dtype
-                and x.dtype.kind == "f"
-                and x.shape[1] == w.shape[1]
-                and b.shape == w.shape[:1]
-            ):
-                # the usual case: nothing to check
-                return apply(ADDMMS[columns_of(input, turned)], bias, input, turned)
-            return addmm_of(bias, input, turned, 1, 1, None, False)
-        if bias._array.ndim < 2 and input._array.flags.c_contiguous:
-            *lead, k = input._array.shape
-            rows = 1
-            for size in lead:
-                rows *= size
-            y = addmm_of(bias, input.reshape(rows, k), turned, 1, 1, None, False)
-            return y.view(*lead, weight._array.shape[0])
-    return product(input, turned) + bias
+    try:
+        check_tensor(input, "linear")
+        check_tensor(weight, "linear", "weight", 2)
+        m, n = input._array.ndim, weight._array.ndim
+        if m == 0 or n == 0:
+            raise RuntimeError(
+                f"both arguments to linear need to be at least 1D, but they are {m}D and {n}D"
+            )
+        turned = weight.t()
+        if bias is None:
+            return product(input, turned)
+        check_tensor(bias, "linear", "bias", 3)
+        if n == 2:
+            if m == 2:
+                x, w, b = input._array, weight._array, bias._array
+                if (
+                    x.dtype is w.dtype
+                    and x.dtype is b.dtype
+                    and x.dtype.kind == "f"
+                    and x.shape[1] == w.shape[1]
+                    and b.shape == w.shape[:1]
+                ):
+                    # the usual case: nothing to check
+                    return apply(ADDMMS[columns_of(input, turned)], bias, input, turned)
+                return addmm_of(bias, input, turned, 1, 1, None, False)
+            if bias._array.ndim < 2 and input._array.flags.c_contiguous:
+                *lead, k = input._array.shape
+                rows = 1
+                for size in lead:
+                    rows *= size
+                y = addmm_of(bias, input.reshape(rows, k), turned, 1, 1, None, False)
+                return y.view(*lead, weight._array.shape[0])
+        return product(input, turned) + bias
+    except Exception as error:
+        text = str(error)
+        if text.startswith("mat1 and mat2 shapes cannot be multiplied"):
+            have, want = input._array.shape[-1], weight._array.shape[-1]
+            error.args = (
+                f"{text.partition(chr(10))[0]}\nThe data has {have} features in its last "
+                f"dimension, and the weight takes {want}.",
+            )
+        hide_insides(error)
+        raise
 
 
 @op

@@ -90,7 +90,10 @@ def binary_cross_entropy(
         )
     if x.dtype != t.dtype:
         have, want = dtypes.of(t.dtype).scalar_type, dtypes.of(x.dtype).scalar_type
-        raise RuntimeError(f"Found dtype {have} but expected {want}")
+        raise RuntimeError(
+            f"Found dtype {have} but expected {want}\n"
+            "The target must be of the input's dtype: `target.to(input.dtype)`."
+        )
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
         raise not_implemented("binary_cross_entropy", kind)

@@ -14,6 +14,7 @@ from rushlight.arrays.host import has_values
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
+from rushlight.errors import sentence
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
@@ -162,10 +163,25 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
             f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({have})."
         )
     if x.ndim <= 2 and t.ndim > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise RuntimeError(
+            sentence(
+                "0D or 1D target tensor expected, multi-target not supported",
+                f"the input has the shape {list(x.shape)}, the target {list(t.shape)}",
+                "Give one class a sample: the target without its dimensions of size 1 "
+                "(`target.squeeze(1)`), or of one-hot rows `target.argmax(1)`.",
+            )
+        )
     kind = dtypes.of(t.dtype)
     if kind not in (dtypes.int64, dtypes.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {kind.scalar_type}")
+        raise RuntimeError(
+            sentence(
+                f"expected target dtype to be Long or Byte, but got {kind.scalar_type}",
+                "",
+                "The target holds the number of a class for each sample: `target.long()`. "
+                "Probabilities of classes have the shape of the input, and its dtype, and go to "
+                "`cross_entropy`.",
+            )
+        )
     if x.ndim == 3 and t.shape != (x.shape[0], x.shape[2]):
         want = [x.shape[0], x.shape[2]]
         raise RuntimeError(f"Expected target size {want}, got {list(t.shape)}")
@@ -212,7 +228,14 @@ def _some_ignored(t: Any, classes: int, ignore: int) -> bool:
     if not inside:
         wrong = t[((t < 0) | (t >= classes)) & ~here]
         if wrong.size:
-            raise IndexError(f"Target {int(wrong[0])} is out of bounds.")
+            raise IndexError(
+                sentence(
+                    f"Target {int(wrong[0])} is out of bounds.",
+                    f"the input has {classes} classes, so targets are 0 to {classes - 1}",
+                    f"A target of {ignore} (`ignore_index`) would be passed over. Do the classes "
+                    "start at 1, or has the last layer too few outputs?",
+                )
+            )
     return bool(here.any())
 
 

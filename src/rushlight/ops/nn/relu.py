@@ -77,6 +77,9 @@ def _relu(input: Any, inplace: bool = False) -> Any:
     return functions["relu_"](input) if inplace else act("relu", RELU, input)
 
 
+_relu.__qualname__ = "relu"  # the name that Python gives in errors of calls
+
+
 # --- a slope below 0 ------------------------------------------------------------------------------
 @op
 class LeakyRelu(Piecewise):

@@ -26,6 +26,7 @@ from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import lined_up
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.operands import attach_operator, integral, number_from, zeros
 from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import expose_pair, register_impl
@@ -135,10 +136,15 @@ def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
 
     @functools.wraps(plain)
     def write(input: Any, other: Any) -> Any:
-        tensor = isinstance(other, TensorBase)
-        if not tensor:
-            check_second(cls.name + "_", input, other)
-        return run_inplace(ops[tensor], (input, other))
+        try:
+            tensor = isinstance(other, TensorBase)
+            if not tensor:
+                check_second(cls.name + "_", input, other)
+            return run_inplace(ops[tensor], (input, other))
+        except BLAMED as error:
+            if (better := blame(cls.name + "_", write, (input, other), {}, error)) is not None:
+                raise better from None
+            raise
 
     for name in names:
         functions[name + "_"] = methods[name + "_"] = write
@@ -405,49 +411,54 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     >>> torch.where(x > 0, x, 0.)
     tensor([1., 0., 3.])
     """
-    if len(args) == 3 and out is None and not named:
-        c, a, b = args
-        plain = isinstance(a, TensorBase) and isinstance(b, (TensorBase, int, float))
-        if plain and isinstance(c, TensorBase) and c._array.dtype is _BOOL:
-            return choose(c, a, b)
-    names = ("condition", "input", "other")
-    given = dict(zip(names, args))
-    given.update({("input" if name == "self" else name): x for name, x in named.items()})
-    xs = tuple(given[name] for name in names if name in given)
-    condition = given.get("condition")
-    fine = isinstance(condition, TensorBase) and len(args) + len(named) == len(xs) in (1, 3)
-    if not fine or not all(isinstance(x, TensorBase) or is_number(x) for x in xs):
-        raise invalid(
-            "where", xs, "(Tensor condition)",
-            "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
-            "(Tensor condition, Number self, Tensor other)",
-            "(Tensor condition, Tensor input, Number other)",
-            "(Tensor condition, Number self, Number other)",
-        )  # fmt: skip
-    assert isinstance(condition, TensorBase)
-    if len(xs) == 1:
-        return (
-            tuple(wrap(i) for i in v.nonzero(condition._array))
-            if condition._array.ndim
-            else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
-        )
-    kind = dtypes.of(condition._array.dtype)
-    if kind is dtypes.uint8:
-        warnings.warn(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be "
-            "removed in a future version of PyTorch. Use a boolean condition instead.",
-            stacklevel=2,
-        )
-        condition = wrap(v.not_equal(condition._array, 0))
-    elif kind is not dtypes.bool_:
-        raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{kind.scalar_type}"
-        )
-    if out is not None:
-        a, b = operand(xs[1]), operand(xs[2])
-        return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
-    return choose(condition, xs[1], xs[2])
+    try:
+        if len(args) == 3 and out is None and not named:
+            c, a, b = args
+            plain = isinstance(a, TensorBase) and isinstance(b, (TensorBase, int, float))
+            if plain and isinstance(c, TensorBase) and c._array.dtype is _BOOL:
+                return choose(c, a, b)
+        names = ("condition", "input", "other")
+        given = dict(zip(names, args))
+        given.update({("input" if name == "self" else name): x for name, x in named.items()})
+        xs = tuple(given[name] for name in names if name in given)
+        condition = given.get("condition")
+        fine = isinstance(condition, TensorBase) and len(args) + len(named) == len(xs) in (1, 3)
+        if not fine or not all(isinstance(x, TensorBase) or is_number(x) for x in xs):
+            raise invalid(
+                "where", xs, "(Tensor condition)",
+                "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
+                "(Tensor condition, Number self, Tensor other)",
+                "(Tensor condition, Tensor input, Number other)",
+                "(Tensor condition, Number self, Number other)",
+            )  # fmt: skip
+        assert isinstance(condition, TensorBase)
+        if len(xs) == 1:
+            return (
+                tuple(wrap(i) for i in v.nonzero(condition._array))
+                if condition._array.ndim
+                else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
+            )
+        kind = dtypes.of(condition._array.dtype)
+        if kind is dtypes.uint8:
+            warnings.warn(
+                "where received a uint8 condition tensor. This behavior is deprecated and will be "
+                "removed in a future version of PyTorch. Use a boolean condition instead.",
+                stacklevel=2,
+            )
+            condition = wrap(v.not_equal(condition._array, 0))
+        elif kind is not dtypes.bool_:
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{kind.scalar_type}"
+            )
+        if out is not None:
+            a, b = operand(xs[1]), operand(xs[2])
+            return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
+        return choose(condition, xs[1], xs[2])
+    except BLAMED as error:
+        if (better := blame("where", where, args, named, error)) is not None:
+            raise better from None
+        raise
 
 
 functions["where"] = where

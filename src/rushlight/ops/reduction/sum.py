@@ -37,6 +37,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
+from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
@@ -124,10 +125,21 @@ def _sum_dtype(given: Any, array: Any) -> Any:
     return None if want is array.dtype and want.kind != "b" else want
 
 
+def _told(
+    title: str, fn: Any, input: Any, dim: Any, keepdim: Any, named: dict[str, Any], error: Exception
+) -> Exception | None:
+    """What to raise for an error in `sum` or `mean`, which the table does not wrap."""
+    args = (input,) if dim is ... else (input, dim)
+    if keepdim is not False:
+        named["keepdim"] = keepdim
+    given = {name: x for name, x in named.items() if x is not None and x is not ...}
+    return blame(title, fn, args, given, error)
+
+
 @function(bare=True)
 def sum(
     input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None,
+    axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
 ) -> Any:  # fmt: skip
     """sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 
@@ -137,25 +149,36 @@ def sum(
     >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
     tensor([4., 6.])
     """
-    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
+    try:
+        if (
+            dim is ... and dtype is None and axis is ... and out is None and not keepdim
+            and not wrong
+        ):  # fmt: skip
+            array = check_tensor(input, "sum")
+            raw = array.dtype
+            if raw is _F32 or raw is _F64:
+                return apply(SUM, input)
         array = check_tensor(input, "sum")
-        raw = array.dtype
-        if raw is _F32 or raw is _F64:
-            return apply(SUM, input)
-    array = check_tensor(input, "sum")
-    check_dtype(dtype, "sum")
-    if axis is not ...:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
-    want = _sum_dtype(dtype, array)
-    if dim is ...:
-        if keepdim:
-            raise mismatch("sum", keepdim=keepdim)
-        y = apply(SUM if want is None else SumAll(None, False, want), input)
-    else:
-        y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-    return y if out is None else fill_out("sum", out, y)
+        if wrong:
+            raise mismatch("sum", **wrong)
+        check_dtype(dtype, "sum")
+        if axis is not ...:
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        want = _sum_dtype(dtype, array)
+        if dim is ...:
+            if keepdim:
+                raise mismatch("sum", keepdim=keepdim)
+            y = apply(SUM if want is None else SumAll(None, False, want), input)
+        else:
+            y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
+        return y if out is None else fill_out("sum", out, y)
+    except BLAMED as error:
+        named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
+        if (better := _told("sum", sum, input, dim, keepdim, named, error)) is not None:
+            raise better from None
+        raise
 
 
 @implements("reduce_sum")
@@ -220,7 +243,7 @@ MEAN: Final = MeanAll()
 @function(bare=True)
 def mean(
     input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None,
+    axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
 ) -> Any:  # fmt: skip
     """mean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
 
@@ -230,32 +253,44 @@ def mean(
     >>> torch.tensor([[1., 2.], [3., 4.]]).mean(1)
     tensor([1.5000, 3.5000])
     """
-    if dim is ... and dtype is None and axis is ... and out is None and not keepdim:
+    try:
+        if (
+            dim is ... and dtype is None and axis is ... and out is None and not keepdim
+            and not wrong
+        ):  # fmt: skip
+            array = check_tensor(input, "mean")
+            raw = array.dtype
+            if raw is _F32 or raw is _F64:
+                return apply(MEAN, input)
         array = check_tensor(input, "mean")
-        raw = array.dtype
-        if raw is _F32 or raw is _F64:
-            return apply(MEAN, input)
-    array = check_tensor(input, "mean")
-    check_dtype(dtype, "mean")
-    have = dtypes.of(array.dtype) if dtype is None else dtype
-    if not (have.is_floating_point or have.is_complex):
-        whose = "Input" if dtype is None else "Optional"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
-            f"or complex dtype. Got: {have.scalar_type}"
-        )
-    if axis is not ...:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
-    want = None if have.numpy is array.dtype else have.numpy
-    if dim is ...:
-        if keepdim:
-            raise mismatch("mean", keepdim=keepdim)
-        y = apply(MEAN if want is None else MeanAll(None, False, want), input)
-    else:
-        y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-    return y if out is None else fill_out("mean", out, y)
+        if wrong:
+            raise mismatch("mean", **wrong)
+        check_dtype(dtype, "mean")
+        have = dtypes.of(array.dtype) if dtype is None else dtype
+        if not (have.is_floating_point or have.is_complex):
+            whose = "Input" if dtype is None else "Optional"
+            raise RuntimeError(
+                f"mean(): could not infer output dtype. {whose} dtype must be either a floating "
+                f"point or complex dtype. Got: {have.scalar_type}\n"
+                "Say in which: `x.float().mean()`, or `x.mean(dtype=torch.float32)`."
+            )
+        if axis is not ...:
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        want = None if have.numpy is array.dtype else have.numpy
+        if dim is ...:
+            if keepdim:
+                raise mismatch("mean", keepdim=keepdim)
+            y = apply(MEAN if want is None else MeanAll(None, False, want), input)
+        else:
+            y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
+        return y if out is None else fill_out("mean", out, y)
+    except BLAMED as error:
+        named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
+        if (better := _told("mean", mean, input, dim, keepdim, named, error)) is not None:
+            raise better from None
+        raise
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------

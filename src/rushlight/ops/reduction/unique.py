@@ -358,6 +358,11 @@ def searchsorted(
             )
         right = side == "right"
     shape = input._array.shape if isinstance(input, TensorBase) else ()
+    if bounds.ndim == 0 and shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
+            "dimension"
+        )
     if bounds.ndim != 1 and (shape == () or shape[:-1] != bounds.shape[:-1]):
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "

@@ -12,7 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
-from rushlight.errors import dim_out_of_range
+from rushlight.errors import dim_out_of_range, sentence
 from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, implements, op
@@ -175,14 +175,19 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
             continue
         if len(shape) != len(first):
             raise RuntimeError(
-                f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}"
+                f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}\n"
+                f"  the first has the shape {list(first)}, number {position} has {list(shape)}"
             )
         for k in range(-len(first), 0):
             if k != d and shape[k] != first[k]:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d + len(first)}. Expected "
-                    f"size {first[k]} but got size {shape[k]} for tensor number {position} in the "
-                    "list."
+                    sentence(
+                        f"Sizes of tensors must match except in dimension {d + len(first)}. "
+                        f"Expected size {first[k]} but got size {shape[k]} for tensor number "
+                        f"{position} in the list.",
+                        f"the first has the shape {list(first)}, number {position} has "
+                        f"{list(shape)}",
+                    )
                 )
     return Cat(d, _common(xs)), xs
 

@@ -15,6 +15,7 @@ from rushlight.core.families import Linear, ViewOp
 from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
+from rushlight.errors import sentence
 from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.registry import function, implements, methods, op
@@ -112,7 +113,14 @@ def _full_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
             "dimension size -1 can be any value and is ambiguous"
         )
-    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    wanted = f"a multiple of {known}" if unknown >= 0 else f"{known}"
+    raise RuntimeError(
+        sentence(
+            f"shape '{list(shape)}' is invalid for input of size {size}",
+            "",
+            f"The shape asks for {wanted} elements, and there are {size}.",
+        )
+    )
 
 
 def _can_view(array: Any, shape: tuple[int, ...]) -> bool:

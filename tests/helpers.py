@@ -1,4 +1,4 @@
-"""A call that must fail."""
+"""What tests of several folders need."""
 
 from __future__ import annotations
 

@@ -1,0 +1,49 @@
+"""Tests lie as the sources do, and every file of cases has its stored results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests import harness
+
+SOURCES = harness.ROOT / "src" / "rushlight"
+# Tests that are about no one source file: laws over all ops, the repository, the GPU, types.
+FREE = {"laws", "repo", "device", "typing"}
+# What several files of a folder do together.
+TOGETHER = {
+    "autograd/notes": "PyTorch's notes on autograd",
+    "config": "__config__, whose name no test file can have",
+    "func/inference": "transforms in inference mode",
+    "func/nested_programs": "random programs of transforms",
+    "func/transforms": "transforms of every kind",
+    "library/library": "operators from their making to their use",
+    "nn/nn": "modules, losses and training",
+    "ops/linalg/strides": "how results of linear algebra lie in memory",
+    "optim/optim": "optimisers and schedulers",
+}
+
+
+def name_of(path: Path, prefix: str) -> str:
+    """`ops/indexing/gather` for tests/ops/indexing/test_gather.py."""
+    path = path.relative_to(harness.TESTS)
+    return path.with_name(path.stem.removeprefix(prefix)).as_posix()
+
+
+def test_every_test_file_has_the_name_of_a_source() -> None:
+    names = {name_of(path, "test_") for path in harness.TESTS.rglob("test_*.py")}
+    mirrored = {name for name in names if name.split("/")[0] not in FREE}
+    without = {name for name in mirrored if not (SOURCES / f"{name}.py").exists()}
+    assert without - TOGETHER.keys() == set(), "no source has this name; add to TOGETHER why"
+    assert TOGETHER.keys() - without == set(), "these have a source by now, or no test"
+
+
+def test_every_file_of_cases_has_stored_results() -> None:
+    suffix = ".json.gz"
+    found = harness.REFERENCE.rglob(f"*{suffix}")
+    stored = {p.relative_to(harness.REFERENCE).as_posix().removesuffix(suffix) for p in found}
+    assert stored == set(harness.names())
+
+
+def test_every_file_of_cases_can_be_made() -> None:
+    cases = {name: harness.cases_of(name) for name in harness.names()}
+    assert [n for n, m in cases.items() if not (hasattr(m, "results") or hasattr(m, "store"))] == []
