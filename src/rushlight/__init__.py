@@ -25,7 +25,6 @@ from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
-from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator
 from rushlight.random import get_rng_state as get_rng_state
@@ -74,7 +73,7 @@ _LATER = {
     "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
     "special": "", "testing": "", "types": "", "utils": "", "version": "",
     "serialization": "", "Tag": "library", "vmap": "func",
-    "load": "serialization", "save": "serialization",
+    "load": "serialization", "save": "serialization", "set_printoptions": "printing",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
@@ -93,12 +92,9 @@ _NOT_STARRED = set("""
     autograd ops random return_types storage
 """.split())  # fmt: skip
 
-__all__ = [
-    name for name, value in globals().items()
-    if name[0] != "_" and type(value) is not type(_math) and name not in _NOT_STARRED
-]  # fmt: skip
-__all__ += [name for name, home in _LATER.items() if home and name not in _NOT_STARRED]
-__all__ += [name for name in _free if name not in _NOT_STARRED and name not in __all__]
+_here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}
+_here.update(_free, (name for name, home in _LATER.items() if home))
+__all__ = sorted(_here - _NOT_STARRED)
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
@@ -106,6 +102,7 @@ if _typing.TYPE_CHECKING:
     from rushlight import profiler as profiler
     from rushlight import serialization as serialization
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
+    from rushlight.printing import set_printoptions as set_printoptions
     from rushlight.serialize import load as load
     from rushlight.serialize import save as save
     from rushlight.tensor_types import is_tensor as is_tensor

@@ -45,6 +45,7 @@ from rushlight.library import Tag as Tag
 from rushlight.func import vmap as vmap
 from rushlight.serialization import load as load
 from rushlight.serialization import save as save
+from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from rushlight.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled

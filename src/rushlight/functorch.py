@@ -22,7 +22,7 @@ from typing import Any
 
 from rushlight import func, nn
 from rushlight._version import __version__ as __version__
-from rushlight.func.modules import exchanged
+from rushlight.func.modules import exchange
 from rushlight.ops.registry import functions
 from rushlight.ops.warned import warn_caller
 
@@ -87,7 +87,7 @@ class _Functional(nn.Module):
         own = {**dict(model.named_parameters(remove_duplicate=False)),
                **dict(model.named_buffers(remove_duplicate=False))}  # fmt: skip
         given = {id(own[name]): value for name, value in zip(names, values, strict=True)}
-        with exchanged(model, {name: given[id(t)] for name, t in own.items() if id(t) in given}):
+        with exchange(model, {name: given[id(t)] for name, t in own.items() if id(t) in given}):
             return model(*args, **kwargs)
 
 

@@ -98,7 +98,7 @@ def advice(home: str, name: str, there: Iterable[str]) -> str:
     )
 
 
-def lacking(home: str, name: str, there: Iterable[str]) -> AttributeError:
+def missing_error(home: str, name: str, there: Iterable[str]) -> AttributeError:
     """The error for a name that a module has not; `there` are those it has."""
     first = f"module {home!r} has no attribute {name!r}"
     if name.startswith("_"):  # probed for by tools, and nobody reads the answer
@@ -132,7 +132,7 @@ def face(
         if given is not None and (made := given(name)) is not None:
             space[name] = made
             return made
-        error = lacking(home, name, __dir__())
+        error = missing_error(home, name, __dir__())
         if is_missing(home, name) and _is_importing(sys._getframe(1)):
             more = str(error).partition("\n")[2]
             raise ImportError(f"cannot import name {name!r} from {home!r}\n{more}", name=home)
@@ -166,7 +166,7 @@ class Lacking:
         )
 
 
-def without_lacking(cls: type, names: Iterable[str]) -> list[str]:
+def hide_lacking(cls: type, names: Iterable[str]) -> list[str]:
     """What `dir` shows of a class that answers for names it lacks."""
     hidden = {n for c in cls.__mro__ for n, x in vars(c).items() if isinstance(x, Lacking)}
     return sorted(set(names) - hidden)

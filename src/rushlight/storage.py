@@ -203,7 +203,7 @@ class UntypedStorage(_Storage):
         """
         if self._part:
             raise RuntimeError("Trying to resize storage that is not resizable")
-        self._look_at(enlarged(self._bytes, size, self._memory))
+        self._look_at(enlarge(self._bytes, size, self._memory))
         return self
 
     def _over(self, memory: Any) -> UntypedStorage:
@@ -348,7 +348,7 @@ def _looking(memory: Storage) -> list[Any]:
     return list(found.values())
 
 
-def enlarged(memory: Any, nbytes: int, known: Storage) -> Any:
+def enlarge(memory: Any, nbytes: int, known: Storage) -> Any:
     """Other memory, `nbytes` long, in place of `memory`, a flat array of bytes: tensors and
     storages that looked into the old one, found by `known`, look into the new one."""
     if lent(memory):

@@ -27,11 +27,10 @@ from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
 from rushlight.errors import sentence
-from rushlight.missing import hide_in, without_lacking
+from rushlight.missing import hide_in, hide_lacking
 from rushlight.ops.arguments import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
-from rushlight.printing import tensor_format, tensor_str, wrapper_str
 from rushlight.size import Size, unchecked
 from rushlight.tensor_legacy import legacy_new
 
@@ -48,7 +47,7 @@ class TensorClass(type):
         return "<class 'torch.Tensor'>" if cls is Tensor else type.__repr__(cls)
 
     def __dir__(cls) -> list[str]:
-        return without_lacking(cls, type.__dir__(cls))
+        return hide_lacking(cls, type.__dir__(cls))
 
 
 class Tensor(Methods, metaclass=TensorClass):
@@ -66,7 +65,7 @@ class Tensor(Methods, metaclass=TensorClass):
     grad_dtype: Any  # a property, from `autograd.methods`
 
     def __dir__(self) -> list[str]:
-        return without_lacking(type(self), object.__dir__(self))
+        return hide_lacking(type(self), object.__dir__(self))
 
     def __new__(cls, *args: Any, device: Any = None) -> Self:
         """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
@@ -267,9 +266,13 @@ class Tensor(Methods, metaclass=TensorClass):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         if type(self._array) is Batched:
             return _batch_str(self._array)
+        from rushlight.printing import tensor_str  # loaded when a tensor is first printed
+
         return tensor_str(self, tensor_contents, tangent=tangent_of(self))
 
     def __format__(self, format_spec: str) -> str:
+        from rushlight.printing import tensor_format
+
         return tensor_format(self, format_spec)
 
     def __bool__(self) -> bool:
@@ -373,6 +376,8 @@ def _batch_str(array: Batched) -> str:
     value = plain_inside(array.value)
     if not array.has_batch_dim:
         return repr(value)
+    from rushlight.printing import wrapper_str
+
     return wrapper_str("BatchedTensor", value, lvl=array.level.nesting, bdim=0)
 
 

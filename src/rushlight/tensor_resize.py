@@ -13,18 +13,19 @@ from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import ByteBounds, make_array
-from rushlight.core.grad_mode import inference_enabled, next_number
+from rushlight.core.grad_mode import inference_enabled
 from rushlight.core.graph import (
     Node,
     Op,
     Sharer,
     TensorBase,
     extra_of,
+    next_number,
     note,
     requires_grad,
     spec_for,
 )
-from rushlight.core.record import node_for
+from rushlight.core.record import make_node
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import forget_view_ops
 from rushlight.core.views.inplace import check_writable, settle
@@ -32,7 +33,7 @@ from rushlight.dtypes import c_name
 from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
-from rushlight.storage import TypedStorage, enlarged, is_storage, join
+from rushlight.storage import TypedStorage, enlarge, is_storage, join
 from rushlight.tensor_memory import _CORE, share
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
@@ -86,7 +87,7 @@ def set_(
             "implemented yet."
         )
     array = _there(input, source, storage_offset or 0, size, stride)
-    node = node_for(SET, (input, *others), (input._array, *[t._array for t in others]))
+    node = make_node(SET, (input, *others))
     input._array = array
     if other:
         share(input, source)
@@ -141,7 +142,7 @@ def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
     last = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     need = 0 if 0 in shape else (offset + last) * dtype.itemsize
     if need > memory.nbytes:
-        memory = enlarged(memory, need, known)
+        memory = enlarge(memory, need, known)
     return making.over(memory, shape, strides, dtype.numpy, offset * dtype.itemsize)
 
 
@@ -197,7 +198,7 @@ def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> An
     memory = making.bytes_of(raw)
     need = bounds.offset + count * raw.dtype.itemsize
     if count and need > memory.nbytes:
-        memory = enlarged(memory, need, input._storage)
+        memory = enlarge(memory, need, input._storage)
     input._array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
     forget_view_ops(input)
     if raw.shape != shape:

@@ -8,11 +8,8 @@
 
 import typing as _typing
 
-from rushlight.autograd import function as function
 from rushlight.autograd import grad_mode
-from rushlight.autograd import graph as graph
 from rushlight.autograd.api import backward, grad
-from rushlight.autograd.function import Function, NestedIOFunction
 from rushlight.autograd.grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
@@ -33,23 +30,28 @@ __all__ = [
     "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 _describe_all(globals(), __all__)
-_UNLISTED = ("function", "graph", "is_multithreading_enabled")
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
     "anomaly_mode": "", "forward_ad": "", "functional": "", "profiler": "", "profiler_util": "",
-    "variable": "", "Variable": "variable",
+    "function": "", "graph": "", "variable": "", "Variable": "variable",
+    "Function": "function", "NestedIOFunction": "function",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 
 if _typing.TYPE_CHECKING:
     from rushlight.autograd import anomaly_mode as anomaly_mode
     from rushlight.autograd import forward_ad as forward_ad
+    from rushlight.autograd import function as function
     from rushlight.autograd import functional as functional
+    from rushlight.autograd import graph as graph
     from rushlight.autograd import profiler as profiler
     from rushlight.autograd import profiler_util as profiler_util
     from rushlight.autograd import variable as variable
     from rushlight.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+    from rushlight.autograd.function import Function, NestedIOFunction
     from rushlight.autograd.variable import Variable
 else:
-    __getattr__, __dir__ = _face("torch.autograd", globals(), _LATER, _UNLISTED)
+    __getattr__, __dir__ = _face(
+        "torch.autograd", globals(), _LATER, ("is_multithreading_enabled",)
+    )

@@ -10,10 +10,10 @@ import warnings
 from typing import Any
 
 from rushlight.arrays.batched import bottom
-from rushlight.core.call_site import Where, caller
+from rushlight.core.call_site import Where
 from rushlight.core.engine.observers import PassObserver, observe, stop_observing
-from rushlight.core.grad_mode import Mode, ModeBlock, Undo, next_number
-from rushlight.core.graph import Node, TensorBase, hooks_of
+from rushlight.core.grad_mode import Mode, ModeBlock, Undo
+from rushlight.core.graph import Node, TensorBase, caller, hooks_of, next_number
 from rushlight.errors import sentence
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]

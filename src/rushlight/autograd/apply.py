@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.autograd.context import Rules, Saved
-from rushlight.core.call_site import caller
-from rushlight.core.grad_mode import grad_enabled, next_number, state
-from rushlight.core.graph import DIFFERENTIABLE, TensorBase, View, requires_grad, wrap_as
+from rushlight.autograd.context import Rules
+from rushlight.core.grad_mode import grad_enabled, state
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase, View, place, requires_grad, wrap_as
 from rushlight.core.observer import observer
+from rushlight.core.saved.saved_tensor import save_tensor
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import innermost, stack
@@ -176,10 +176,7 @@ def connect(ctx: Any, tensors: list[Any]) -> None:
     ctx._output_nrs = tuple(nrs) if any(nrs) else None
     ctx._wanted_metas = tuple([(t._array.shape, t._array.dtype) for t in tensors])
     ctx._fits_as_is = True  # it fits its gradients itself
-    ctx._seq_nr = next_number()
-    frame = caller()
-    if frame is not None:
-        ctx._code, ctx._code_offset = frame.f_code, frame.f_lasti
+    place(ctx)
 
 
 def recorded(ctx: Any) -> bool:
@@ -424,4 +421,4 @@ def keep(ctx: Any) -> None:
     kept = ctx.to_save
     ctx.to_save = None
     if kept and recorded(ctx):
-        ctx._records = tuple([None if t is None else Saved(t, ctx) for t in kept])
+        ctx._records = tuple([None if t is None else save_tensor(t, ctx) for t in kept])

@@ -4,8 +4,8 @@ Imported by `autograd.apply`, which makes contexts, and `autograd.function`, whi
 
 Note [The context is the node]
     As in PyTorch, the `ctx` that `forward` and `backward` receive is the node itself: `y.grad_fn`
-    is that object. It keeps saved tensors as arrays and edges (`Saved`), never the tensors the
-    function made, so no cycle arises.
+    is that object. It keeps saved tensors as arrays and edges (`core.saved.saved_tensor`), never
+    the tensors the function made, so no cycle arises.
 
 Note [Names on the context]
     Users put attributes of their own on `ctx`. What it has itself is therefore either one of
@@ -16,7 +16,6 @@ Note [Names on the context]
 from __future__ import annotations
 
 import warnings
-import weakref
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
@@ -25,101 +24,17 @@ from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import grad_enabled, within
 from rushlight.core.graph import (
     DIFFERENTIABLE,
-    Node,
-    Storage,
     TensorBase,
     normal,
-    title_of,
     wrap,
     wrap_alias,
     wrap_as,
 )
-from rushlight.core.node import GraphNode, accumulate_of, describe_freed, fit, with_history
-from rushlight.core.saved.packed import Packed, open_packed, pack, refuse_inference, saving_now
+from rushlight.core.node import GraphNode, describe_freed, fit
 from rushlight.core.transforms.stack import stack
-from rushlight.core.transforms.tangents import shown
-from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import type_name
-from rushlight.errors import sentence
 
-__all__ = ["BackwardCFunction", "FunctionCtx", "Rules", "Saved"]
-
-
-class Saved:
-    """A tensor kept for backward: leaves as they are, others as array and edge, or packed by the
-    hooks in force. Whoever keeps it is its `owner`: a node, or None."""
-
-    __slots__ = (
-        "array", "edge", "memory", "nr", "output", "packed", "seen", "tangent", "tensor", "version",
-    )  # fmt: skip
-
-    def __init__(self, t: Any, owner: Node | None) -> None:
-        self.memory: Storage | None = t._storage
-        if t._storage.inference:
-            refuse_inference()
-        self.version: int = t._storage.version
-        edge: Any = edge_of_view(t) if t._view is not None else t._node
-        self.output = edge is not None and edge is owner
-        self.nr = int(t._output_nr)
-        self.array = t._array
-        self.tensor: Any = None
-        self.seen: Any = None  # weak: the object the user saved, if it is still what it was
-        self.edge: Any = None
-        self.packed: Packed | None = None
-        self.tangent: Any = shown(t) if stack.tangents != 0 else None
-        if edge is None or isinstance(edge, TensorBase):
-            self.tensor = t
-        elif not self.output:
-            self.edge = edge
-            self.seen = weakref.ref(t)
-        saving = saving_now()
-        if saving is not None and saving.pack is not None:
-            self.pack(saving.pack, saving.unpack, t)
-
-    def pack(self, pack_hook: Any, unpack_hook: Any, t: Any) -> None:
-        """Keep what a hook makes of the tensor, and no longer the tensor."""
-        self.packed = pack(pack_hook, unpack_hook, t)
-        leaf = self.tensor
-        if leaf is not None and leaf._requires_grad:
-            self.edge = accumulate_of(leaf)
-        self.tensor = self.array = self.memory = self.seen = None
-
-    def unpack(self, owner: Node | None) -> Any:
-        """The tensor again, with the history it had; raises if it was written since."""
-        if self.packed is not None:
-            data = open_packed(self.packed)
-            return with_history(data, owner if self.output else self.edge, self.nr)
-        memory = self.memory
-        assert memory is not None
-        if memory.version != self.version:
-            raise RuntimeError(self.overwritten(owner, memory))
-        if self.tensor is not None:
-            return self.tensor
-        if self.seen is not None:
-            same = self.seen()
-            if same is not None and same._node is self.edge and same._array is self.array:
-                return same
-        t = wrap_as(self.array, memory)
-        t._node = owner if self.output else self.edge
-        t._output_nr = self.nr
-        t._tangent = self.tangent
-        return t
-
-    def overwritten(self, owner: Node | None, memory: Storage) -> str:
-        t = wrap(self.array)
-        maker = owner if self.output else self.edge
-        which = "" if maker is None else f", which is output {self.nr} of {title_of(maker)},"
-        saved, copied = "an argument of a checkpoint", "give the checkpoint a copy: `x.clone()`."
-        if owner is not None:
-            saved = f"saved for {type(owner).__name__} at {Where(owner._code, owner._code_offset)}"
-            copied = "save a copy: `ctx.save_for_backward(x.clone())`."
-        return sentence(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: [{t.type()} {list(self.array.shape)}]{which} is at version "  # type: ignore[attr-defined]
-            f"{memory.version}; expected version {self.version} instead.",
-            f"{saved}\noverwritten at {Where(memory.code, memory.offset)}",
-            f"Write the second line out of place, or {copied}",
-        )
+__all__ = ["BackwardCFunction", "FunctionCtx", "Rules"]
 
 
 class FunctionCtx:
@@ -372,14 +287,14 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         record = self._records[position] if position < len(self._records) else None
         if record is None or record.packed is not None:
             return None if record is None else record.packed
-        return wrap_as(record.array, record.memory)
+        return wrap_as(record.array, record.storage)
 
     def _only_output(self) -> Any:
         return self._only_meta
 
     def _keep_packed(self, position: int, hook: Any, unpack_hook: Any) -> None:
         record = self._records[position]
-        record.pack(hook, unpack_hook, wrap_as(record.array, record.memory))
+        record.pack(hook, unpack_hook, wrap_as(record.array, record.storage))
 
     def _release(self, where: Where) -> None:
         self._records = ()

@@ -45,17 +45,17 @@ def requires_grad(x: Any) -> bool:
     return isinstance(x, TensorBase) and bool(x.requires_grad)  # type: ignore[attr-defined]
 
 
-def continuous(x: Any) -> bool:
+def is_continuous(x: Any) -> bool:
     """Whether `x` is a tensor that can have derivatives."""
     return isinstance(x, TensorBase) and x._array.dtype.kind in "fcVW"
 
 
-def asking(xs: Any) -> list[Any]:
+def find_requiring(xs: Any) -> list[Any]:
     """The tensors that ask for gradients, also those inside lists and tuples."""
     if isinstance(xs, TensorBase):
         return [xs] if requires_grad(xs) else []
     if isinstance(xs, (list, tuple)):
-        return [t for x in xs for t in asking(x)]
+        return [t for x in xs for t in find_requiring(x)]
     return []
 
 
@@ -117,12 +117,12 @@ class Check:
     def differences(self, outputs: Tensors) -> list[list[Any]]:
         """The numerical Jacobians: for each asking input, for each output (None if integers)."""
         found: list[list[Any]] = []
-        for x in asking(self.inputs):
+        for x in find_requiring(self.inputs):
             columns: list[list[Any]] = [[] for _ in outputs]
             for index in product(*[range(n) for n in x.shape]):
                 for i, d in enumerate(self.slope(x, index)):
                     columns[i].append(d)
-            found.append([stacked(c, x, y) for c, y in zip(columns, outputs)])
+            found.append([stack_rows(c, x, y) for c, y in zip(columns, outputs)])
         return found
 
     def slope(self, x: Any, index: tuple[int, ...]) -> list[Any]:
@@ -136,7 +136,7 @@ class Check:
         by_real = along(self.eps)
         if not x.is_complex():
             return by_real
-        return joined(by_real, along(self.eps * 1j))
+        return join_parts(by_real, along(self.eps * 1j))
 
     def value_at(self, x: Any, index: Any, step: Any) -> list[Any]:
         """The outputs with `step` added to `x[index]`, in its own memory: views see it too."""
@@ -145,7 +145,7 @@ class Check:
         raw[index] = kept + step
         try:
             return [
-                y.detach().clone() if continuous(y) else None
+                y.detach().clone() if is_continuous(y) else None
                 for y in as_tuple(self.func(*self.inputs))
             ]
         finally:
@@ -173,7 +173,7 @@ class Check:
 
     def checked_twice(self, y: Any, starts: list[Any]) -> list[Any]:
         """For each asking input its gradients for all `starts`, side by side."""
-        xs = asking(self.inputs)
+        xs = find_requiring(self.inputs)
         once, again = self.pulled(y, xs, starts), self.pulled(y, xs, starts)
         for a, b in zip(once, again):
             if a.numel() and float((a - b).abs().max()) > self.nondet_tol:
@@ -206,7 +206,7 @@ class Check:
 
     # --- fast mode ----------------------------------------------------------------------------
     def run_fast(self, outputs: Tensors) -> None:
-        xs = asking(self.inputs)
+        xs = find_requiring(self.inputs)
         at = [i for i, y in enumerate(outputs) if requires_grad(y)]
         draw = directions()
         us = [(next(draw)(x), next(draw)(x) if x.is_complex() else None) for x in xs]
@@ -233,7 +233,7 @@ class Check:
                 if v is None:
                     a = tangents[j][i].reshape(-1)
                 else:
-                    n, a = (v * n).sum(), projected(pulled[j].reshape(-1), u, w)
+                    n, a = (v * n).sum(), project(pulled[j].reshape(-1), u, w)
                     atol *= float(v.sum())
                 if not close(a, n, self.rtol, atol):
                     raise GradcheckError(self.mismatch(a, n, k, j) + self.in_full(outputs, i, j))
@@ -247,7 +247,7 @@ class Check:
             return self.quotients(low, high, "")
 
         by_real = along(u * self.eps)
-        return by_real if w is None else joined(by_real, along(w * (self.eps * 1j)))
+        return by_real if w is None else join_parts(by_real, along(w * (self.eps * 1j)))
 
     def in_full(self, outputs: Tensors, i: int, j: int) -> str:
         """The Jacobians behind two projections that differ."""
@@ -269,7 +269,7 @@ class Check:
     # --- forward mode -------------------------------------------------------------------------
     def by_tangents(self, outputs: Tensors, us: list[Any] | None = None) -> list[list[Any]]:
         """The Jacobians by forward mode, as `differences` gives them; with `us` only J u."""
-        xs = asking(self.inputs)
+        xs = find_requiring(self.inputs)
         found: list[list[Any]] = []
         for j, x in enumerate(xs):
             if us is not None:
@@ -281,7 +281,7 @@ class Check:
             for unit in units:
                 for i, t in enumerate(self.tangents({j: unit})):
                     columns[i].append(t)
-            found.append([stacked(c, x, y) for c, y in zip(columns, outputs)])
+            found.append([stack_rows(c, x, y) for c, y in zip(columns, outputs)])
         return found
 
     def tangents(self, given: dict[int, Any], absent: int = -1) -> list[Any]:
@@ -302,7 +302,7 @@ class Check:
                 duals.append(x)
             found: list[Any] = []
             for y in as_tuple(self.func(*duals)):
-                if not continuous(y):
+                if not is_continuous(y):
                     found.append(None)
                     continue
                 value, t = forward_ad.unpack_dual(y)
@@ -315,7 +315,7 @@ class Check:
 
     def check_undefined_tangents(self) -> None:
         """An input without a tangent must count as one with a tangent of zeros."""
-        xs = asking(self.inputs)
+        xs = find_requiring(self.inputs)
         draw = directions()
         given = {j: next(draw)(x).reshape(x.shape) for j, x in enumerate(xs)}
         for j, x in enumerate(xs):
@@ -350,7 +350,7 @@ class Check:
         excess = functions["where"](functions["isnan"](excess), float("inf"), excess)
         at = int(excess.reshape(-1).argmax())
         row, column = divmod(at, a.shape[1])
-        x = asking(self.inputs)[j]
+        x = find_requiring(self.inputs)[j]
         one, other = n[row, column].item(), a[row, column].item()
         return (
             f"worst element: output{place(column, y.shape)} by input{place(row, x.shape)}: "
@@ -368,9 +368,9 @@ def place(at: int, shape: Any) -> str:
     return f"{index}" if index else ""
 
 
-def stacked(columns: list[Any], x: Any, y: Any) -> Any:
+def stack_rows(columns: list[Any], x: Any, y: Any) -> Any:
     """Derivatives by each element of `x` as the rows of a matrix; None if `y` has none."""
-    if not continuous(y):
+    if not is_continuous(y):
         return None
     dtype = x.dtype if x.is_complex() else y.dtype
     if not columns:
@@ -378,12 +378,12 @@ def stacked(columns: list[Any], x: Any, y: Any) -> Any:
     return functions["stack"](columns).to(dtype)
 
 
-def joined(by_real: list[Any], by_imaginary: list[Any]) -> list[Any]:
+def join_parts(by_real: list[Any], by_imaginary: list[Any]) -> list[Any]:
     """ds/dx + i ds/dy of real outputs s; see Note [Complex]."""
     return [None if a is None else a + b * 1j for a, b in zip(by_real, by_imaginary)]
 
 
-def projected(g: Any, u: Any, w: Any) -> Any:
+def project(g: Any, u: Any, w: Any) -> Any:
     """A gradient along `u`: for complex inputs its parts along `u` and `w`."""
     if w is None:
         return g.dot(u)
@@ -512,7 +512,7 @@ def shares(shape: Any, strides: Any) -> bool:
 
 def check_scaled(outputs: Tensors, inputs: Tensors, masked: bool) -> None:
     """A gradient of zeros must give zeros, of the inputs' dtypes and shapes."""
-    xs = asking(inputs)
+    xs = find_requiring(inputs)
     if not outputs:
         return
     zeros = [functions["zeros_like"](y.detach()) for y in outputs]
@@ -560,7 +560,7 @@ def check_undefined(func: Func, inputs: Tensors) -> None:
 def check_undefined_one(outputs: list[Any], inputs: Tensors) -> None:
     zeros = [functions["zeros_like"](y.detach()) for y in outputs]
     try:
-        gs = grad(outputs, asking(inputs), zeros, allow_unused=True)
+        gs = grad(outputs, find_requiring(inputs), zeros, allow_unused=True)
     except RuntimeError as error:
         warn_undefined()
         raise GradcheckError(
@@ -586,7 +586,7 @@ def warn_undefined() -> None:
 
 def check_batched(inputs: Tensors, y: Any, i: int) -> None:
     """Two gradients at once must be what they are one by one."""
-    xs = asking(inputs)
+    xs = find_requiring(inputs)
     starts = [functions["randn_like"](y.detach()) for _ in range(2)]
     each = [
         grad(y, xs, s, retain_graph=True, allow_unused=True, materialize_grads=True) for s in starts

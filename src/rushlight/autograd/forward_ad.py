@@ -24,7 +24,6 @@ from rushlight.core.graph import DIFFERENTIABLE, TensorBase
 from rushlight.core.transforms.forward_ad import (
     DualLevel,
     LevelBlock,
-    Pending,
     disable_forward_ad,
     ended,
     gather,
@@ -38,8 +37,8 @@ from rushlight.core.transforms.forward_ad import (
     seen_levels,
     shares,
     tangent_in,
-    write_tangent,
 )
+from rushlight.core.transforms.inplace_tangents import Pending, write_tangent
 from rushlight.core.views.views import apply_view
 from rushlight.dtypes import type_name
 from rushlight.ops.view.select import Alias

@@ -13,9 +13,8 @@ from typing import Any
 
 from rushlight.autograd.apply import call
 from rushlight.autograd.context import BackwardCFunction, FunctionCtx, Rules
-from rushlight.autograd.context import Saved as Saved
-from rushlight.core.grad_mode import grad_enabled, next_number, within
-from rushlight.core.graph import TensorBase, node_base
+from rushlight.core.grad_mode import grad_enabled, within
+from rushlight.core.graph import TensorBase, next_number, node_base
 from rushlight.core.node import GraphNode
 from rushlight.core.views.history import set_history
 

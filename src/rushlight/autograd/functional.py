@@ -50,13 +50,13 @@ def as_tuple(x: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
     return several, found
 
 
-def unpacked(x: Any, outer: bool, inner: bool) -> Any:
+def unpack(x: Any, outer: bool, inner: bool) -> Any:
     """A tuple of tuples without the levels that the user did not write."""
     found = tuple(x) if inner else tuple(row[0] for row in x)
     return found if outer else found[0]
 
 
-def own(inputs: tuple[Any, ...], create_graph: bool, ask: bool) -> tuple[Any, ...]:
+def alias_inputs(inputs: tuple[Any, ...], create_graph: bool, ask: bool) -> tuple[Any, ...]:
     """New tensors on the same memory: connected to the user's if `create_graph`, else leaves."""
     return tuple(
         x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(ask)
@@ -64,7 +64,7 @@ def own(inputs: tuple[Any, ...], create_graph: bool, ask: bool) -> tuple[Any, ..
     )
 
 
-def finished(xs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+def finish(xs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
     """Results as the user gets them."""
     return xs if create_graph else tuple(x.detach() for x in xs)
 
@@ -97,7 +97,7 @@ def direction(
             )
         return None
     _, found = as_tuple(v, "v", name)
-    found = own(found, create_graph, False)
+    found = alias_inputs(found, create_graph, False)
     check_direction(found, inputs, several)
     return found
 
@@ -150,7 +150,7 @@ MISSING = {
 }
 
 
-def filled(
+def fill_zeros(
     grads: tuple[Any, ...], like: tuple[Any, ...], strict: bool, create_graph: bool, name: str
 ) -> tuple[Any, ...]:
     """Zeros where there is no gradient; if `strict`, an error."""
@@ -214,7 +214,7 @@ def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any
     return found
 
 
-def gathered(row: list[Any], t: Any, shape: tuple[int, ...]) -> Any:
+def gather_rows(row: list[Any], t: Any, shape: tuple[int, ...]) -> Any:
     """The gradients of input `t`, one a row, as one tensor of shape `shape + t.shape`."""
     x = t._array
     if any(isinstance(g, TensorBase) for g in row):
@@ -238,8 +238,8 @@ def by_rows(
         if strict:
             check_rows(table, i, create_graph)
         shape = tuple(out.shape)
-        matrices = tuple(gathered([r[k] for r in table], t, shape) for k, t in enumerate(inputs))
-        found.append(finished(matrices, create_graph))
+        matrices = tuple(gather_rows([r[k] for r in table], t, shape) for k, t in enumerate(inputs))
+        found.append(finish(matrices, create_graph))
     return tuple(found)
 
 
@@ -284,7 +284,7 @@ def at_once(
             ]
         )
     return tuple(
-        finished(tuple(column[i] for column in columns), create_graph) for i in range(len(outputs))
+        finish(tuple(column[i] for column in columns), create_graph) for i in range(len(outputs))
     )
 
 
@@ -303,22 +303,22 @@ def vjp(
     """
     with enable_grad():
         several_in, xs = as_tuple(inputs, "inputs", "vjp")
-        xs = own(xs, create_graph, True)
+        xs = alias_inputs(xs, create_graph, True)
         several_out, ys = as_tuple(func(*xs), OUTPUTS, "vjp")
         if strict:
             check_outputs(ys)
         start: Any = None
         if v is not None:
             _, start = as_tuple(v, "v", "vjp")
-            start = own(start, create_graph, False)
+            start = alias_inputs(start, create_graph, False)
             check_direction(start, ys, several_out)
         elif len(ys) != 1 or ys[0].numel() != 1:
             raise RuntimeError(
                 "The vector v can only be None if the user-provided function returns a single "
                 "Tensor with a single element."
             )
-        found = filled(gradients(ys, xs, start, create_graph), xs, strict, create_graph, "vjp")
-        ys, found = finished(ys, create_graph), finished(found, create_graph)
+        found = fill_zeros(gradients(ys, xs, start, create_graph), xs, strict, create_graph, "vjp")
+        ys, found = finish(ys, create_graph), finish(found, create_graph)
     return (ys if several_out else ys[0]), (found if several_in else found[0])
 
 
@@ -336,7 +336,7 @@ def jvp(
     """
     with enable_grad():
         several_in, xs = as_tuple(inputs, "inputs", "jvp")
-        xs = own(xs, create_graph, True)
+        xs = alias_inputs(xs, create_graph, True)
         t = direction(v, "jvp", xs, several_in, create_graph)
         several_out, ys = as_tuple(func(*xs), OUTPUTS, "jvp")
         if strict:
@@ -345,8 +345,8 @@ def jvp(
         once = gradients(ys, xs, zeros, True)
         if strict:
             check_connected(once, FIXED_GRADIENT)
-        found = filled(gradients(once, zeros, t, create_graph), ys, strict, create_graph, "jvp")
-        ys, found = finished(ys, create_graph), finished(found, create_graph)
+        found = fill_zeros(gradients(once, zeros, t, create_graph), ys, strict, create_graph, "jvp")
+        ys, found = finish(ys, create_graph), finish(found, create_graph)
     return (ys if several_out else ys[0]), (found if several_out else found[0])
 
 
@@ -379,7 +379,7 @@ def jacobian(
         return forward_jacobian(func, inputs, strict, vectorize)
     with enable_grad():
         several_in, xs = as_tuple(inputs, "inputs", "jacobian")
-        xs = own(xs, create_graph, True)
+        xs = alias_inputs(xs, create_graph, True)
         several_out, ys = as_tuple(func(*xs), OUTPUTS, "jacobian")
         if strict:
             check_outputs(ys)
@@ -393,7 +393,7 @@ def jacobian(
             found = at_once(ys, xs, create_graph)
         else:
             found = by_rows(ys, xs, create_graph, strict)
-    return unpacked(found, several_out, several_in)
+    return unpack(found, several_out, several_in)
 
 
 def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
@@ -422,7 +422,7 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
                 for x, part in zip(xs, parts, strict=True)
             )
         )
-    return unpacked(tuple(found), several_out, several_in)
+    return unpack(tuple(found), several_out, several_in)
 
 
 def slopes_along(
@@ -491,13 +491,13 @@ def hessian(
                     if not t.requires_grad:
                         t._requires_grad = True  # it is ours
             y = single(func(*inside), "hessian", strict)
-            found = filled(gradients((y,), inside, None, True), inside, False, True, "vjp")
+            found = fill_zeros(gradients((y,), inside, None, True), inside, False, True, "vjp")
             if strict:
                 check_connected(found, FIXED_JACOBIAN)
             return found
 
     found = jacobian(first, xs, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return unpacked(found, several, several)
+    return unpack(found, several, several)
 
 
 def single(out: Any, name: str, strict: bool) -> Any:
@@ -526,14 +526,14 @@ def vhp(
     """
     with enable_grad():
         several, xs = as_tuple(inputs, "inputs", "vhp")
-        xs = own(xs, create_graph, True)
+        xs = alias_inputs(xs, create_graph, True)
         t = direction(v, "vhp", xs, several, create_graph)
         y = single(func(*xs), "vhp", strict)
         first = gradients((y,), xs, None, True)
         if strict:
             check_connected(first, FIXED_JACOBIAN)
-        found = filled(gradients(first, xs, t, create_graph), xs, strict, create_graph, "vhp")
-        (y,), found = finished((y,), create_graph), finished(found, create_graph)
+        found = fill_zeros(gradients(first, xs, t, create_graph), xs, strict, create_graph, "vhp")
+        (y,), found = finish((y,), create_graph), finish(found, create_graph)
     return y, (found if several else found[0])
 
 
@@ -551,7 +551,7 @@ def hvp(
     """
     with enable_grad():
         several, xs = as_tuple(inputs, "inputs", "hvp")
-        xs = own(xs, create_graph, True)
+        xs = alias_inputs(xs, create_graph, True)
         t = direction(v, "hvp", xs, several, create_graph)
         y = single(func(*xs), "hvp", strict)
         first = gradients((y,), xs, None, True)
@@ -559,8 +559,10 @@ def hvp(
             check_connected(first, FIXED_JACOBIAN)
         zeros = tuple(functions["zeros_like"](x, requires_grad=True) for x in xs)
         second = gradients(first, xs, zeros, True)
-        found = filled(gradients(second, zeros, t, create_graph), xs, strict, create_graph, "hvp")
-        (y,), found = finished((y,), create_graph), finished(found, create_graph)
+        found = fill_zeros(
+            gradients(second, zeros, t, create_graph), xs, strict, create_graph, "hvp"
+        )
+        (y,), found = finish((y,), create_graph), finish(found, create_graph)
     return y, (found if several else found[0])
 
 

@@ -25,8 +25,8 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.call_site import Where
 from rushlight.core.engine.observers import PassObserver, observe, stop_observing
-from rushlight.core.grad_mode import Mode, _lock, leave, next_number, within
-from rushlight.core.graph import Op
+from rushlight.core.grad_mode import Mode, _lock, leave, within
+from rushlight.core.graph import Op, next_number
 from rushlight.core.observer import observer
 from rushlight.errors import sentence
 from rushlight.ops.apply import undisturbed

@@ -11,10 +11,29 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import broadcast
-from rushlight.core.families import Arithmetic, Elementwise, conj
+from rushlight.core.families import Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
+from rushlight.native import mypyc_attr
 
-__all__ = ["Add", "Div", "Mul", "Neg", "Sub", "refuse_bools"]
+__all__ = ["Add", "Arithmetic", "Div", "Mul", "Neg", "Sub", "refuse_bools"]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Arithmetic(Elementwise):
+    """An element-wise op of two operands whose calls are compiled: the hottest ops alone."""
+
+    inputs = ("self", "other")
+    complex_too = True
+    direct = True
+
+    def forward(self, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def forward_binary(self, a: Any, b: Any) -> Any:
+        return self.forward(a, b)
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        return self.vjp_binary(node, g, *saved) if saved else self.vjp_binary(node, g, None, None)
 
 
 class Add(Arithmetic):

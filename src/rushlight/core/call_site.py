@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import linecache
 import os
-import sys
-from types import CodeType, FrameType
-from typing import Any, Final
+from types import CodeType
+from typing import Any
 
-__all__ = ["Where", "WhereMade", "caller", "here", "known", "line_of"]
-
-_frame: Final = sys._getframe
+__all__ = ["Where", "WhereMade", "line_of"]
 
 
 class Where:
@@ -70,34 +67,3 @@ def line_of(code: CodeType, offset: int) -> int:
         if start <= offset < end and line is not None:
             return line
     return code.co_firstlineno
-
-
-class Known:
-    """The code that was found to be the user's last time: loops ask for it again and again."""
-
-    def __init__(self) -> None:
-        self.code: CodeType | None = None
-
-
-known: Final = Known()
-
-
-def caller() -> FrameType | None:
-    """The innermost frame that is not rushlight's own."""
-    frame: FrameType | None = _frame()
-    while frame is not None:
-        code = frame.f_code
-        if code is known.code:
-            return frame
-        name = frame.f_globals.get("__name__")
-        if not isinstance(name, str) or not name.startswith("rushlight."):
-            known.code = code
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def here() -> Where:
-    """The user's line that is running now."""
-    frame = caller()
-    return Where(None, 0) if frame is None else Where(frame.f_code, frame.f_lasti)

@@ -17,14 +17,15 @@ from rushlight.core.graph import (
     Op,
     OpSpec,
     TensorBase,
-    begin_node,
+    new_node,
     normal,
     requires_grad,
     shape_of,
     wrap,
 )
-from rushlight.core.record import compute, edge, remember, rescued
+from rushlight.core.record import rescued, save_values
 from rushlight.core.saved.packed import refuse_inference
+from rushlight.core.views.history import edge_of_view
 from rushlight.native import i64
 
 __all__ = ["binary", "columns_of", "pair", "plain_pair", "unary", "with_number"]
@@ -63,27 +64,31 @@ def unary(op: Any, a: TensorBase) -> Any:
     dtype = x.dtype
     if not (dtype is _F32 or dtype is _F64) or state.active != 0:
         return elementwise(op, (a,))
-    y = compute(op, (x,))
+    state.busy = True
+    try:
+        y = op.forward(x)
+    except BaseException as error:
+        y = rescued(op, error, (x,))
+    state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
-    if in_rows(a, x):
+    if a._contiguous_array is x or in_rows(a, x):
         t = wrap(y)
         t._contiguous_array = y
     else:
         y = settled(op, y, (x,))
         t = wrap(y)
-    if requires_grad(a):
-        plan: OpSpec = op.plan
-        if plan.differentiable:
-            target = edge(a)  # before the node takes its number: it may renew a view
-            node = begin_node(plan, op)
-            node._next_edges = (target,)
-            node._needs_grad_mask = 1
-            if a._output_nr != 0:
-                node._output_nrs = (a._output_nr,)
-            if plan.saves:
-                remember(node, plan, (a,), (x,), t, y)
-            t._node = node
+    plan: OpSpec = op.plan
+    if not requires_grad(a) or not plan.differentiable:
+        return t
+    nr = a._output_nr
+    target: Any = a if a._node is None else a._node
+    if a._view is not None:
+        target = edge_of_view(a)
+    node = new_node(op, (target,), (nr,) if nr != 0 else None, 1)
+    if plan.saves:
+        save_values(node, plan, (a,), (x,), [t])
+    t._node = node
     return t
 
 
@@ -134,7 +139,9 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     if type(y) is not _ndarray:
         y = normal(y)
     plan = op.plan
-    rows = in_rows(a, xa) and in_rows(b, xb)
+    rows = (a._contiguous_array is xa or in_rows(a, xa)) and (
+        b._contiguous_array is xb or in_rows(b, xb)
+    )
     if not rows and plan.spread:
         y = arranged(y, (xa, xb))
     t = wrap(y)
@@ -149,30 +156,28 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         return t
     if not plan.differentiable:
         return t
-    direct = plan.direct
     ta: Any = None
     tb: Any = None
-    uneven = False
+    na: i64 = 0
+    nb: i64 = 0
     if wants & 1 != 0:
-        ta = edge(a)
-        uneven = a._output_nr != 0
+        ta = a if a._node is None else a._node
+        if a._view is not None:
+            ta = edge_of_view(a)
+        na = a._output_nr
         if ta is None and plan.apart:
             wants -= 1
     if wants & 2 != 0:
-        tb = edge(b)
-        uneven = uneven or b._output_nr != 0
+        tb = b if b._node is None else b._node
+        if b._view is not None:
+            tb = edge_of_view(b)
+        nb = b._output_nr
         if tb is None and plan.apart:
             wants -= 2
-    node = begin_node(plan, op)
-    node._needs_grad_mask = wants
-    node._next_edges = (ta, tb)
-    if uneven:
-        node._output_nrs = (
-            a._output_nr if wants & 1 != 0 else 0,
-            b._output_nr if wants & 2 != 0 else 0,
-        )
     sa = shape_of(a, xa)
     sb = shape_of(b, xb)
+    node = new_node(op, (ta, tb), None if na == 0 and nb == 0 else (na, nb), wants)
+    direct = plan.direct
     if sa is sb or sa == sb:
         node._fits_as_is = direct
         t._shape = sa
@@ -202,7 +207,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
             node._version_sum = sta.version + stb.version
             node._kept_values = (xa, xb)
     elif plan.saves:
-        remember(node, plan, (a, b), (xa, xb), t, y)
+        save_values(node, plan, (a, b), (xa, xb), [t])
     t._node = node
     return t
 
@@ -225,7 +230,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
-    if in_rows(a, x):
+    if a._contiguous_array is x or in_rows(a, x):
         t = wrap(y)
         t._contiguous_array = y
     else:
@@ -234,17 +239,21 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     plan = op.plan
     if not requires_grad(a) or not plan.differentiable:
         return t
-    target = edge(a)
-    node = begin_node(plan, op)
+    target: Any = a if a._node is None else a._node
+    if a._view is not None:
+        target = edge_of_view(a)
+    nr = a._output_nr
+    nrs: tuple[int, ...] | None = None
+    if nr != 0:
+        nrs = (0, nr) if swapped else (nr, 0)
+    wants: i64 = 0
     if target is not None or not plan.apart:
-        node._needs_grad_mask = 2 if swapped else 1
-    node._next_edges = (None, target) if swapped else (target, None)
-    if a._output_nr != 0:
-        node._output_nrs = (0, a._output_nr) if swapped else (a._output_nr, 0)
+        wants = 2 if swapped else 1
+    node = new_node(op, (None, target) if swapped else (target, None), nrs, wants)
     if plan.direct:
         node._fits_as_is = True
         node._compiled_op = op
     if plan.saves:
-        remember(node, plan, (left, right), (xa, xb), t, y)
+        save_values(node, plan, (left, right), (xa, xb), [t])
     t._node = node
     return t

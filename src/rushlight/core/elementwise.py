@@ -21,7 +21,7 @@ from rushlight.arrays.host import (
 )
 from rushlight.arrays.layouts import settled
 from rushlight.core.graph import DIFFERENTIABLE, TensorBase, normal, wrap
-from rushlight.core.record import evaluate, finish, node_for, remember_all
+from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import keep_tangents, push
@@ -185,10 +185,10 @@ def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
 
 def settle_elementwise(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
     t = finish(wrap(y))
-    node = node_for(op, xs, raws)
+    node = make_node(op, xs)
     if node is not None and y.dtype.kind in DIFFERENTIABLE:
         if op.plan.saves:
-            remember_all(node, op.plan, xs, raws, [t])
+            save_values(node, op.plan, xs, raws, [t])
         t._node = node
     if stack.tangents != 0:
         push(op, xs, raws, [t], False)

@@ -20,7 +20,6 @@ from rushlight.errors import broadcast_mismatch
 from rushlight.native import mypyc_attr
 
 __all__ = [
-    "Arithmetic",
     "Bilinear",
     "Elementwise",
     "Linear",
@@ -116,24 +115,6 @@ class Elementwise(Op):
                 if "must match" in text:
                     return RuntimeError(text)
         return error
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Arithmetic(Elementwise):
-    """An element-wise op of two operands whose calls are compiled: the hottest ops alone."""
-
-    inputs = ("self", "other")
-    complex_too = True
-    direct = True
-
-    def forward(self, a: Any, b: Any) -> Any:
-        raise NotImplementedError
-
-    def forward_binary(self, a: Any, b: Any) -> Any:
-        return self.forward(a, b)
-
-    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
-        return self.vjp_binary(node, g, *saved) if saved else self.vjp_binary(node, g, None, None)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

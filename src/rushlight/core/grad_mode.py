@@ -38,7 +38,6 @@ from _thread import _count as _other_threads
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
-from itertools import count
 from threading import get_ident
 from typing import Any, Final
 from weakref import ref
@@ -168,7 +167,6 @@ class State:
 
 state: Final = State()
 _lock: Final = lock()  # what is collected or interrupts while it is held may take it too
-_numbers: Final = count(1)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=state.forget)
 _mode: Final[ContextVar[Mode | None]] = ContextVar("rushlight_mode", default=None)
@@ -433,18 +431,6 @@ def _token_of(block: ModeBlock) -> Any:
     return None if token is None or token() is None else token
 
 
-def next_number() -> i64:
-    """A number larger than all before it, from any thread: nodes are ordered by it.
-
-    Compiled code holds the interpreter's lock from one line to the next; interpreted code does
-    not, and takes its numbers from an iterator, which is atomic.
-    """
-    if COMPILED:
-        state.number += 1
-        return state.number
-    return next(_numbers)
-
-
 @mypyc_attr(native_class=False)
 class Exit:
     """`__exit__` of an interpreted context manager that ends a mode; see Note [Interrupts].
@@ -464,7 +450,7 @@ class Exit:
         return exit_of
 
 
-COMPILED: Final[bool] = not hasattr(next_number, "__code__")
+COMPILED: Final[bool] = not hasattr(current, "__code__")
 if not COMPILED:  # interpreted ops are seen on the stack: see Note [Busy] in `core.fp_warnings`
     delattr(State, "busy")
     state.busy = False

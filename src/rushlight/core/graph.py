@@ -35,14 +35,15 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from itertools import count
 from threading import Lock
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from rushlight.core.call_site import Where, caller, known
-from rushlight.core.grad_mode import COMPILED, _lock, next_number, state
+from rushlight.core.call_site import Where
+from rushlight.core.grad_mode import COMPILED, _lock, state
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
@@ -58,12 +59,17 @@ __all__ = [
     "Storage",
     "TensorBase",
     "View",
+    "caller",
     "extra_of",
     "factory",
     "forget_retained",
+    "here",
     "hooks_of",
+    "new_node",
+    "next_number",
     "normal",
     "note",
+    "place",
     "requires_grad",
     "retain_on",
     "shape_of",
@@ -253,7 +259,7 @@ class Op:
     shown_edges: ClassVar[tuple[int, ...] | None] = None
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
     direct: ClassVar[bool] = (
-        False  # has compiled `forward_binary` and `vjp_binary`: see `families.Arithmetic`
+        False  # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
     )
 
     def __init__(self) -> None:
@@ -429,14 +435,6 @@ class Node:
     def __new__(cls) -> Self:
         return super().__new__(cls)
 
-    def _watch(self, kept: list[Storage]) -> None:
-        """Watch these storages, as they are now, for writes."""
-        n = len(kept)
-        self._first_storage = kept[0] if n > 0 else None
-        self._second_storage = kept[1] if n > 1 else None
-        self._other_storages = tuple(kept[2:]) if n > 2 else ()
-        self._version_sum = self._count_versions()
-
     def _watched(self) -> list[Storage]:
         """The storages behind the saved arrays, in order."""
         found: list[Storage] = []
@@ -473,6 +471,7 @@ class Factory:
 
 factory: Final = Factory()
 _frame: Final = sys._getframe
+_numbers: Final = count(1)
 _generic: Final = np.generic
 _asarray: Final = np.asarray
 DIFFERENTIABLE: Final = "fcVW"  # kinds of dtype that carry gradients (V, W: ml_dtypes')
@@ -643,22 +642,75 @@ def requires_grad(t: TensorBase) -> bool:
     return view is not None and (view.base._node is not None or view.base._requires_grad)
 
 
-def begin_node(plan: OpSpec, op: Any) -> Node:
-    """An empty node that knows its number and the user's line."""
+# --- when and where: what a node notes of its making, and a storage of a write -------------------
+def next_number() -> i64:
+    """A number larger than all before it, from any thread: nodes are ordered by it.
+
+    Compiled code holds the interpreter's lock from one line to the next; interpreted code does
+    not, and takes its numbers from an iterator, which is atomic.
+    """
+    if COMPILED:
+        state.number += 1
+        return state.number
+    return next(_numbers)
+
+
+class Known:
+    """The code that was found to be the user's last time: loops ask for it again and again."""
+
+    def __init__(self) -> None:
+        self.code: CodeType | None = None
+
+
+known: Final = Known()
+
+
+def caller(own: int = 1) -> FrameType | None:
+    """The innermost frame that is not rushlight's own; so many are, the core being interpreted."""
+    frame: FrameType | None = _frame() if COMPILED else _frame(own)
+    while frame is not None:
+        code = frame.f_code
+        if code is known.code:
+            return frame
+        name = frame.f_globals.get("__name__")
+        if not isinstance(name, str) or not name.startswith("rushlight."):
+            known.code = code
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def here() -> Where:
+    """The user's line that is running now."""
+    frame = caller()
+    return Where(None, 0) if frame is None else Where(frame.f_code, frame.f_lasti)
+
+
+def new_node(op: Any, next_edges: tuple[Any, ...], nrs: tuple[int, ...] | None, mask: i64) -> Node:
+    """The node of one application of `op`, whose number is larger than those of its edges. `nrs`
+    are the outputs that the edges lead to, None if all are the first; `mask` says which inputs ask
+    for a gradient. Who calls it knows the edges; `record.make_node` finds them."""
+    plan: OpSpec = op.plan
     node: Node = Node.__new__(plan.node_class)
     node._op = op
+    node._next_edges = next_edges
+    node._output_nrs = nrs
+    node._needs_grad_mask = mask
+    place(node)
+    return node
+
+
+def place(node: Node) -> None:
+    """Give a node its number, and the user's line that runs now."""
     node._seq_nr = next_number()
-    frame: FrameType | None = _frame()
-    code = frame.f_code if frame is not None else None
-    if code is not known.code:  # loops come from the same code again and again
-        frame = caller()
-        if frame is None:
-            return node
-        code = frame.f_code
+    frame: FrameType | None = _frame() if COMPILED else None
+    code = None if frame is None else frame.f_code
+    if code is None or code is not known.code:  # loops come from the same code again and again
+        frame = caller(3)
+        code = None if frame is None else frame.f_code
     if frame is not None:
         node._code = code
         node._code_offset = frame.f_lasti
-    return node
 
 
 def normal(y: Any) -> Any:

@@ -22,13 +22,13 @@ from rushlight.core.graph import (
     OpSpec,
     Storage,
     TensorBase,
-    begin_node,
+    new_node,
     normal,
     requires_grad,
     wrap,
 )
 from rushlight.core.observer import observer
-from rushlight.core.saved.packed import pack_all, refuse_inference, saving_now
+from rushlight.core.saved.packed import Saving, packed_value, refuse_inference, saving_now
 from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import Level, stack
 from rushlight.core.transforms.tangents import keep_tangents, push
@@ -37,8 +37,8 @@ from rushlight.errors import alone
 from rushlight.native import i64
 
 __all__ = [
-    "apply", "compute", "edge", "evaluate", "finish", "keep_record", "node_for", "recording",
-    "remember", "remember_all", "rescued",
+    "apply", "compute", "edge", "evaluate", "finish", "keep_record", "make_node", "recording",
+    "rescued", "save_values", "watch",
 ]  # fmt: skip
 
 _ndarray: Final = np.ndarray
@@ -108,69 +108,45 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
         del error
 
 
-def remember(
-    node: Node, plan: OpSpec, xs: tuple[Any, ...], raws: tuple[Any, ...], t: TensorBase, y: Any
-) -> None:
-    """Keep what the rules of the wanted gradients read; see Note [Kept versions]."""
-    sources = plan.sources
-    readers = plan.readers
-    wants = node._needs_grad_mask
-    values: list[Any] = []
-    kept: list[Storage] = []
-    for j in range(len(sources)):
-        reader: i64 = readers[j]
-        if reader & wants == 0:
-            values.append(None)
-            continue
-        source: i64 = sources[j]
-        if source >= 0:
-            x = xs[source]
-            values.append(raws[source])
-            if isinstance(x, TensorBase):
-                _keep(x._storage, kept)
-        else:
-            values.append(y)
-            kept.append(t._storage)
-    node._kept_values = tuple(values)
-    node._watch(kept)
-
-
-def _keep(storage: Storage, kept: list[Storage]) -> None:
-    if storage.inference:
-        refuse_inference()
-    kept.append(storage)
-
-
 def apply(op: Any, *xs: Any) -> Any:
     """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
     if stack.batches != 0:
         xs = lifted(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
-    y = evaluate(op, *raws)
+    y = compute(op, raws) if state.active == 0 else evaluate(op, *raws)
     plan: OpSpec = op.plan
     if plan.settles and not (
         isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
     ):
         y = settled(op, y, raws)
-    if state.active == 0 and not isinstance(y, tuple):
-        for x in xs:
-            if isinstance(x, TensorBase) and requires_grad(x):
-                return keep_record(op, xs, raws, y)
-        return wrap(normal(y))  # nobody asks: nothing to record
     return keep_record(op, xs, raws, y)
 
 
 def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
     """Wrap what `op.forward(*raws)` gave as tensors and, if wanted, record the node."""
+    node = make_node(op, xs)
+    if isinstance(y, tuple) or state.active != 0:
+        return keep_records(op, node, xs, raws, y)
+    t = wrap(y if type(y) is _ndarray else normal(y))
+    if node is not None:
+        plan: OpSpec = op.plan
+        if plan.saves:
+            save_values(node, plan, xs, raws, [t])
+        if t._array.dtype.kind in DIFFERENTIABLE:
+            t._node = node
+    return t
+
+
+def keep_records(
+    op: Any, node: Node | None, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
+) -> Any:
+    """`keep_record` of several results, or while a mode is active."""
     plan: OpSpec = op.plan
-    if isinstance(y, tuple):
-        results = [finish(wrap(normal(part))) for part in y]
-    else:
-        results = [finish(wrap(normal(y)))]
-    node = node_for(op, xs, raws)
+    several = isinstance(y, tuple)
+    results = [finish(wrap(normal(part))) for part in (y if several else (y,))]
     if node is not None:
         if plan.saves:
-            remember_all(node, plan, xs, raws, results)
+            save_values(node, plan, xs, raws, results)
         index: i64 = 0
         for t in results:
             if t._array.dtype.kind in DIFFERENTIABLE:
@@ -180,97 +156,117 @@ def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> 
         if len(results) > 1:
             node._output_metas = [(t._array.shape, t._array.dtype) for t in results]
     if stack.tangents != 0:
-        push(op, xs, raws, results, isinstance(y, tuple))
+        push(op, xs, raws, results, several)
         if node is not None:
             keep_tangents(node, plan, xs, results, None)
-    if isinstance(y, tuple):
-        return tuple(results)
-    return results[0]
+    return tuple(results) if several else results[0]
 
 
-def node_for(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...]) -> Node | None:
+def make_node(op: Any, xs: tuple[Any, ...]) -> Node | None:
     """A node with its edges, shapes and dtypes, or None if no input asks for a gradient."""
     plan: OpSpec = op.plan
-    if not plan.differentiable:
+    if (
+        not plan.differentiable
+        or not any_requires_grad(xs)
+        or (state.active != 0 and not grad_enabled())
+    ):
         return None
     wants: i64 = 0
     bit: i64 = 1
-    for x in xs:
-        if isinstance(x, TensorBase) and requires_grad(x):
-            wants |= bit
-        if bit < _LAST_BIT:
-            bit <<= 1
-    if wants == 0 or (state.active != 0 and not grad_enabled()):
-        return None
-    nexts: list[Any] = []
+    edges: list[Any] = []
     nrs: list[int] = []
     shapes: list[Any] = []
     dtypes: list[Any] = []
     uneven = False
     for x in xs:
+        target: Any = None
+        nr: i64 = 0
         if isinstance(x, TensorBase):
-            if requires_grad(x):
-                target = edge(x)
-                at: i64 = len(nexts)
-                if target is None and plan.apart and at < 62:
-                    wants &= ~(1 << at)
-                nexts.append(target)
-                if x._output_nr != 0:
+            t: TensorBase = x
+            if requires_grad(t):
+                target = t._node if t._node is not None else t
+                if t._view is not None:
+                    target = edge_of_view(t)
+                nr = t._output_nr
+                if target is not None or not plan.apart or bit == _LAST_BIT:
+                    wants |= bit
+                if nr != 0:
                     uneven = True
-                nrs.append(x._output_nr)
-            else:
-                nexts.append(None)
-                nrs.append(0)
-            shapes.append(x._array.shape)
-            dtypes.append(x._array.dtype)
+            shapes.append(t._array.shape)
+            dtypes.append(t._array.dtype)
         else:
-            nexts.append(None)
-            nrs.append(0)
             shapes.append(None)
             dtypes.append(None)
-    node = begin_node(plan, op)
-    node._needs_grad_mask = wants
-    node._next_edges = tuple(nexts)
-    if uneven:
-        node._output_nrs = tuple(nrs)
+        edges.append(target)
+        nrs.append(nr)
+        if bit < _LAST_BIT:
+            bit <<= 1
+    node = new_node(op, tuple(edges), tuple(nrs) if uneven else None, wants)
     node._input_shapes = tuple(shapes)
     node._input_dtypes = tuple(dtypes)
     return node
 
 
-def remember_all(
+def any_requires_grad(xs: tuple[Any, ...]) -> bool:
+    """Whether an input asks for a gradient."""
+    for x in xs:
+        if isinstance(x, TensorBase) and requires_grad(x):
+            return True
+    return False
+
+
+def save_values(
     node: Node, plan: OpSpec, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
     later: bool = False,
 ) -> None:  # fmt: skip
-    """`remember` for any number of inputs and outputs, and through the user's hooks.
+    """Keep what the rules of the wanted gradients read; see Note [Kept versions]. Hooks in force
+    pack it: inputs in the order of their names, then results.
 
-    A variadic op saves all its inputs or none: then `saved` holds the inputs in order. With `later`
-    the results have their old values still: `packed.pack_written` must follow.
+    A variadic op keeps all its inputs. With `later` the results have their old values still:
+    `packed.pack_written` must follow.
     """
+    saving: Saving | None = None
     if state.active != 0:
         saving = saving_now()
-        if saving is not None and saving.pack is not None:
-            pack_all(node, plan, xs, raws, results, later, saving)
-            return
-    if plan.variadic:
-        node._kept_values = raws
-        node._watch([x._storage for x in xs if isinstance(x, TensorBase)])
-        return
-    values: list[Any] = []
+        if saving is not None and saving.pack is None:
+            saving = None
+    wants = node._needs_grad_mask
+    sources = plan.sources
+    n = len(xs) if plan.variadic else len(sources)
+    values: list[Any] = [None] * n
     kept: list[Storage] = []
-    for j in range(len(plan.sources)):
-        reader: i64 = plan.readers[j]
-        if reader & node._needs_grad_mask == 0:
-            values.append(None)
-            continue
-        source: i64 = plan.sources[j]
-        if source >= 0:
-            values.append(raws[source])
-            x = xs[source]
-        else:
-            x = results[-1 - source]
-            values.append(x._array)
-        if isinstance(x, TensorBase):
-            _keep(x._storage, kept)
+    for at in range(n):
+        j = at if saving is None or plan.variadic else plan.order[at]
+        source: i64 = at
+        if not plan.variadic:
+            reader: i64 = plan.readers[j]
+            if reader & wants == 0:
+                continue
+            source = sources[j]
+        x: Any = xs[source] if source >= 0 else results[-1 - source]
+        value: Any = raws[source] if source >= 0 else x._array
+        if saving is not None:
+            value = packed_value(node, saving, x, value, source, later)
+        elif isinstance(x, TensorBase):
+            storage: Storage = x._storage
+            if storage.inference:
+                refuse_inference()
+            kept.append(storage)
+        values[j] = value
     node._kept_values = tuple(values)
-    node._watch(kept)
+    if saving is None:
+        watch(node, kept)
+    else:
+        node._has_packed = True
+
+
+def watch(node: Node, kept: list[Storage]) -> None:
+    """Let a node watch these storages, as they are now, for writes."""
+    n = len(kept)
+    node._first_storage = kept[0] if n > 0 else None
+    node._second_storage = kept[1] if n > 1 else None
+    node._other_storages = tuple(kept[2:]) if n > 2 else ()
+    versions: i64 = 0
+    for storage in kept:
+        versions += storage.version
+    node._version_sum = versions

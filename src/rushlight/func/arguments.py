@@ -28,7 +28,7 @@ def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
 
 def unchosen(args: tuple[Any, ...], argnums: Any) -> tuple[Any, ...]:
     """The other arguments; None in the place of those that `chosen` gives."""
-    return replaced(args, argnums, None if isinstance(argnums, int) else (None,) * len(argnums))
+    return replace(args, argnums, None if isinstance(argnums, int) else (None,) * len(argnums))
 
 
 def place(argnum: Any, count: int) -> int:
@@ -40,7 +40,7 @@ def place(argnum: Any, count: int) -> int:
     return argnum % count
 
 
-def replaced(args: tuple[Any, ...], argnums: Any, new: Any) -> tuple[Any, ...]:
+def replace(args: tuple[Any, ...], argnums: Any, new: Any) -> tuple[Any, ...]:
     """The arguments with those of `argnums` exchanged."""
     out = list(args)
     if isinstance(argnums, int):

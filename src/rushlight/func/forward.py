@@ -18,7 +18,7 @@ from rushlight.func.arguments import (
     check_real,
     chosen,
     differentiable,
-    replaced,
+    replace,
     split_aux,
     unchosen,
 )
@@ -162,7 +162,7 @@ def jacfwd(
 
         def call(leaves: list[Any], others: Any) -> Any:
             args, kwargs = others
-            return func(*replaced(args, argnums, tree_unflatten(leaves, spec)), **kwargs)
+            return func(*replace(args, argnums, tree_unflatten(leaves, spec)), **kwargs)
 
         def along(*directions: Any) -> Any:
             output, slopes, aux = pushed(call, flat, list(directions), False, has_aux, others)

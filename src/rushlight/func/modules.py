@@ -27,18 +27,18 @@ def functional_call(
     >>> torch.func.functional_call(linear, weights, (torch.tensor([[1., 2.]]),))
     tensor([[3.]])
     """
-    given = joined(parameter_and_buffer_dicts)
+    given = join_state(parameter_and_buffer_dicts)
     own = {**dict(module.named_parameters(remove_duplicate=False)),
            **dict(module.named_buffers(remove_duplicate=False))}  # fmt: skip
-    values = tied(own, given) if tie_weights else given
+    values = find_tied(own, given) if tie_weights else given
     if strict:
         check_names(module, own, values)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with exchanged(module, {k: t for k, t in values.items() if k in own}):
+    with exchange(module, {k: t for k, t in values.items() if k in own}):
         return module(*args, **(kwargs or {}))
 
 
-def joined(dicts: Any) -> dict[str, Any]:
+def join_state(dicts: Any) -> dict[str, Any]:
     """One dict from one or several."""
     if isinstance(dicts, dict):
         return dicts
@@ -61,7 +61,7 @@ def joined(dicts: Any) -> dict[str, Any]:
     return found
 
 
-def tied(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def find_tied(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The values for all names of a tensor that has several, if one of them is given."""
     names: dict[int, list[str]] = {}
     for name, t in own.items():
@@ -95,7 +95,7 @@ def check_names(module: Any, own: dict[str, Any], given: dict[str, Any]) -> None
 
 
 @contextlib.contextmanager
-def exchanged(module: Any, values: dict[str, Any]) -> Iterator[None]:
+def exchange(module: Any, values: dict[str, Any]) -> Iterator[None]:
     """Put other tensors in the place of a module's parameters and buffers for a while."""
     places: list[tuple[dict[str, Any], str, Any]] = []
     try:
@@ -133,10 +133,10 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     params = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
-    return stacked(params), stacked(buffers)
+    return stack_values(params), stack_values(buffers)
 
 
-def stacked(dicts: list[dict[str, Any]]) -> dict[str, Any]:
+def stack_values(dicts: list[dict[str, Any]]) -> dict[str, Any]:
     """One dict of batches from several of tensors; what requires grad is a leaf again."""
     found: dict[str, Any] = {}
     for name in dicts[0]:

@@ -25,12 +25,12 @@ from rushlight.func.arguments import (
     check_real,
     chosen,
     differentiable,
-    replaced,
+    replace,
     split_aux,
     unchosen,
 )
 from rushlight.func.batching import vmap
-from rushlight.func.tracking import Loans, end_of, plain, records_of, released, track
+from rushlight.func.tracking import Loans, end_of, plain, records_of, release, track
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
@@ -82,7 +82,7 @@ class Trace:
         self.aux = tree_unflatten(seen[len(self.flat) :], aux_spec)
 
     def released(self, tensors: list[Any], outside: bool) -> list[Any]:
-        return released(tensors, self.sources, self.level, outside)
+        return release(tensors, self.sources, self.level, outside)
 
     def pull(self, cotangents: list[Any], keep: bool, create: bool | None) -> Any:
         """The product of cotangents, one an output, with the Jacobian: a tree like the inputs.
@@ -196,7 +196,7 @@ def with_arguments(func: Function, argnums: Any) -> Callable[[Any, Any], Any]:
 
     def call(given: Any, others: Any) -> Any:
         args, kwargs = others
-        return func(*replaced(args, argnums, given), **kwargs)
+        return func(*replace(args, argnums, given), **kwargs)
 
     return call
 

@@ -19,8 +19,8 @@ from typing import Any
 from rushlight.core.graph import (
     Node,
     TensorBase,
-    begin_node,
     factory,
+    new_node,
     requires_grad,
     wrap_alias,
     wrap_as,
@@ -53,12 +53,8 @@ def track(x: Any, level: TransformLevel) -> Source:
     x = at_level(x, level)
     target = edge(x) if level.recording and requires_grad(x) else None
     op = Entrance(level)
-    node = begin_node(op.plan, op)
-    node._next_edges = (target,)
-    if target is not None:
-        node._needs_grad_mask = 1
-        if x._output_nr != 0:
-            node._output_nrs = (x._output_nr,)
+    nr = x._output_nr if target is not None else 0
+    node = new_node(op, (target,), (nr,) if nr != 0 else None, 0 if target is None else 1)
     node._input_shapes = (x._array.shape,)
     node._input_dtypes = (x._array.dtype,)
     leaf = wrap_as(x._array, x._storage)
@@ -133,7 +129,7 @@ def plain(t: Any) -> Any:
     return made
 
 
-def released(
+def release(
     tensors: list[Any], sources: list[Source], level: TransformLevel, outside: bool
 ) -> list[Any]:
     """Results of a level as the code around sees them: with a history if that leads outside.
@@ -143,17 +139,17 @@ def released(
         slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
     reduce_all = [*tensors, *slopes]
     live = kept_outside([end_of(t) for t in reduce_all], level) if outside else set()
-    results = [freed(t, sources, live, outside) for t in reduce_all]
+    results = [free(t, sources, live, outside) for t in reduce_all]
     count = len(tensors)
     instead = {id(a): b for a, b in zip(slopes, results[count:], strict=True) if a is not b}
     if instead:
         for t in results[:count]:
             if isinstance(t, TensorBase):
-                t._tangent = exchanged(t._tangent, instead)
+                t._tangent = exchange(t._tangent, instead)
     return results[:count]
 
 
-def freed(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
+def free(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
     """One result, without a history that is not live."""
     for source in sources:
         if t is source.leaf:
@@ -172,10 +168,10 @@ def records_of(t: Any) -> list[Tangent]:
     return found
 
 
-def exchanged(record: Tangent | None, instead: dict[int, Any]) -> Tangent | None:
+def exchange(record: Tangent | None, instead: dict[int, Any]) -> Tangent | None:
     """A chain of records with other values. (Nodes may hold the old one.)"""
     if record is None:
         return None
     value = None if record.value is None else instead.get(id(record.value), record.value)
-    outer = exchanged(record.outer, instead)
+    outer = exchange(record.outer, instead)
     return Tangent(record.level, value, record.root, record.ops, outer)

@@ -22,7 +22,7 @@ def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: Batch
     """The result of an operator for a batch: tensors of its level."""
     tensors = tensors_in(args)
     at_level = dict(zip(map(id, tensors), lifted(tuple(tensors)), strict=True))
-    inside, dims = below([lifted_in(x, at_level) for x in args], batch)
+    inside, dims = unwrap_arguments([replace_lifted(x, at_level) for x in args], batch)
     if op.batched is None:
         return one_by_one(op, inside, dims, kwargs, batch)
     answer = op.batched(VmapInfo(batch.size, batch.randomness), tuple(dims), *inside, **kwargs)
@@ -34,19 +34,19 @@ def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: Batch
     return rewrapped(*answer, batch)
 
 
-def lifted_in(value: Any, lifted: dict[int, Any]) -> Any:
+def replace_lifted(value: Any, lifted: dict[int, Any]) -> Any:
     if isinstance(value, TensorBase):
         return lifted[id(value)]
-    return [lifted_in(x, lifted) for x in value] if isinstance(value, list) else value
+    return [replace_lifted(x, lifted) for x in value] if isinstance(value, list) else value
 
 
-def below(values: list[Any], batch: BatchLevel) -> tuple[list[Any], list[Any]]:
+def unwrap_arguments(values: list[Any], batch: BatchLevel) -> tuple[list[Any], list[Any]]:
     """Arguments one level down, and for each tensor where its batch dimension is, if it has one."""
     inside: list[Any] = []
     dims: list[Any] = []
     for x in values:
         if isinstance(x, list):
-            parts, places = below(x, batch)
+            parts, places = unwrap_arguments(x, batch)
             inside.append(parts)
             dims.append(places if tensors_in(x) else None)
         elif isinstance(x, TensorBase) and type(x._array) is Batched and x._array.level is batch:
@@ -76,7 +76,7 @@ def one_by_one(
         op.run(tuple([member(x, d, i) for x, d in zip(inside, dims, strict=True)]), kwargs)
         for i in range(batch.size)
     ]
-    return joined(results, batch)
+    return join_results(results, batch)
 
 
 def member(value: Any, dim: Any, i: int) -> Any:
@@ -85,11 +85,11 @@ def member(value: Any, dim: Any, i: int) -> Any:
     return value if dim is None else value.select(0, i)
 
 
-def joined(results: list[Any], batch: BatchLevel) -> Any:
+def join_results(results: list[Any], batch: BatchLevel) -> Any:
     """The results of all members as one."""
     first = results[0]
     if isinstance(first, (tuple, list)):
-        parts = [joined([r[k] for r in results], batch) for k in range(len(first))]
+        parts = [join_results([r[k] for r in results], batch) for k in range(len(first))]
         return tuple(parts) if isinstance(first, tuple) else parts
     if not isinstance(first, TensorBase):
         return first

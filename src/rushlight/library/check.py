@@ -14,7 +14,7 @@ from rushlight.dtypes import complex128, float64
 from rushlight.library.custom import CustomOpDef, share_memory
 from rushlight.library.operator import RECORDED, OpOverload, OpOverloadPacket
 from rushlight.library.schema import Alias
-from rushlight.library.values import Arguments, bind, returned, tensors_in
+from rushlight.library.values import Arguments, bind, convert_result, tensors_in
 
 
 class OpCheckError(Exception):
@@ -97,13 +97,13 @@ def chosen(test_utils: Any) -> tuple[str, ...]:
 
 
 # --- copies of the arguments ----------------------------------------------------------------------
-def copied(values: Any, asking: bool) -> Any:
+def copy_arguments(values: Any, asking: bool) -> Any:
     """Arguments with copies of their tensors; with `asking`, asking for gradients as they do."""
     if isinstance(values, TensorBase):
         t = values.detach().clone()  # type: ignore[attr-defined]
         return t.requires_grad_(asking and values.requires_grad)  # type: ignore[attr-defined]
     if isinstance(values, (list, tuple)):
-        return type(values)([copied(x, asking) for x in values])
+        return type(values)([copy_arguments(x, asking) for x in values])
     return values
 
 
@@ -114,10 +114,13 @@ def results_of(result: Any) -> list[Any]:
 # --- the tests ------------------------------------------------------------------------------------
 def test_schema(op: OpOverload, bound: Arguments) -> None:
     """What is written and what is shared, as the schema says."""
-    args, kwargs = copied(bound[0], True), {k: copied(x, True) for k, x in bound[1].items()}
+    args, kwargs = (
+        copy_arguments(bound[0], True),
+        {k: copy_arguments(x, True) for k, x in bound[1].items()},
+    )
     schema = op.schema
     given = dict(zip([a.name for a in schema.positional], args, strict=True)) | kwargs
-    before = {name: copied(x, False) for name, x in given.items()}
+    before = {name: copy_arguments(x, False) for name, x in given.items()}
     with within(False, False):  # its kernel alone: a leaf may be written
         result = op.run(args, kwargs)
     results = result if isinstance(result, tuple) else (result,)
@@ -152,7 +155,7 @@ def differs(old: Any, new: Any) -> bool:
 
 def test_autograd_registration(op: OpOverload, bound: Arguments) -> None:
     """A history that no formula made was made by the kernel, which is no place for it."""
-    args = copied(bound[0], True)
+    args = copy_arguments(bound[0], True)
     if op.derivative is not None or "Autograd" in op.kernels:
         return
     tensors = tensors_in(args)
@@ -183,14 +186,14 @@ def test_faketensor(op: OpOverload, bound: Arguments) -> None:
         if RECORDED in op.kernels or (schema.is_mutable and not schema.returns):
             return
         raise RuntimeError(
-            f"There was no fake impl registered for {described(op)}. This is necessary for "
+            f"There was no fake impl registered for {describe(op)}. This is necessary for "
             "torch.compile/export/fx tracing to work. Please use "
             "`torch.library.register_fake` to add an fake impl."
         )
     with within(False, False):
-        real = results_of(op.run(copied(bound[0], False), bound[1]))
-        blank = [zeroed(x) for x in bound[0]]
-        fake = results_of(returned(schema, op.fake(*blank, **bound[1])))
+        real = results_of(op.run(copy_arguments(bound[0], False), bound[1]))
+        blank = [replace_numbers(x) for x in bound[0]]
+        fake = results_of(convert_result(schema, op.fake(*blank, **bound[1])))
     for a, b in zip(real, fake, strict=True):
         for what in mismatches(a, b):
             raise AssertionError(
@@ -199,15 +202,15 @@ def test_faketensor(op: OpOverload, bound: Arguments) -> None:
             )
 
 
-def described(op: OpOverload) -> str:
+def describe(op: OpOverload) -> str:
     return f"<CustomOpDef({op.name()})>" if op.check is not None else op.name()
 
 
-def zeroed(value: Any) -> Any:
+def replace_numbers(value: Any) -> Any:
     """An argument that looks the same and holds other numbers."""
     if isinstance(value, TensorBase):
-        return copied(value, False).zero_()
-    return [zeroed(x) for x in value] if isinstance(value, list) else value
+        return copy_arguments(value, False).zero_()
+    return [replace_numbers(x) for x in value] if isinstance(value, list) else value
 
 
 def mismatches(a: Any, b: Any) -> list[str]:
@@ -226,7 +229,7 @@ def mismatches(a: Any, b: Any) -> list[str]:
 
 def test_backward(op: OpOverload, bound: Arguments) -> None:
     """The derivative runs, and gives gradients in the shapes of the arguments."""
-    args = copied(bound[0], True)
+    args = copy_arguments(bound[0], True)
     asking = [t for t in tensors_in(args) if t.requires_grad]
     results = [t for t in results_of(op.run(args, bound[1])) if t.requires_grad]
     if asking and results:
@@ -237,7 +240,7 @@ def test_gradcheck(
     op: OpOverload, bound: Arguments, rtol: float | None, atol: float | None
 ) -> None:
     """The derivative agrees with differences."""
-    args = doubled(bound[0])
+    args = to_double(bound[0])
     asking = [t for t in tensors_in(args) if t.requires_grad]
     if not asking:
         return
@@ -249,17 +252,17 @@ def test_gradcheck(
     gradcheck(outputs, tuple(asking), **limits)
 
 
-def doubled(values: Any) -> Any:
+def to_double(values: Any) -> Any:
     """Arguments with their real and complex tensors in twice the precision."""
     if isinstance(values, TensorBase):
-        t: Any = copied(values, False)
+        t: Any = copy_arguments(values, False)
         if t.is_complex():
             t = t.to(complex128)
         elif t.is_floating_point():
             t = t.to(float64)
         return t.requires_grad_(values.requires_grad)  # type: ignore[attr-defined]
     if isinstance(values, (list, tuple)):
-        return type(values)([doubled(x) for x in values])
+        return type(values)([to_double(x) for x in values])
     return values
 
 

@@ -17,7 +17,7 @@ from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.library.operator import OpOverload, refuse_tangents
-from rushlight.library.values import tensors_in, trimmed
+from rushlight.library.values import tensors_in, trim_defaults
 
 Layout = list[int | None]  # of each value: None, or how many tensors its list has
 
@@ -57,7 +57,7 @@ class Formula:
                 "differentiation, but one of the arguments requires grad."
             )
         # as in PyTorch, arguments that have their default value need no gradient
-        given = trimmed(op.schema, args, kwargs)[0]
+        given = trim_defaults(op.schema, args, kwargs)[0]
         flat, layout = spread(given) if self.lists else (given, [])
         ctx = begin(self.function, flat)
         ctx._formula, ctx._arguments = self, layout
@@ -66,7 +66,7 @@ class Formula:
         several = isinstance(result, tuple)
         outputs, ctx._results = spread(result if several else (result,))
         made = conclude(self.function, ctx, flat, outputs)
-        found = gathered(made, ctx._results)
+        found = gather(made, ctx._results)
         return found if several else found[0]
 
     def save(self, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -95,8 +95,8 @@ def _backward(ctx: Any, *grads: Any) -> Any:
         )
     flags = ctx.needs_input_grad
     if formula.lists:
-        grads = gathered(grads, ctx._results)
-        ctx.needs_input_grad = gathered(flags, ctx._arguments)
+        grads = gather(grads, ctx._results)
+        ctx.needs_input_grad = gather(flags, ctx._arguments)
     try:
         found = formula.backward(ctx, *grads)
     finally:
@@ -107,7 +107,7 @@ def _backward(ctx: Any, *grads: Any) -> Any:
     if layout != ctx._arguments:
         raise RuntimeError(
             "Expected the return from backward to be of the same structure as the inputs. Got: "
-            f"{described(layout)} (return from backward), {described(ctx._arguments)} (inputs)"
+            f"{describe(layout)} (return from backward), {describe(ctx._arguments)} (inputs)"
         )
     return flat
 
@@ -128,7 +128,7 @@ def spread(values: tuple[Any, ...], gaps: bool = False) -> tuple[tuple[Any, ...]
     return tuple(flat), layout
 
 
-def gathered(flat: tuple[Any, ...], layout: Layout) -> tuple[Any, ...]:
+def gather(flat: tuple[Any, ...], layout: Layout) -> tuple[Any, ...]:
     """The values again that were spread out."""
     found: list[Any] = []
     at = 0
@@ -138,6 +138,6 @@ def gathered(flat: tuple[Any, ...], layout: Layout) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def described(layout: Layout) -> str:
+def describe(layout: Layout) -> str:
     inside = ", ".join("*" if n is None else f"[{', '.join('*' * n)}]" for n in layout)
     return f"({inside})"

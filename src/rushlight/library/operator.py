@@ -18,8 +18,8 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.autograd.batched_function import batch_of
-from rushlight.core.grad_mode import grad_enabled, inference_enabled, next_number
-from rushlight.core.graph import DIFFERENTIABLE, TensorBase, node_base
+from rushlight.core.grad_mode import grad_enabled, inference_enabled
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase, next_number, node_base
 from rushlight.core.node import GraphNode
 from rushlight.core.observer import observer
 from rushlight.core.transforms.forward_ad import disable_forward_ad
@@ -27,7 +27,7 @@ from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view, set_history
 from rushlight.library.schema import FunctionSchema
-from rushlight.library.values import bind, returned, tensors_in, trimmed
+from rushlight.library.values import bind, convert_result, tensors_in, trim_defaults
 from rushlight.ops.compat import overloads
 
 KEYS = (
@@ -123,8 +123,8 @@ class OpOverload(overloads.OpOverload):
             token = _inside.set(here)
             try:
                 here.ops = (*inside, self)
-                few, named = trimmed(self.schema, args, kwargs)
-                return returned(self.schema, user(*few, **named))
+                few, named = trim_defaults(self.schema, args, kwargs)
+                return convert_result(self.schema, user(*few, **named))
             finally:
                 here.ops = inside  # an assignment: no interrupt can come before it
                 _inside.reset(token)
@@ -158,8 +158,8 @@ class OpOverload(overloads.OpOverload):
         if self.check is not None and schema.is_mutable:
             for t in tensors_in(written_of(schema, args, kwargs)):
                 t._storage.written()
-        few, named = trimmed(schema, args, kwargs)
-        result = returned(schema, self.kernels[key](*few, **named))
+        few, named = trim_defaults(schema, args, kwargs)
+        result = convert_result(schema, self.kernels[key](*few, **named))
         if self.check is not None:
             self.check(args, kwargs, result)
         return result

@@ -26,7 +26,7 @@ def library_for(qualname: str, lib: Library | None) -> Library:
     return made
 
 
-def resolved(op: Operator, function: str) -> str | CustomOpDef:
+def resolve(op: Operator, function: str) -> str | CustomOpDef:
     """A custom op, if `op` is one or names one; else the name."""
     if isinstance(op, CustomOpDef):
         return op
@@ -116,7 +116,7 @@ def register_kernel(
     lib: Library | None = None,
 ) -> Any:  # fmt: skip
     """Give an operator an implementation on some kinds of device; see `CustomOpDef`."""
-    found = resolved(op, "register_kernel")
+    found = resolve(op, "register_kernel")
     if isinstance(found, CustomOpDef):
         return found.register_kernel(device_types, func)
     return _impl(found, device_types or "default", func, lib=lib)
@@ -127,7 +127,7 @@ def register_fake(
     allow_override: bool = True,
 ) -> Any:  # fmt: skip
     """Say what an operator's results look like, without computing them; see `CustomOpDef`."""
-    found = resolved(op, "register_fake")
+    found = resolve(op, "register_fake")
 
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(found, CustomOpDef):
@@ -169,7 +169,7 @@ def register_autograd(
     >>> x.grad
     tensor([2., 2.])
     """
-    found = resolved(op, "register_autograd")
+    found = resolve(op, "register_autograd")
     if isinstance(found, CustomOpDef):
         found.register_autograd(backward, setup_context=setup_context)
         return
@@ -199,7 +199,7 @@ def register_vmap(
     op: Operator, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
     """Say what an operator gives for a batch; see `CustomOpDef.register_vmap`."""
-    found = resolved(op, "register_vmap")
+    found = resolve(op, "register_vmap")
     if isinstance(found, CustomOpDef):
         return found.register_vmap(func)
     target = lookup(found)

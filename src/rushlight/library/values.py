@@ -17,19 +17,19 @@ class Mismatch(Exception):
 
 
 # --- one value ------------------------------------------------------------------------------------
-def converted(kind: Kind, value: Any) -> Any:
+def convert(kind: Kind, value: Any) -> Any:
     """`value` as a value of type `kind`; raises Mismatch if it is none."""
     name = kind.name
     if name == "Tensor":
         if value is None or isinstance(value, TensorBase):
             return value
     elif name == "Optional":
-        return None if value is None else converted(kind.parts[0], value)
+        return None if value is None else convert(kind.parts[0], value)
     elif name == "List":
         return list_of(kind, value)
     elif name == "Tuple":
         if isinstance(value, (tuple, list)) and len(value) == len(kind.parts):
-            return tuple([converted(k, x) for k, x in zip(kind.parts, value, strict=True)])
+            return tuple([convert(k, x) for k, x in zip(kind.parts, value, strict=True)])
     elif name == "Device":
         if isinstance(value, (str, device)):
             return device(value)
@@ -46,9 +46,9 @@ def list_of(kind: Kind, value: Any) -> list[Any]:
     if isinstance(value, (list, tuple, range)):
         if inner.name == "Tensor" and None in [x for x in value if not isinstance(x, TensorBase)]:
             raise Mismatch
-        return [converted(inner, x) for x in value]
+        return [convert(inner, x) for x in value]
     if kind.size is not None and isinstance(value, (int, float)):
-        return [converted(inner, value)] * kind.size
+        return [convert(inner, value)] * kind.size
     raise Mismatch
 
 
@@ -112,10 +112,10 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     found: list[Any] = []
     for at, a in enumerate(positional):
         given = args[at] if at < len(args) else kwargs.get(a.name, MISSING)
-        found.append(accepted(schema, at, a, given))
+        found.append(accept(schema, at, a, given))
     named: dict[str, Any] = {}
     for at, a in enumerate(schema.keyword_only, len(positional)):
-        named[a.name] = accepted(schema, at, a, kwargs.get(a.name, MISSING))
+        named[a.name] = accept(schema, at, a, kwargs.get(a.name, MISSING))
     return tuple(found), named
 
 
@@ -140,7 +140,7 @@ def check_names(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str,
             )
 
 
-def accepted(schema: FunctionSchema, at: int, a: Argument, value: Any) -> Any:
+def accept(schema: FunctionSchema, at: int, a: Argument, value: Any) -> Any:
     """The value of one argument: as given, converted, or its default."""
     if value is MISSING:
         if not a.has_default_value():
@@ -149,7 +149,7 @@ def accepted(schema: FunctionSchema, at: int, a: Argument, value: Any) -> Any:
             )
         return a.default_value
     try:
-        return converted(a.type, value)
+        return convert(a.type, value)
     except Mismatch:
         raise RuntimeError(
             f"{schema.name}() Expected a value of type '{a.type}' for argument '{a.name}' but "
@@ -158,7 +158,9 @@ def accepted(schema: FunctionSchema, at: int, a: Argument, value: Any) -> Any:
         ) from None
 
 
-def trimmed(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+def trim_defaults(
+    schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Arguments:
     """The arguments without those that have their default value: a kernel has defaults itself."""
     n = len(args)
     positional = schema.positional
@@ -186,7 +188,7 @@ def tensors_in(values: Any) -> list[Any]:
 
 
 # --- results --------------------------------------------------------------------------------------
-def returned(schema: FunctionSchema, value: Any) -> Any:
+def convert_result(schema: FunctionSchema, value: Any) -> Any:
     """What a kernel returned, as the schema says it: None, one value, or a tuple."""
     kinds = [r.type for r in schema.returns]
     if not kinds:
@@ -211,7 +213,7 @@ def returned(schema: FunctionSchema, value: Any) -> Any:
 def cast(kind: Kind, value: Any) -> Any:
     """One result, converted."""
     try:
-        return converted(kind, value)
+        return convert(kind, value)
     except Mismatch:
         if kind.name == "Tensor":
             raise RuntimeError(f"Unable to cast {value} to Tensor") from None

@@ -16,8 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-from rushlight.core.call_site import caller
-from rushlight.core.graph import TensorBase
+from rushlight.core.graph import TensorBase, caller
 from rushlight.errors import from_outside, hide_insides, is_meant, was_told
 from rushlight.ops.forms import Form, Parameter, forms_listed, kind_of, misfit
 

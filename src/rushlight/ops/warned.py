@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 
-from rushlight.core.call_site import caller
+from rushlight.core.graph import caller
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:

@@ -36,13 +36,13 @@ _ORDER = (
 )
 
 
-def copied(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     return value.clone() if isinstance(value, TensorBase) else value  # type: ignore[attr-defined]
 
 
 def values(optimizer: Optimizer, key: str) -> list[Any]:
     """One option of all groups."""
-    return [copied(group[key]) for group in optimizer.param_groups]
+    return [copy_value(group[key]) for group in optimizer.param_groups]
 
 
 def set_lr(group: dict[str, Any], lr: Any) -> None:
@@ -69,7 +69,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", copied(group["lr"]))
+                group.setdefault("initial_lr", copy_value(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
@@ -114,7 +114,9 @@ class LRScheduler:
                 stacklevel=2,
             )
         pairs = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
-        return [self._next(copied(group["lr"]), base, i) for i, (group, base) in enumerate(pairs)]
+        return [
+            self._next(copy_value(group["lr"]), base, i) for i, (group, base) in enumerate(pairs)
+        ]
 
     def _next(self, lr: Any, base: Any, i: int) -> Any:
         """The learning rate of group `i` after `lr`."""
@@ -176,7 +178,7 @@ class Closed(LRScheduler):
         return [self._at(base) for base in self.base_lrs]
 
 
-def one_each(given: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
+def one_per_group(given: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
     """One function a group."""
     check_optimizer(optimizer)
     groups = len(optimizer.param_groups)
@@ -192,7 +194,7 @@ class Functional(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
-        self.lr_lambdas = one_each(lr_lambda, optimizer)
+        self.lr_lambdas = one_per_group(lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:

@@ -414,7 +414,7 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             if key in by_number:
                 param = by_number[key]
-                state[param] = _fitted(param, value)
+                state[param] = _fit_state(param, value)
             else:
                 state[key] = value
         for old, new in zip(groups, saved):
@@ -525,7 +525,7 @@ def _warn_repeated() -> None:
     )
 
 
-def _fitted(param: Any, value: Any, key: Hashable = None) -> Any:
+def _fit_state(param: Any, value: Any, key: Hashable = None) -> Any:
     """A saved state, in a parameter's dtype and on its device; the count of steps stays."""
     if isinstance(value, TensorBase):
         t: Any = value
@@ -535,7 +535,7 @@ def _fitted(param: Any, value: Any, key: Hashable = None) -> Any:
             return t.to(dtype=param.dtype, device=param.device, copy=True)
         return t.to(device=param.device, copy=True)
     if isinstance(value, dict):
-        return {k: _fitted(param, v, k) for k, v in value.items()}
+        return {k: _fit_state(param, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return type(value)(_fitted(param, v, key) for v in value)  # type: ignore[call-arg]
+        return type(value)(_fit_state(param, v, key) for v in value)  # type: ignore[call-arg]
     return value

@@ -23,11 +23,10 @@ from itertools import count
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.autograd.context import Saved
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.autograd.graph import _current_graph_task_id, saved_tensors_hooks
-from rushlight.core.call_site import here
-from rushlight.core.graph import TensorBase
+from rushlight.core.graph import TensorBase, here
+from rushlight.core.saved.saved_tensor import SavedVariable, save_tensor
 from rushlight.ops.compat.overloads import overload_of
 from rushlight.utils.around import Around
 
@@ -71,7 +70,7 @@ class Frame:
 
     def keep(self, args: tuple[Any, ...]) -> None:
         """Save the arguments as the hooks outside want it; see Note [Nested checkpoints]."""
-        self.arguments = [Saved(x, None) if isinstance(x, TensorBase) else x for x in args]
+        self.arguments = [save_tensor(x, None) if isinstance(x, TensorBase) else x for x in args]
 
     # --- the first run: hooks that keep nothing
     def pack(self, t: Any) -> Slot:
@@ -125,7 +124,7 @@ class Frame:
 
     # --- the second run: hooks that fill the slots
     def recompute(self, task: Any) -> None:
-        arguments = [x.unpack(None) if isinstance(x, Saved) else x for x in self.arguments]
+        arguments = [x.unpack(None) if isinstance(x, SavedVariable) else x for x in self.arguments]
         second = Second(self, task)
         self.second_ops.clear()
         self.second_log.clear()

@@ -44,7 +44,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from rushlight.arrays.vocabulary import add
-from rushlight.core.call_site import Where, here
+from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import (
     AccumulateGradBase,
     Deposit,
@@ -59,8 +59,8 @@ from rushlight.core.engine.hooks import accumulate_hooked, after_rule, before_ru
 from rushlight.core.engine.observers import PassObserver, begins, leaf_hooks, observer_of_pass
 from rushlight.core.engine.traverse import dependencies, end_of, leaf_uses, paths_to
 from rushlight.core.fp_warnings import quietly
-from rushlight.core.grad_mode import next_number, state, within
-from rushlight.core.graph import Extra, Node, OpSpec, TensorBase, normal, wrap
+from rushlight.core.grad_mode import state, within
+from rushlight.core.graph import Extra, Node, OpSpec, TensorBase, here, next_number, normal, wrap
 from rushlight.core.node import anchored, backward_of_packed, fit, materialise
 from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.saved_values import check_saved, unpack

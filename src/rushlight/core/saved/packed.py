@@ -19,8 +19,17 @@ from rushlight.core.graph import Node, OpSpec, Storage, TensorBase, wrap, wrap_a
 from rushlight.native import i64, mypyc_attr
 
 __all__ = [
-    "Packed", "Saving", "SavingBlock", "before_write", "open_packed", "pack", "pack_all",
-    "pack_written", "rebuilt", "refuse_inference", "saving_now",
+    "Packed",
+    "Saving",
+    "SavingBlock",
+    "before_write",
+    "open_packed",
+    "pack",
+    "pack_written",
+    "packed_value",
+    "rebuilt",
+    "refuse_inference",
+    "saving_now",
 ]  # fmt: skip
 
 
@@ -109,44 +118,20 @@ def pack(hook: Callable[[Any], Any], unpack: Any, t: TensorBase) -> Packed:
     return Packed(value, unpack)
 
 
-def pack_all(
-    node: Node, plan: OpSpec, xs: tuple[Any, ...], raws: tuple[Any, ...], results: list[TensorBase],
-    later: bool, saving: Saving,
-) -> None:  # fmt: skip
-    """`record.remember_all` under hooks: inputs in the order of their names, then results.
+def packed_value(node: Node, saving: Saving, x: Any, value: Any, source: i64, later: bool) -> Any:
+    """What a node keeps of one value under hooks: `value` is the array of `x`, from `source`.
 
-    With `later` the results are not written yet: `pack_written` packs them when they are.
+    With `later` a result is not written yet: `pack_written` packs it when it is.
     """
-    node._has_packed = True
-    if plan.variadic:
-        node._kept_values = tuple(
-            [
-                pack(saving.pack, saving.unpack, x) if isinstance(x, TensorBase) else raws[i]
-                for i, x in enumerate(xs)
-            ]
-        )
-        return
-    values: list[Any] = [None] * len(plan.sources)
-    for j in plan.order:
-        reader: i64 = plan.readers[j]
-        if reader & node._needs_grad_mask == 0:
-            continue
-        source: i64 = plan.sources[j]
-        if source < 0:
-            result = results[-1 - source]
-            values[j] = result._array
-            if not later:
-                values[j] = pack(saving.pack, saving.unpack, _as_output(result, node, -1 - source))
-            continue
-        x = xs[source]
-        value = raws[source]
-        if not isinstance(x, TensorBase):
-            if value is None or isinstance(value, (int, float, complex)):
-                values[j] = value
-                continue
-            x = _as_input(value, node, source)  # an in-place op's copy of the old value
-        values[j] = pack(saving.pack, saving.unpack, x)
-    node._kept_values = tuple(values)
+    if source < 0:
+        if later:
+            return value
+        return pack(saving.pack, saving.unpack, _as_output(x, node, -1 - source))
+    if not isinstance(x, TensorBase):
+        if value is None or isinstance(value, (int, float, complex)):
+            return value
+        x = _as_input(value, node, source)  # an in-place op's copy of the old value
+    return pack(saving.pack, saving.unpack, x)
 
 
 def pack_written(node: Node, plan: OpSpec, target: TensorBase) -> None:

@@ -8,11 +8,10 @@ from typing import Any, Final, cast
 
 from rushlight.core.call_site import Where
 from rushlight.core.engine.engine import backward_of, free_saved
-from rushlight.core.grad_mode import next_number
-from rushlight.core.graph import Node, Op, TensorBase
+from rushlight.core.graph import Node, Op, TensorBase, next_number
 from rushlight.core.node import fit
 from rushlight.core.node_api import GraphNode, visible
-from rushlight.core.saved.saved_values import describe_freed
+from rushlight.core.saved.errors import describe_freed
 from rushlight.core.views.history import replay_views
 from rushlight.core.views.views import put
 from rushlight.native import mypyc_attr

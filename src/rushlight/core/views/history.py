@@ -22,17 +22,17 @@ from rushlight.core.graph import (
     Op,
     TensorBase,
     View,
-    begin_node,
     forget_retained,
+    new_node,
     normal,
     retain_on,
-    title_of,
 )
+from rushlight.core.views.errors import raise_forbidden
 from rushlight.native import i64
 
 __all__ = [
     "AsStrided", "Region", "Written", "edge_of_view", "forget_view_ops", "node_on", "order_of",
-    "raise_forbidden", "refresh", "replay_views", "set_history", "view_ops_from_base",
+    "refresh", "replay_views", "set_history", "view_ops_from_base",
 ]  # fmt: skip
 
 
@@ -161,11 +161,8 @@ def forget_view_ops(t: TensorBase) -> None:
 
 def node_on(op: Any, target: Any, nr: i64, shape: Any, dtype: Any) -> Node:
     """A node of `op` on an array of this shape and dtype, which is output `nr` of `target`."""
-    node = begin_node(op.plan, op)
-    node._next_edges = (target,)
-    node._needs_grad_mask = 0 if target is None else 1
-    if nr != 0 and target is not None:
-        node._output_nrs = (nr,)
+    nrs = (int(nr),) if nr != 0 and target is not None else None
+    node = new_node(op, (target,), nrs, 0 if target is None else 1)
     node._input_shapes = (shape,)
     node._input_dtypes = (dtype,)
     return node
@@ -195,45 +192,6 @@ class Written:
             found = node_on(self.op, base, 0, self.shape, self.dtype)
         node: Node = found
         return node
-
-
-def raise_forbidden(t: TensorBase, view: View, written: bool = False) -> None:
-    """A view whose history cannot be renewed was written, or used after its base was written."""
-    what = "is being" if written else "its base or another view of its base has been"
-    if view.how == "inference":
-        made, now = "in inference mode", " in normal mode"
-    else:
-        made, now = "in no_grad mode", " with grad mode enabled"
-    if t._node is None:
-        start = f"A view was created {made}"
-    else:
-        start = f"Output {t._output_nr} of {title_of(t._node)} is a view"
-        if view.how == "no_grad" or view.how == "inference":
-            start += f" of a view which was created {made}"
-        else:
-            now = ""
-    start = f"{start} and {what} modified inplace{now}."
-    if view.how == "multi-output":
-        raise RuntimeError(
-            f"{start} This view is the output of a function that returns multiple views. Such "
-            "functions do not allow the output views to be modified inplace. You should replace "
-            "the inplace operation by an out-of-place one."
-        )
-    if view.how == "custom":
-        raise RuntimeError(
-            f"{start} This view was created inside a custom Function (or because an input was "
-            "returned as-is) and the autograd logic to handle view+inplace would override the "
-            "custom backward associated with the custom Function, leading to incorrect gradients. "
-            "This behavior is forbidden. You can fix this by cloning the output of the custom "
-            "Function."
-        )
-    block = "inference_mode" if view.how == "inference" else "no_grad"
-    raise RuntimeError(
-        f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
-        f"clarify your code by moving both the view and the inplace either both inside the {block} "
-        "block (if you don't want the inplace to be tracked) or both outside (if you want the "
-        "inplace to be tracked)."
-    )
 
 
 def order_of(array: Any) -> tuple[int, ...] | None:

@@ -29,10 +29,10 @@ from rushlight.core.graph import (
     requires_grad,
 )
 from rushlight.core.observer import observer
-from rushlight.core.record import evaluate, node_for, recording, remember_all
+from rushlight.core.record import evaluate, make_node, recording, save_values
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
 from rushlight.core.transforms import lift
-from rushlight.core.transforms.forward_ad import (
+from rushlight.core.transforms.inplace_tangents import (
     Pending,
     inplace_tangent,
     old_tangent,
@@ -41,11 +41,11 @@ from rushlight.core.transforms.forward_ad import (
 from rushlight.core.transforms.stack import check_captured, stack
 from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.copy_slices import make_copy_slices
+from rushlight.core.views.errors import raise_forbidden
 from rushlight.core.views.history import (
     Written,
     edge_of_view,
     order_of,
-    raise_forbidden,
     set_history,
     view_ops_from_base,
 )
@@ -218,7 +218,7 @@ def write_raw(
             "A tensor written in place keeps its shape: write out of place (`y = x + other`)."
         )
     plan: OpSpec = op.plan
-    node = node_for(op, xs, raws)
+    node = make_node(op, xs)
     if node is not None and plan.saves:
         # the rules read the old value of what is now overwritten: keep a copy, if at all
         before = raws
@@ -228,7 +228,7 @@ def write_raw(
                 before = (copy(array), *raws[1:])
         # Without the tensor itself: its copy has no version to watch. A second mention of it is
         # watched, so `x.mul_(x)` fails in backward, as in PyTorch.
-        remember_all(node, plan, (None, *xs[1:]), before, [target], True)
+        save_values(node, plan, (None, *xs[1:]), before, [target], True)
     pending: Pending | None = None
     old: Any = None
     if stack.tangents != 0:

@@ -17,11 +17,10 @@ from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
     Node,
     Op,
-    OpSpec,
     Sharer,
     TensorBase,
     View,
-    begin_node,
+    new_node,
     normal,
     requires_grad,
     wrap_as,
@@ -103,13 +102,9 @@ def _record(op: Any, ts: tuple[TensorBase, ...], x: TensorBase, outs: list[Any] 
         mode = current()
         if mode is not None and not mode.grad:
             return
-    plan: OpSpec = op.plan
     target = edge_of_view(x) if x._view is not None else (x._node or x)
-    node = begin_node(plan, op)
-    node._next_edges = (target,)
-    node._needs_grad_mask = 1
-    if x._output_nr != 0:
-        node._output_nrs = (x._output_nr,)
+    nr = x._output_nr
+    node = new_node(op, (target,), (nr,) if nr != 0 else None, 1)
     node._input_shapes = (x._array.shape,)
     node._input_dtypes = (x._array.dtype,)
     node._output_metas = outs

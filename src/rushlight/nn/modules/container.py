@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Self, cast, overload
 
 from rushlight.core.graph import TensorBase
-from rushlight.nn.modules.module import Module, block, indented
+from rushlight.nn.modules.module import Module, block, indent
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor_types import typename
 
@@ -224,9 +224,9 @@ class ModuleList(Numbered):
         lines = []
         for first, last, text in groups:
             if first == last:
-                lines.append(f"({first}): {indented(text)}")
+                lines.append(f"({first}): {indent(text)}")
             else:
-                lines.append(f"({first}-{last}): {last - first + 1} x {indented(text)}")
+                lines.append(f"({first}-{last}): {last - first + 1} x {indent(text)}")
         return block(self._get_name(), [], lines)
 
     def insert(self, index: int, module: Module) -> None:

@@ -35,7 +35,7 @@ class Everywhere:
 everywhere: Final = Everywhere()
 
 
-def registered(hooks: dict[int, Hook], module: Any, name: str, part: Any) -> Any:
+def call_registration_hooks(hooks: dict[int, Hook], module: Any, name: str, part: Any) -> Any:
     """A part that a module is given, or what the hooks on parts of its kind put in its place."""
     for hook in list(hooks.values()):
         answer = hook(module, name, part)

@@ -16,6 +16,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.nn.modules.calling import Calling
 from rushlight.nn.modules.everywhere import (
+    call_registration_hooks,
     everywhere,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -25,7 +26,6 @@ from rushlight.nn.modules.everywhere import (
     register_module_full_backward_pre_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
-    registered,
 )
 from rushlight.nn.modules.state import Stateful
 from rushlight.nn.parameter import Buffer, Parameter
@@ -121,11 +121,11 @@ class Module(Calling, Stateful):
             if "_modules" not in own:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
-            own["_modules"][name] = registered(everywhere.modules, self, name, value)
+            own["_modules"][name] = call_registration_hooks(everywhere.modules, self, name, value)
         elif name in own.get("_modules", ()):
             if value is not None:
                 _refuse(value, "child module", name, "torch.nn.Module or None expected")
-            own["_modules"][name] = registered(everywhere.modules, self, name, None)
+            own["_modules"][name] = call_registration_hooks(everywhere.modules, self, name, None)
         elif isinstance(value, TensorBase) and isinstance(value, Buffer):
             if "_buffers" not in own:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -134,7 +134,7 @@ class Module(Calling, Stateful):
         elif name in own.get("_buffers", ()):
             if value is not None and not isinstance(value, TensorBase):
                 _refuse(value, "buffer", name, "torch.nn.Buffer, torch.Tensor or None expected")
-            own["_buffers"][name] = registered(everywhere.buffers, self, name, value)
+            own["_buffers"][name] = call_registration_hooks(everywhere.buffers, self, name, value)
         else:
             object.__setattr__(self, name, value)
 
@@ -174,7 +174,7 @@ class Module(Calling, Stateful):
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        self._buffers[name] = registered(everywhere.buffers, self, name, tensor)
+        self._buffers[name] = call_registration_hooks(everywhere.buffers, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -197,7 +197,7 @@ class Module(Calling, Stateful):
                     f"be created explicitly. To express '{name}' as a function of another Tensor, "
                     "compute the value in the forward() method."
                 )
-            param = registered(everywhere.parameters, self, name, param)
+            param = call_registration_hooks(everywhere.parameters, self, name, param)
         self._parameters[name] = param
 
     def _check_name(self, name: Any, what: str, kind: str) -> None:
@@ -222,7 +222,7 @@ class Module(Calling, Stateful):
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
-        self._modules[name] = registered(everywhere.modules, self, name, module)
+        self._modules[name] = call_registration_hooks(everywhere.modules, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """`add_module`."""
@@ -522,7 +522,7 @@ class Module(Calling, Stateful):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
+        children = [f"({name}): {indent(repr(module))}" for name, module in self._modules.items()]
         return block(self._get_name(), lines, children)
 
     def __dir__(self) -> list[str]:
@@ -541,7 +541,7 @@ def block(name: str, extra: list[str], children: list[str]) -> str:
     return f"{name}(\n  " + "\n  ".join([*extra, *children]) + "\n)"
 
 
-def indented(text: str) -> str:
+def indent(text: str) -> str:
     """All lines after the first, two columns to the right."""
     return text.replace("\n", "\n  ")
 

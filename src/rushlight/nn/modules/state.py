@@ -152,12 +152,10 @@ class Stateful:
         errors = loading.errors
         if strict:
             if loading.missing:
-                errors.insert(0, f"Missing key(s) in state_dict: {quoted(loading.missing)}. ")
+                errors.insert(0, f"Missing key(s) in state_dict: {quote(loading.missing)}. ")
             if loading.unexpected:
                 at = 1 if loading.missing else 0
-                errors.insert(
-                    at, f"Unexpected key(s) in state_dict: {quoted(loading.unexpected)}. "
-                )
+                errors.insert(at, f"Unexpected key(s) in state_dict: {quote(loading.unexpected)}. ")
         if errors:
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
@@ -302,5 +300,5 @@ class Loading:
                 )
 
 
-def quoted(names: list[str]) -> str:
+def quote(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)

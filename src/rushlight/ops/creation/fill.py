@@ -15,8 +15,8 @@ from rushlight.arrays.host import device_of, is_scalar
 from rushlight.core.grad_mode import grad_enabled, state
 from rushlight.core.graph import Node, Op, OpSpec, TensorBase, wrap
 from rushlight.core.observer import observer
-from rushlight.core.record import apply, node_for, remember_all
-from rushlight.core.transforms.forward_ad import inplace_tangent, write_tangent
+from rushlight.core.record import apply, make_node, save_values
+from rushlight.core.transforms.inplace_tangents import inplace_tangent, write_tangent
 from rushlight.core.transforms.stack import check_captured, outside_all, stack
 from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.inplace import (
@@ -70,13 +70,13 @@ def _write_directly(
 ) -> Any:
     xs = (target, *others)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
-    node = node_for(op, xs, raws)
+    node = make_node(op, xs)
     plan: OpSpec = op.plan
     if node is not None and plan.saves:
         # none of these ops reads the old value of the target; some read none of the next input
         skip = getattr(op, "skips", 1)
         none = (None,) * skip
-        remember_all(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
+        save_values(node, plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [target])
     pending = inplace_tangent(op, target, xs, raws, None) if stack.tangents != 0 else None
     profile = observer.profile if state.active != 0 else None
     try:

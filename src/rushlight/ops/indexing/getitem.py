@@ -21,7 +21,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import settled
 from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
-from rushlight.core.record import evaluate, finish, node_for, remember_all
+from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
@@ -287,11 +287,11 @@ def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
         xs = lifted(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
-    node = node_for(what, xs, raws)
+    node = make_node(what, xs)
     if node is not None:
         skip = what.skips
         none = (None,) * skip
-        remember_all(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
+        save_values(node, what.plan, (*none, *xs[skip:]), (*none, *raws[skip:]), [t])
         t._node = node
     if stack.tangents != 0:
         push(what, xs, raws, [t], False)

@@ -11,8 +11,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.graph import View as ViewRecord
-from rushlight.core.record import apply, node_for, recording
-from rushlight.core.transforms.forward_ad import turned
+from rushlight.core.record import apply, make_node, recording
+from rushlight.core.transforms.inplace_tangents import turned
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable
 
@@ -53,7 +53,7 @@ def embed(cls: Any, view: Any, g: Any, shape: tuple[int, ...]) -> Any:
 def turn(op_: Any, target: Any) -> Any:
     """Let a tensor look at its memory another way; no element is written, yet it is a write."""
     check_writable(target, False)
-    node: Node | None = node_for(op_, (target,), (target._array,)) if recording() else None
+    node: Node | None = make_node(op_, (target,)) if recording() else None
     if stack.tangents != 0:
         turned(op_, target)
     target._array = op_.forward(target._array)
