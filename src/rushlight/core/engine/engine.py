@@ -500,7 +500,7 @@ class GraphTask:
         finally:
             state.busy = False
         if mine:
-            return old
+            return total  # a batch of arrays is another one after adding to it
         total = normal(total)
         if total.ndim:
             # kept alive by `pending` or `leaves` until it is delivered, so the id stays true
