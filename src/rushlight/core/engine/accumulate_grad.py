@@ -156,11 +156,10 @@ def _put(deposit: Deposit) -> None:
         state.busy = True
         try:
             array += deposit.value
-        except (
-            RuntimeWarning
-        ):  # see Note [Busy] in `core.fp_warnings`; what was added in place is added
+        except RuntimeWarning:  # see Note [Busy]: what was added in place is added
             state.busy = False
-        state.busy = False
+        finally:
+            state.busy = False
     old._storage.written()
 
 

@@ -346,6 +346,7 @@ class GraphTask:
         try:
             outs = backward_of(node, g, self.tensors)
         except BaseException as error:
+            state.busy = False
             outs = self.rescue(node, g, error)
         state.busy = False
         return outs
@@ -484,19 +485,23 @@ class GraphTask:
             return g
         if self.tensors:
             return old + g
+        mine = id(old) in self.owned
         state.busy = True
         try:
-            if id(old) in self.owned:
-                old += g
-                state.busy = False
-                return old
-            total = normal(old + g)
+            total = old
+            if mine:
+                total += g
+            else:
+                total = old + g
         except RuntimeWarning:  # see Note [Busy]; what was added in place is added
             state.busy = False
-            if id(old) in self.owned:
-                return old
-            total = normal(quietly(add, old, g))
-        state.busy = False
+            if not mine:
+                total = quietly(add, old, g)
+        finally:
+            state.busy = False
+        if mine:
+            return total  # a batch of arrays is another one after adding to it
+        total = normal(total)
         if total.ndim:
             # kept alive by `pending` or `leaves` until it is delivered, so the id stays true
             self.owned.add(id(total))
