@@ -46,42 +46,6 @@ from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import COMPILED, _lock, state
 from rushlight.native import i64, mypyc_attr
 
-__all__ = [
-    "DIFFERENTIABLE",
-    "Extra",
-    "Factory",
-    "Hooks",
-    "Node",
-    "Op",
-    "OpSpec",
-    "Sharer",
-    "Sharers",
-    "Storage",
-    "TensorBase",
-    "View",
-    "caller",
-    "extra_of",
-    "factory",
-    "forget_retained",
-    "here",
-    "hooks_of",
-    "new_node",
-    "next_number",
-    "normal",
-    "note",
-    "place",
-    "requires_grad",
-    "retain_on",
-    "shape_of",
-    "sharers_of",
-    "spec_for",
-    "title_of",
-    "wrap",
-    "wrap_alias",
-    "wrap_apart",
-    "wrap_as",
-]  # fmt: skip
-
 
 # Not `acyclic=True`: mypyc 2.4 then frees it through the trashcan of Python 3.11 without the header
 # that the trashcan writes to, which corrupts memory when a deep graph goes.

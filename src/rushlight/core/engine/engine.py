@@ -69,11 +69,6 @@ from rushlight.core.transforms.stack import stack
 from rushlight.errors import alone
 from rushlight.native import i64
 
-__all__ = [
-    "Capture", "GraphTask", "backward", "backward_of", "backward_scalar", "current_task",
-    "free_saved", "queue_callback", "task_id", "with_tangents",
-]  # fmt: skip
-
 DEEPEST: Final = 16  # passes inside one another on one thread
 _NOTHING: Final = object()
 _ndarray: Final = np.ndarray
