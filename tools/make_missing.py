@@ -49,7 +49,8 @@ def page(found: dict[str, list[str]]) -> str:
     lost = sum(map(len, found.values()))
     opening = (
         f"Of {total} public names that PyTorch 2.13 has in {len(stored)} modules, {total - lost} "
-        "are here. Asking for another raises an AttributeError that names what comes nearest. "
+        "are here. Asking for another raises an AttributeError, and importing it an ImportError, "
+        "that names what comes nearest. "
         "`python tools/make_missing.py` writes this page; a test says when it is out of date. What "
         "autograd does not need is missing on purpose: see [differences](differences.md)."
     )

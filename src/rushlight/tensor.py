@@ -15,9 +15,9 @@ from rushlight import tensor_resize as tensor_resize  # its methods enter the ta
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.grad_mode import inference_enabled, state
 from rushlight.core.graph import TensorBase, View, factory, requires_grad, wrap
-from rushlight.core.node import AccumulateGradBase
 from rushlight.core.operators import Operators
 from rushlight.core.operators import table as operators
 from rushlight.core.record import finish

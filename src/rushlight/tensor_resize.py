@@ -21,6 +21,7 @@ from rushlight.core.graph import (
     TensorBase,
     extra_of,
     next_number,
+    node_class_of,
     note,
     requires_grad,
     spec_for,
@@ -51,7 +52,7 @@ class Set(Op):
 
 
 SET: Final = Set()
-spec_for(Set).node_class.name = lambda node: "torch::autograd::NotImplemented"
+node_class_of(spec_for(Set)).name = lambda node: "torch::autograd::NotImplemented"
 
 
 @function(free=False)

@@ -65,7 +65,7 @@ def interrupted(work: Callable[[], Any], n: int) -> bool:
 def check_calm(n: int) -> None:
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled(), n
     assert innermost() is None and current() is None and saving_now() is None, n
-    assert current_task() is None, n
+    assert current_task() is None and not state.busy, n
     assert (state.active, state.level, stack.batches, stack.tangents) == (0, 0, 0, 0), n
     assert (torch.ones(1, requires_grad=True) * 2).requires_grad, n
 
@@ -102,10 +102,19 @@ def duals() -> None:
         pass
 
 
+def sums_inside() -> None:
+    """Gradients are added at an interior tensor, and to what `.grad` has, hooks looking on."""
+    y = W * 2
+    y.register_hook(lambda g: None)
+    (y * y + y).sum().backward()
+
+
 WORKS: dict[str, Callable[[], Any]] = {
     "blocks": blocks,
     "function": lambda: Double.apply(W),
     "function backward": lambda: Double.apply(W).sum().backward(),
+    "sums of gradients": lambda: (W * W + W.exp()).sum().backward(),
+    "sums inside": sums_inside,
     "hooks": hooks,
     "duals": duals,
     "vmap": lambda: torch.func.vmap(lambda x: x * 2)(W.detach()),

@@ -50,9 +50,9 @@ def is_array(x: Any) -> bool:
 
 def has_values(x: Any) -> bool:
     """Whether `x` is a raw array, on any device: neither the record of one, nor a batch."""
-    return isinstance(x, np.ndarray) or (
-        not hasattr(x, "has_batch_dim") and device_of(x) is not CPU
-    )
+    if isinstance(x, np.ndarray):
+        return True
+    return not hasattr(x, "has_batch_dim") and device_of(x) is not CPU
 
 
 def is_scalar(x: Any) -> bool:

@@ -9,10 +9,10 @@ from typing import Any, cast
 from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where
 from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
-from rushlight.core.node import AccumulateGradBase
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.history import edge_of_view
 from rushlight.errors import hide_insides, sentence

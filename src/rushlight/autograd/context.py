@@ -30,7 +30,9 @@ from rushlight.core.graph import (
     wrap_alias,
     wrap_as,
 )
-from rushlight.core.node import GraphNode, describe_freed, fit
+from rushlight.core.node import fit
+from rushlight.core.node_api import GraphNode
+from rushlight.core.saved.errors import describe_freed
 from rushlight.core.transforms.stack import stack
 from rushlight.dtypes import type_name
 

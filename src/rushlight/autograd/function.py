@@ -15,7 +15,7 @@ from rushlight.autograd.apply import call
 from rushlight.autograd.context import BackwardCFunction, FunctionCtx, Rules
 from rushlight.core.grad_mode import grad_enabled, within
 from rushlight.core.graph import TensorBase, next_number, node_base
-from rushlight.core.node import GraphNode
+from rushlight.core.node_api import GraphNode
 from rushlight.core.views.history import set_history
 
 __all__ = [

@@ -13,13 +13,13 @@ from rushlight.autograd.saved import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from rushlight.core.engine.accumulate_grad import accumulate_of
 from rushlight.core.engine.engine import current_task, task_id
 from rushlight.core.engine.hooks import RemovableHandle
 from rushlight.core.engine.traverse import end_of, is_reached
 from rushlight.core.graph import Node as _Node
 from rushlight.core.graph import TensorBase
-from rushlight.core.node import GraphNode as Node
-from rushlight.core.node import accumulate_of
+from rushlight.core.node_api import GraphNode as Node
 from rushlight.core.views.history import edge_of_view
 from rushlight.locks import lock
 

@@ -26,7 +26,7 @@ from rushlight.arrays.host import cupy, device_of, is_array
 from rushlight.core.call_site import Where
 from rushlight.core.engine.observers import PassObserver, observe, stop_observing
 from rushlight.core.grad_mode import Mode, _lock, leave, within
-from rushlight.core.graph import Op, next_number
+from rushlight.core.graph import Op, next_number, node_class_of
 from rushlight.core.observer import observer
 from rushlight.errors import sentence
 from rushlight.ops.apply import undisturbed
@@ -313,7 +313,7 @@ def around(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
     mark = next_number()
     entry = recorder.enter(name, FORWARD, place)
     entry.mark = mark
-    entry.backward = op.plan.node_class
+    entry.backward = node_class_of(op.plan)
     if recorder.stack:
         entry.stack = stack_now()
     if recorder.device is not None:

@@ -15,8 +15,6 @@ from rushlight.core.families import Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
 from rushlight.native import mypyc_attr
 
-__all__ = ["Add", "Arithmetic", "Div", "Mul", "Neg", "Sub", "refuse_bools"]
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Arithmetic(Elementwise):

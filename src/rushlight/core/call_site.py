@@ -12,8 +12,6 @@ import os
 from types import CodeType
 from typing import Any
 
-__all__ = ["Where", "WhereMade", "line_of"]
-
 
 class Where:
     """A place in the user's program: the code object and the offset of the instruction."""

@@ -28,8 +28,6 @@ from rushlight.core.saved.packed import refuse_inference
 from rushlight.core.views.history import edge_of_view
 from rushlight.native import i64
 
-__all__ = ["binary", "columns_of", "pair", "plain_pair", "unary", "with_number"]
-
 _ndarray: Final = np.ndarray
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)

@@ -26,11 +26,6 @@ from rushlight.core.transforms.lift import lifted
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import keep_tangents, push
 
-__all__ = [
-    "computed", "elementwise", "number_beside", "number_in", "operand", "plain", "result_dtype",
-    "together",
-]  # fmt: skip
-
 _FLOAT32: Final = dtypes.float32.numpy
 _FLOAT64: Final = dtypes.float64.numpy
 _HALF_ENDS: Final = 65520  # from here on, float16 rounds to infinity (and NumPy warns)

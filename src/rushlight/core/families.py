@@ -19,16 +19,6 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.errors import broadcast_mismatch
 from rushlight.native import mypyc_attr
 
-__all__ = [
-    "Bilinear",
-    "Elementwise",
-    "Linear",
-    "Reduce",
-    "ViewOp",
-    "conj",
-    "is_complex",
-]
-
 
 def is_complex(x: Any) -> bool:
     """Whether an array or tensor holds complex numbers."""

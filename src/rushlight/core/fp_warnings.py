@@ -24,8 +24,6 @@ import numpy as np
 
 from rushlight.core.grad_mode import COMPILED, state
 
-__all__ = ["install", "quietly"]
-
 _LIBRARIES: Final = ("numpy.", "scipy.", "ml_dtypes.")
 
 

@@ -45,21 +45,6 @@ from weakref import ref
 from rushlight.locks import lock
 from rushlight.native import i64, mypyc_attr
 
-__all__ = [
-    "GradSwitch",
-    "Mode",
-    "ModeBlock",
-    "State",
-    "Undo",
-    "current",
-    "grad_asked",
-    "grad_enabled",
-    "inference_enabled",
-    "leave",
-    "state",
-    "within",
-]
-
 
 class Mode:
     """One setting of the modes, and the one it covers.

@@ -46,42 +46,6 @@ from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import COMPILED, _lock, state
 from rushlight.native import i64, mypyc_attr
 
-__all__ = [
-    "DIFFERENTIABLE",
-    "Extra",
-    "Factory",
-    "Hooks",
-    "Node",
-    "Op",
-    "OpSpec",
-    "Sharer",
-    "Sharers",
-    "Storage",
-    "TensorBase",
-    "View",
-    "caller",
-    "extra_of",
-    "factory",
-    "forget_retained",
-    "here",
-    "hooks_of",
-    "new_node",
-    "next_number",
-    "normal",
-    "note",
-    "place",
-    "requires_grad",
-    "retain_on",
-    "shape_of",
-    "sharers_of",
-    "spec_for",
-    "title_of",
-    "wrap",
-    "wrap_alias",
-    "wrap_apart",
-    "wrap_as",
-]  # fmt: skip
-
 
 # Not `acyclic=True`: mypyc 2.4 then frees it through the trashcan of Python 3.11 without the header
 # that the trashcan writes to, which corrupts memory when a deep graph goes.
@@ -326,8 +290,9 @@ class OpSpec:
     `readers[j]` has bit i set if the gradient of input i reads it (all bits: every gradient).
     """
 
-    def __init__(self, cls: Any, node_class: Any) -> None:
-        self.node_class: Any = node_class
+    def __init__(self, cls: Any) -> None:
+        self.op_class: Any = cls
+        self.node_class: Any = None  # made with the first node: see `node_class_of`
         sources: list[int] = []
         readers: list[int] = []
         inputs: tuple[str, ...] = cls.inputs
@@ -485,23 +450,30 @@ _plans: Final[dict[Any, OpSpec]] = {}
 
 
 def spec_for(cls: Any) -> OpSpec:
-    """The plan of an op class; the first call also makes the class of its nodes."""
-    plan = _plans.get(cls)
-    if plan is None:
+    """The spec of an op class, made when it is first asked for."""
+    spec = _plans.get(cls)
+    if spec is None:
+        spec = OpSpec(cls)
+        _plans[cls] = spec
+    return spec
+
+
+def node_class_of(spec: OpSpec) -> Any:
+    """The class of an op's nodes. Made with the first of them: most programs record few kinds."""
+    if spec.node_class is None:
+        cls = spec.op_class
         title = cls.node or "".join(w.capitalize() for w in cls.name.split("_")) + "Backward0"
-        saves: tuple[str, ...] = cls.saves
         members: dict[str, Any] = dict(node_base.members)
         members["_op_class"] = cls
         if COMPILED:  # interpreted classes have it already, and a dict
             members["__slots__"] = ("__weakref__",)
-        for position, saved in enumerate(saves):
+        for position, saved in enumerate(spec.names):
             members["_saved_" + saved] = _saved_property(position)
             members["_raw_saved_" + saved] = _raw_property(position)
         for param in cls.params:
             members.setdefault("_saved_" + param, _param_property(param))
-        plan = OpSpec(cls, type(title, (node_base.cls,), members))
-        _plans[cls] = plan
-    return plan
+        spec.node_class = type(title, (node_base.cls,), members)
+    return spec.node_class
 
 
 class NodeBase:
@@ -697,7 +669,8 @@ def new_node(op: Any, next_edges: tuple[Any, ...], nrs: tuple[int, ...] | None, 
     are the outputs that the edges lead to, None if all are the first; `mask` says which inputs ask
     for a gradient. Who calls it knows the edges; `record.make_node` finds them."""
     plan: OpSpec = op.plan
-    node: Node = Node.__new__(plan.node_class)
+    kind: Any = plan.node_class
+    node: Node = Node.__new__(kind if kind is not None else node_class_of(plan))
     node._op = op
     node._next_edges = next_edges
     node._output_nrs = nrs

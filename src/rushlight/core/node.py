@@ -11,23 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.core.engine.accumulate_grad import AccumulateGrad, AccumulateGradBase, accumulate_of
+from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state, within
 from rushlight.core.graph import Node, Op, OpSpec, TensorBase, next_number, requires_grad
-from rushlight.core.node_api import GraphNode
 from rushlight.core.record import apply, recording
-from rushlight.core.saved.errors import describe_freed
 from rushlight.core.saved.packed import Packed, open_packed
-from rushlight.core.saved.saved_tensor import with_history
 from rushlight.core.saved.saved_values import unpack
 from rushlight.native import i64
-
-__all__ = [
-    "AccumulateGrad", "AccumulateGradBase", "GraphNode", "accumulate_of", "anchored",
-    "backward_of_packed", "describe_freed", "fit",
-    "materialise", "opened", "unpack", "with_history",
-]  # fmt: skip
 
 
 def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:

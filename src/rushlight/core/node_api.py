@@ -22,11 +22,6 @@ from rushlight.core.graph import DIFFERENTIABLE, Node, TensorBase, extra_of, hoo
 from rushlight.core.saved.packed import Packed
 from rushlight.native import mypyc_attr
 
-__all__ = [
-    "GraphNode", "InputMetadata", "SavedTensor", "visible",
-]  # fmt: skip
-
-
 # PyTorch wrote these nodes by hand, and their names show it
 _OUTSIDE_THE_TABLE: Final = ("AccumulateGrad", "CopyBackwards", "CopySlices", "Identity")
 _F32: Final = np.dtype(np.float32)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["Observer", "observer"]
-
 
 class Observer:
     """Called around every op, from any thread, while it is set.

@@ -13,8 +13,6 @@ from rushlight.core.graph import Op, TensorBase
 from rushlight.errors import hide_insides
 from rushlight.native import mypyc_attr
 
-__all__ = ["OperatorTable", "Operators", "table"]
-
 
 class OperatorTable:
     """The op objects behind the operators, and who turns foreign operands away."""

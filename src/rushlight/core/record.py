@@ -36,11 +36,6 @@ from rushlight.core.views.history import edge_of_view
 from rushlight.errors import alone
 from rushlight.native import i64
 
-__all__ = [
-    "apply", "compute", "edge", "evaluate", "finish", "keep_record", "make_node", "recording",
-    "rescued", "save_values", "watch",
-]  # fmt: skip
-
 _ndarray: Final = np.ndarray
 _generic: Final = np.generic
 _LAST_BIT: Final[i64] = 1 << 62

@@ -20,7 +20,7 @@ from rushlight import ops
 from rushlight.autograd.batched_function import batch_of
 from rushlight.core.grad_mode import grad_enabled, inference_enabled
 from rushlight.core.graph import DIFFERENTIABLE, TensorBase, next_number, node_base
-from rushlight.core.node import GraphNode
+from rushlight.core.node_api import GraphNode
 from rushlight.core.observer import observer
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.core.transforms.stack import stack

@@ -36,7 +36,7 @@ from rushlight.ops.out import check_castable, check_out, put
 def run(op: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an op to its inputs by the way its family goes."""
     if isinstance(op, Elementwise):
-        if len(xs) == 1 and isinstance(xs[0], TensorBase):
+        if len(xs) == 1:
             return unary(op, xs[0])
         if len(xs) == 2:
             return binary(op, xs[0], xs[1])
@@ -59,8 +59,6 @@ def undisturbed(op: Any, raws: tuple[Any, ...], *action: Any) -> Any:
 def run_inplace(op: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an op and put the result into its first input."""
     target = xs[0]
-    if not isinstance(target, TensorBase):
-        raise TypeError(f"expected a Tensor to write into, but got {type(target).__name__}")
     if not isinstance(op, Elementwise):
         return write(op, *xs)
     if state.level != 0:

@@ -1,7 +1,4 @@
-"""What the files of element-wise functions share: checks of operands, Python's operators.
-
-Op files may import this.
-"""
+"""What the files of element-wise functions share: checks of operands, Python's operators."""
 
 from __future__ import annotations
 
@@ -41,14 +38,14 @@ def check_integers(kernel: str, input: Any, other: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-# --- what rules ask of arrays and tensors ---------------------------------------------------------
+# --- arrays and tensors in rules ------------------------------------------------------------------
 def integral(x: Any) -> bool:
     """Whether an array or tensor holds integers or bools."""
     kind: str = raw_dtype(x).kind
     return kind in "iub"
 
 
-def agreed(*xs: Any) -> tuple[Any, ...]:
+def match_dtypes(*xs: Any) -> tuple[Any, ...]:
     """Operands in the dtype in which PyTorch compares them. Left to NumPy, a 0-d array of a wider
     dtype would widen the other, and what an op took for equal would no longer be so in its rule."""
     raw: Any = None
@@ -67,7 +64,7 @@ def agreed(*xs: Any) -> tuple[Any, ...]:
     return tuple([x if isinstance(x, (int, float)) else v.cast(x, common) for x in xs])
 
 
-def roomy(x: Any) -> Any:
+def widen_small_ints(x: Any) -> Any:
     """Bools and integers of 8 bits as int64, for a rule: NumPy takes their logarithms and powers of
     two in half precision."""
     if hasattr(x, "dtype") and raw_dtype(x).kind in "biu" and raw_dtype(x).itemsize == 1:
@@ -90,46 +87,31 @@ def has_zero(x: Any, common: dtypes.dtype) -> bool:
 
 # --- Python's operators ---------------------------------------------------------------------------
 def attach_operator(
-    name: str,
-    fn: Callable[..., Any] | None,
-    inplace: Callable[..., Any] | None,
+    name: str, fn: Callable[..., Any] | None, inplace: Callable[..., Any] | None,
     swapped: bool = True,
-) -> None:
+) -> None:  # fmt: skip
     """Make `fn` the operator `__name__`, the other way round `__rname__`, and `inplace`
     `__iname__`. They turn operands away that PyTorch turns away, so that Python's TypeError
     appears."""
 
-    def forward(self: Any, other: Any) -> Any:
-        try:
-            if isinstance(other, _NUMBERS) or operators.accepts(other):
-                return fn(self, operand(other))  # type: ignore[misc]  # not attached else
-        except Exception as error:
-            hide_insides(error)
-            raise
-        return NotImplemented
+    def attach(title: str, function: Callable[..., Any], reflected: bool) -> None:
+        def method(self: Any, other: Any) -> Any:
+            try:
+                if isinstance(other, _NUMBERS) or operators.accepts(other):
+                    if reflected:
+                        return function(operand(other), self)
+                    return function(self, operand(other))
+            except Exception as error:
+                hide_insides(error)
+                raise
+            return NotImplemented
 
-    def reflected(self: Any, other: Any) -> Any:
-        try:
-            if isinstance(other, _NUMBERS) or operators.accepts(other):
-                return fn(operand(other), self)  # type: ignore[misc]  # not attached else
-        except Exception as error:
-            hide_insides(error)
-            raise
-        return NotImplemented
+        method.__name__ = method.__qualname__ = title
+        methods[title] = method
 
-    def write(self: Any, other: Any) -> Any:
-        try:
-            if isinstance(other, _NUMBERS) or operators.accepts(other):
-                return inplace(self, operand(other))  # type: ignore[misc]  # not attached else
-        except Exception as error:
-            hide_insides(error)
-            raise
-        return NotImplemented
-
-    parts = [(f"__{name}__", fn, forward), (f"__i{name}__", inplace, write)]
-    if swapped:
-        parts.append((f"__r{name}__", fn, reflected))
-    for title, needed, method in parts:
-        if needed is not None:
-            method.__name__ = method.__qualname__ = title
-            methods[title] = method
+    if fn is not None:
+        attach(f"__{name}__", fn, False)
+        if swapped:
+            attach(f"__r{name}__", fn, True)
+    if inplace is not None:
+        attach(f"__i{name}__", inplace, False)

@@ -152,12 +152,11 @@ def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> 
     return made
 
 
-def about(header: str, text: str, example: str = "", shown: str = "") -> str:
-    """The text of a function that is made: how it is called, what it does, and an example."""
-    start = f"{header}\n\n{text}\n"
+def describe(header: str, text: str, example: str = "", gives: str = "") -> str:
+    """The text of a public function that another function makes."""
     if not example:
-        return start
-    return f"{start}\n>>> import rushlight as torch\n>>> {example}\n{shown}\n"
+        return f"{header}\n\n{text}\n"
+    return f"{header}\n\n{text}\n\n>>> import rushlight as torch\n>>> {example}\n{gives}\n"
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:

@@ -595,3 +595,13 @@ def test_retain_grad_follows_values() -> None:
     y[:2].mul_(3)
     (y * 2).sum().backward()
     assert y.grad.tolist() == [2] * 4
+
+
+def test_a_batch_of_gradients_is_summed() -> None:
+    """Three gradients meet, each a batch: what the second sum gives is what the leaf gets."""
+    each = torch.func.vmap(torch.func.grad(lambda x: x * x + x * 3 + x * x * x))
+    assert each(torch.tensor([1.0, 2.0])).tolist() == [8, 19]
+    x = ones(2)
+    y = (x * x + x * 3 + x * x * x) * torch.ones(2)
+    rows = torch.autograd.grad(y, x, torch.eye(2), is_grads_batched=True)
+    assert rows[0].tolist() == [[8, 0], [0, 8]]

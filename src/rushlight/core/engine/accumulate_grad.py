@@ -38,11 +38,6 @@ from rushlight.dtypes import contiguous_format
 from rushlight.locks import lock
 from rushlight.native import mypyc_attr
 
-__all__ = [
-    "AccumulateGrad", "AccumulateGradBase", "Deposit", "accumulate", "accumulate_of", "commit",
-    "layout", "leaves_lock", "other_threads", "own_copy", "prepare", "store",
-]  # fmt: skip
-
 layout: Final[Any] = local()  # `relaxed` is set by `autograd.enforce_grad_layout_policy`
 leaves_lock: Final = lock()
 other_threads: Final = _thread._count
@@ -156,11 +151,10 @@ def _put(deposit: Deposit) -> None:
         state.busy = True
         try:
             array += deposit.value
-        except (
-            RuntimeWarning
-        ):  # see Note [Busy] in `core.fp_warnings`; what was added in place is added
+        except RuntimeWarning:  # see Note [Busy]: what was added in place is added
             state.busy = False
-        state.busy = False
+        finally:
+            state.busy = False
     old._storage.written()
 
 

@@ -69,11 +69,6 @@ from rushlight.core.transforms.stack import stack
 from rushlight.errors import alone
 from rushlight.native import i64
 
-__all__ = [
-    "Capture", "GraphTask", "backward", "backward_of", "backward_scalar", "current_task",
-    "free_saved", "queue_callback", "task_id", "with_tangents",
-]  # fmt: skip
-
 DEEPEST: Final = 16  # passes inside one another on one thread
 _NOTHING: Final = object()
 _ndarray: Final = np.ndarray
@@ -346,6 +341,7 @@ class GraphTask:
         try:
             outs = backward_of(node, g, self.tensors)
         except BaseException as error:
+            state.busy = False
             outs = self.rescue(node, g, error)
         state.busy = False
         return outs
@@ -484,19 +480,23 @@ class GraphTask:
             return g
         if self.tensors:
             return old + g
+        mine = id(old) in self.owned
         state.busy = True
         try:
-            if id(old) in self.owned:
-                old += g
-                state.busy = False
-                return old
-            total = normal(old + g)
+            total = old
+            if mine:
+                total += g
+            else:
+                total = old + g
         except RuntimeWarning:  # see Note [Busy]; what was added in place is added
             state.busy = False
-            if id(old) in self.owned:
-                return old
-            total = normal(quietly(add, old, g))
-        state.busy = False
+            if not mine:
+                total = quietly(add, old, g)
+        finally:
+            state.busy = False
+        if mine:
+            return total  # a batch of arrays is another one after adding to it
+        total = normal(total)
         if total.ndim:
             # kept alive by `pending` or `leaves` until it is delivered, so the id stays true
             self.owned.add(id(total))

@@ -13,8 +13,6 @@ from rushlight.errors import advise, broadcast_mismatch
 if TYPE_CHECKING:
     from rushlight.core.engine.engine import GraphTask
 
-__all__ = ["blame", "blame_leaf", "mismatch", "swapped"]
-
 
 def blame(task: GraphTask, node: Node, error: BaseException) -> None:
     """Say which forward line an error belongs to that is passing through."""

@@ -22,11 +22,6 @@ from rushlight.locks import lock
 if TYPE_CHECKING:
     from rushlight.core.engine.engine import GraphTask
 
-__all__ = [
-    "LeafTable", "RemovableHandle", "accumulate_hooked", "after_rule", "before_rule", "leaf_hooks",
-    "register",
-]  # fmt: skip
-
 _ids: Final = count()
 _lock: Final = lock()  # a table may go, and be counted, while its thread is counting
 

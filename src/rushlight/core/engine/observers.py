@@ -12,10 +12,6 @@ from typing import Any, Final
 from rushlight.core.graph import Node
 from rushlight.native import i64, mypyc_attr
 
-__all__ = [
-    "LeafHooks", "PassObserver", "leaf_hooks", "observe", "observer_of_pass", "stop_observing",
-]  # fmt: skip
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class PassObserver:

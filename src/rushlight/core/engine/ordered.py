@@ -11,8 +11,6 @@ from rushlight.core.engine.engine import Capture, GraphTask, current_task
 from rushlight.core.graph import Node, TensorBase
 from rushlight.native import i64
 
-__all__ = ["OrderedGraphTask", "ReadyQueue"]
-
 _ROOM: Final[i64] = 1 << 44  # more than there are nodes
 _LEAF: Final[i64] = _ROOM - 1
 

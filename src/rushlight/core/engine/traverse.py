@@ -12,8 +12,6 @@ from typing import Any
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.graph import Node, TensorBase
 
-__all__ = ["dependencies", "end_of", "is_reached", "leaf_uses", "paths_to", "reachable"]
-
 
 def end_of(target: Any) -> Any:
     """What an edge leads to: a node, a leaf, or None."""

@@ -8,8 +8,6 @@ from rushlight.core.call_site import Where
 from rushlight.core.graph import Node, Storage, factory, title_of, wrap
 from rushlight.errors import sentence
 
-__all__ = ["describe_freed", "describe_overwritten"]
-
 
 def describe_freed(node: Node) -> str:
     """Whose saved values are gone, and which call freed them."""

@@ -17,8 +17,6 @@ from rushlight.core.graph import Node, OpSpec, TensorBase, normal
 from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.packed import Packed
 
-__all__ = ["output_of", "shape_of_input"]
-
 _HERE: Final = np.zeros(())
 
 

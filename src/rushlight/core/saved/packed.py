@@ -18,20 +18,6 @@ from rushlight.core.grad_mode import Mode, ModeBlock, current, inference_enabled
 from rushlight.core.graph import Node, OpSpec, Storage, TensorBase, wrap, wrap_as
 from rushlight.native import i64, mypyc_attr
 
-__all__ = [
-    "Packed",
-    "Saving",
-    "SavingBlock",
-    "before_write",
-    "open_packed",
-    "pack",
-    "pack_written",
-    "packed_value",
-    "rebuilt",
-    "refuse_inference",
-    "saving_now",
-]  # fmt: skip
-
 
 class Saving:
     """Hooks on saved values, from entering to leaving them.

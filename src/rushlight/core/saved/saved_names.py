@@ -17,8 +17,6 @@ from typing import Any, Final
 from rushlight.core.graph import Node
 from rushlight.core.saved.output_meta import shape_of_input
 
-__all__ = ["show"]
-
 _WHOLE: Final = 2**63 - 1  # where a slice without an end ends
 
 _AXES: Final = ("dim", "dims", "dim0", "dim1", "dim2")

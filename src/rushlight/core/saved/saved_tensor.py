@@ -42,8 +42,6 @@ from rushlight.core.transforms.tangents import shown
 from rushlight.core.views.history import AsStrided, edge_of_view
 from rushlight.native import i64
 
-__all__ = ["SavedVariable", "kept_by_op", "save_tensor", "storage_of", "with_history"]
-
 
 class SavedVariable:
     """A tensor kept for backward, by PyTorch's name; see Note [Saved tensors]. Whoever keeps it is

@@ -29,8 +29,6 @@ from rushlight.core.saved.saved_names import show
 from rushlight.core.saved.saved_tensor import kept_by_op, storage_of
 from rushlight.native import i64, mypyc_attr
 
-__all__ = ["OpNode", "check_saved", "unpack"]
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class OpNode(GraphNode):

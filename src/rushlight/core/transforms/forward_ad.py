@@ -75,13 +75,6 @@ from rushlight.core.views.history import order_of
 from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.native import mypyc_attr
 
-__all__ = [
-    "DualLevel", "LevelBlock", "disable_forward_ad", "ended", "gather", "give",
-    "laid_like", "mine", "muted", "now", "open_level",
-    "refuse_out", "seeing_beneath", "seen_in", "seen_levels", "shares", "tangent_in",
-
-]  # fmt: skip
-
 _REAL: Final = "iufVW"
 _F32: Final = np.dtype(np.float32)
 _ndarray: Final = np.ndarray

@@ -10,8 +10,6 @@ from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.transforms.stack import TransformLevel
 
-__all__ = ["Entrance", "kept_outside", "leads_outside"]
-
 
 def neighbours(node: Node) -> list[Any]:
     """Where a node leads: its edges, and the histories of the tangents that it keeps."""

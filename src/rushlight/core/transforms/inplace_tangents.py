@@ -37,8 +37,6 @@ from rushlight.core.transforms.tangents import Tangent
 from rushlight.core.views.history import order_of
 from rushlight.core.views.views import apply_view
 
-__all__ = ["Pending", "inplace_tangent", "old_tangent", "turned", "write_tangent"]
-
 
 class Pending:
     """The tangent that a write in place will leave in one level, and those of deeper levels;

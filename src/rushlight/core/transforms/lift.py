@@ -12,11 +12,6 @@ from rushlight.arrays.batched import INPLACE, Batched
 from rushlight.core.graph import TensorBase, View, normal, requires_grad, wrap, wrap_as
 from rushlight.core.views.history import replay_views
 
-__all__ = [
-    "as_recorded", "copy_if_saved", "is_tracked", "lift_operands", "lifted", "plain_inside",
-    "seen_at",
-]  # fmt: skip
-
 
 def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands at the deepest level among them: those from beneath become shared by its batch."""

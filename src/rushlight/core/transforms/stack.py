@@ -28,11 +28,6 @@ from rushlight.core.grad_mode import (
 from rushlight.core.graph import TensorBase
 from rushlight.native import i64, mypyc_attr
 
-__all__ = [
-    "Level", "Stack", "Transform", "TransformLevel", "check_captured", "innermost", "outside_all",
-    "refuse_inside", "stack",
-]  # fmt: skip
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Level:

@@ -13,11 +13,6 @@ from rushlight.core.graph import Node, Op, OpSpec, TensorBase
 from rushlight.core.transforms.stack import Level, stack
 from rushlight.native import i64
 
-__all__ = [
-    "EVERYTHING", "Tangent", "deepest", "keep_tangents", "levels_of", "limit", "push", "push_view",
-    "push_views", "shown", "tangent_of",
-]  # fmt: skip
-
 EVERYTHING: Final = float("inf")
 
 

@@ -36,8 +36,6 @@ from rushlight.core.transforms.lift import is_tracked, plain_inside
 from rushlight.core.transforms.stack import Level
 from rushlight.native import i64
 
-__all__ = ["WORDS", "BatchLevel", "Lifted", "unbatched"]
-
 _depths: Final = count(1)
 
 

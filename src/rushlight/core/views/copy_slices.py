@@ -16,8 +16,6 @@ from rushlight.core.views.history import replay_views
 from rushlight.core.views.views import put
 from rushlight.native import mypyc_attr
 
-__all__ = ["CopySlices", "CopySlicesBase", "make_copy_slices"]
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CopySlicesBase(GraphNode):

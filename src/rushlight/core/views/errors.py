@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rushlight.core.graph import TensorBase, View, title_of
 
-__all__ = ["raise_forbidden"]
-
 
 def raise_forbidden(t: TensorBase, view: View, written: bool = False) -> None:
     """A view whose history cannot be renewed was written, or used after its base was written."""

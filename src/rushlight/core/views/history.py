@@ -30,11 +30,6 @@ from rushlight.core.graph import (
 from rushlight.core.views.errors import raise_forbidden
 from rushlight.native import i64
 
-__all__ = [
-    "AsStrided", "Region", "Written", "edge_of_view", "forget_view_ops", "node_on", "order_of",
-    "refresh", "replay_views", "set_history", "view_ops_from_base",
-]  # fmt: skip
-
 
 def replay_views(x: Any, ops: tuple[Op, ...]) -> Any:
     """What a chain of view ops shows of `x`, an array or a tensor."""

@@ -53,19 +53,6 @@ from rushlight.errors import sentence
 from rushlight.locks import lock
 from rushlight.native import i64
 
-__all__ = [
-    "check_partial_overlap",
-    "check_writable",
-    "lift_operands",
-    "overlaps",
-    "rebase",
-    "settle",
-    "turn",
-    "write",
-    "write_raw",
-]  # fmt: skip
-
-
 _TURNS: Final = 64
 _turns: Final[list[Any]] = [lock() for _ in range(_TURNS)]
 

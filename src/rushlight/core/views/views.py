@@ -33,8 +33,6 @@ from rushlight.core.views.history import edge_of_view, replay_views
 from rushlight.errors import alone
 from rushlight.native import i64
 
-__all__ = ["Put", "apply_view", "look_at_many", "put"]
-
 
 def apply_view(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""

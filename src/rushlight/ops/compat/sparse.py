@@ -14,7 +14,7 @@ from rushlight import dtypes
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import recording
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import about, function, variant
+from rushlight.ops.registry import describe, function, variant
 
 
 def _expects(name: str, what: str) -> RuntimeError:
@@ -52,7 +52,7 @@ def _refuse(name: str, layout: str = "", kind: str = "Any") -> None:
 
     text = "Of sparse tensors only."
     shown = "Tensor" if kind == "Any" else kind
-    made = variant(method, name, about(f"{name}() -> {shown}", text) if layout else text)
+    made = variant(method, name, describe(f"{name}() -> {shown}", text) if layout else text)
     made.__annotations__["return"] = kind
     function(free=False)(made)
 
@@ -93,7 +93,7 @@ def _refuse_resize(name: str) -> None:
         _check_writable(self)
         raise _no_backend(name)
 
-    text = about(f"{name}(size, sparse_dim, dense_dim) -> Tensor", "Of sparse tensors only.")
+    text = describe(f"{name}(size, sparse_dim, dense_dim) -> Tensor", "Of sparse tensors only.")
     function(free=False)(variant(resize, name, text))
 
 

@@ -20,7 +20,7 @@ from rushlight.ops.creation import tensor as creation
 from rushlight.ops.creation.tensor import dtype_of, made, place_of
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.cast import convert
-from rushlight.ops.registry import about, function, variant
+from rushlight.ops.registry import describe, function, variant
 from rushlight.ops.shape.contiguous import lend
 
 
@@ -60,7 +60,7 @@ def _export_like(name: str, value: int | None, text: str, example: str, shown: s
     header = f"{name}(input, *, dtype=None, memory_format=...) -> Tensor"
     text = f"{text} of the shape and dtype of `input`."
     function(method=False)(
-        variant(like, name, about(header, text, f"torch.{name}({example}", shown))
+        variant(like, name, describe(header, text, f"torch.{name}({example}", shown))
     )
 
 
@@ -127,7 +127,7 @@ def _export_new(
 
     header = f"{name}(size, *, dtype=None, device=None, requires_grad=False) -> Tensor"
     text = f"{what} with the dtype and device of this tensor."
-    function(free=False)(variant(new, name, about(header, text, example, shown)))
+    function(free=False)(variant(new, name, describe(header, text, example, shown)))
 
 
 _export_new("new_empty", None, "An uninitialised tensor")

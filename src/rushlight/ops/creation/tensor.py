@@ -25,7 +25,7 @@ from rushlight.ops import numbers
 from rushlight.ops.arguments import is_batched
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import check_out, put
-from rushlight.ops.registry import about, function, variant
+from rushlight.ops.registry import describe, function, variant
 from rushlight.ops.shape.contiguous import lend
 
 COPIES: Final = (
@@ -288,7 +288,7 @@ def _export_filled(name: str, value: int, example: str, shown: str) -> None:
         return fill_new(name, shape, value, out, dtype, layout, device, pin_memory, requires_grad)
 
     header = f"{name}(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor"
-    text = about(header, f"A tensor of {name}.", f"torch.{name}({example})", shown)
+    text = describe(header, f"A tensor of {name}.", f"torch.{name}({example})", shown)
     function(method=False)(variant(make, name, text))
 
 

@@ -20,7 +20,7 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import write_out
-from rushlight.ops.registry import about, function, op, variant
+from rushlight.ops.registry import describe, function, op, variant
 from rushlight.ops.sample_inputs import Draw
 
 _FLOAT32: Final = dtypes.float32.numpy
@@ -402,11 +402,11 @@ def _export(
         return compute(input, a, b, beta, alpha, None, True)
 
     header = f"{name}(input, {first}, {second}, *, beta=1, alpha=1, out=None) -> Tensor"
-    doc = about(header, f"beta * input + alpha * {text}.", f"torch.{name}({example})", shown)
+    doc = describe(header, f"beta * input + alpha * {text}.", f"torch.{name}({example})", shown)
     function()(variant(add, name, doc, a=first, b=second))
     itself = "input" if free else "self"
     header = f"{name}_({first}, {second}, *, beta=1, alpha=1) -> Tensor"
-    doc = about(header, f"In-place version of `{name}`.")
+    doc = describe(header, f"In-place version of `{name}`.")
     function(free=free)(variant(write, f"{name}_", doc, input=itself, a=first, b=second))
 
 

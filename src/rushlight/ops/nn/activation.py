@@ -14,7 +14,7 @@ from rushlight.core.families import Elementwise
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.registry import about, functional, variant
+from rushlight.ops.registry import describe, functional, variant
 
 
 class Activation(Elementwise):
@@ -58,7 +58,7 @@ def export_activation(cls: Any, text: str, example: str, shown: str) -> None:
         return act(name, made, input, inplace)
 
     header = f"{name}(input, inplace=False) -> Tensor"
-    doc = about(header, text, f"torch.nn.functional.{name}(torch.tensor([{example}]))", shown)
+    doc = describe(header, text, f"torch.nn.functional.{name}(torch.tensor([{example}]))", shown)
     fn = variant(activation, name, doc)
     fn.__module__ = cls.__module__
     functional()(fn)

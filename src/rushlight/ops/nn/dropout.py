@@ -16,7 +16,7 @@ from rushlight.core.graph import wrap
 from rushlight.core.transforms.stack import innermost
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.random.batching import around, draw_new
-from rushlight.ops.registry import about, function, functional, variant
+from rushlight.ops.registry import describe, function, functional, variant
 
 _ALPHA: Final = 1.7580993408473766  # where SELU levels off below 0
 
@@ -80,7 +80,7 @@ def _export(
         return _drop(input, p, inplace, features, alpha) if training else input
 
     header = f"{name}(input, p=0.5, training={training}, inplace=False) -> Tensor"
-    doc = about(header, text, f"torch.nn.functional.{name}({example})", shown)
+    doc = describe(header, text, f"torch.nn.functional.{name}({example})", shown)
     functional()(variant(dropout, name, doc))
 
 
@@ -137,7 +137,7 @@ def _export_channels(name: str, n: int, what: str, example: str, shown: str) -> 
 
     header = f"{name}(input, p=0.5, training=True, inplace=False) -> Tensor"
     text = f"Dropout of whole channels of {what}."
-    doc = about(header, text, f"torch.nn.functional.{name}({example}, p=1.)", shown)
+    doc = describe(header, text, f"torch.nn.functional.{name}({example}, p=1.)", shown)
     functional()(variant(dropout, name, doc))
 
 
@@ -163,9 +163,9 @@ def _export_free(
 
         function(method=False)(variant(dropout, title, doc))
 
-    make(name, False, about(f"{name}(input, p, train) -> Tensor", text, example, shown))
+    make(name, False, describe(f"{name}(input, p, train) -> Tensor", text, example, shown))
     header = f"{name}_(input, p, train) -> Tensor"
-    make(name + "_", True, about(header, f"In-place version of `{name}`."))
+    make(name + "_", True, describe(header, f"In-place version of `{name}`."))
 
 
 _export_free(

@@ -23,7 +23,7 @@ from rushlight.ops.matmul.mm import shared
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
-from rushlight.ops.registry import about, function, functional, functions, op, variant
+from rushlight.ops.registry import describe, function, functional, functions, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 
@@ -154,11 +154,11 @@ def _export(cls: Any, text: str, example: str, shown: str, half: str) -> None:
         return along(cls, name, input, _implicit(name, input, dim, _stacklevel), dtype)
 
     header = f"{name}(input, dim, dtype=None, *, out=None) -> Tensor"
-    doc = about(header, text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
+    doc = describe(header, text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
     function()(variant(free, name, doc))
     header = f"{name}(input, dim=None, _stacklevel=3, dtype=None) -> Tensor"
     call = f"torch.nn.functional.{name}(torch.tensor([0., 0.]), dim=0)"
-    functional()(variant(guessing, name, about(header, text, call, f"tensor([{half}, {half}])")))
+    functional()(variant(guessing, name, describe(header, text, call, f"tensor([{half}, {half}])")))
 
 
 _export(

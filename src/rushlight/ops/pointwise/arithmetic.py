@@ -6,6 +6,7 @@ The rules of the five hottest ops stand in `core.arithmetic`, which is compiled;
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 from rushlight import dtypes
@@ -18,7 +19,7 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops import old_forms
 from rushlight.ops.apply import run
-from rushlight.ops.checks import check_operands, check_tensors, invalid
+from rushlight.ops.checks import check_operands, invalid
 from rushlight.ops.numbers import Number
 from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
 from rushlight.ops.registry import function, functions, implements, op
@@ -29,6 +30,11 @@ for _cls in (Add, Div, Mul, Neg, Sub):
 ADD, SUB, MUL, DIV, NEG = Add(), Sub(), Mul(), Div(), Neg()
 operators.add, operators.sub, operators.mul = ADD, SUB, MUL
 operators.div, operators.neg = DIV, NEG
+implements("add")(partial(binary, ADD))
+implements("subtract")(partial(binary, SUB))
+implements("multiply")(partial(binary, MUL))
+implements("divide")(partial(binary, DIV))
+implements("negative")(partial(unary, NEG))
 
 
 # --- addition and subtraction ---------------------------------------------------------------------
@@ -72,11 +78,6 @@ def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     return Add(check_alpha("add", alpha, input, other)), (input, other)
 
 
-@implements("add")
-def _add(a: Any, b: Any) -> Any:
-    return binary(ADD, a, b)
-
-
 @function(out=True, inplace=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """sub(input, other, *, alpha=1, out=None) -> Tensor
@@ -96,11 +97,6 @@ def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     if type(alpha) is int and alpha == 1:
         return SUB, (input, other)
     return Sub(check_alpha("sub", alpha, input, other)), (input, other)
-
-
-@implements("subtract")
-def _subtract(a: Any, b: Any) -> Any:
-    return binary(SUB, a, b)
 
 
 @op
@@ -129,9 +125,7 @@ class Rsub(Elementwise):
 class RsubNumber(Rsub):
     """other - alpha * input, for a number."""
 
-    shown_edges = (0,)
-
-    node = "RsubBackward1"
+    node, shown_edges = "RsubBackward1", (0,)
 
 
 operators.rsub = RsubNumber()
@@ -172,11 +166,6 @@ def mul(input: Any, other: Any) -> Any:
     """
     check_operands("mul", input, other)
     return MUL, (input, other)
-
-
-@implements("multiply")
-def _multiply(a: Any, b: Any) -> Any:
-    return binary(MUL, a, b)
 
 
 class DivRounded(Elementwise):
@@ -248,11 +237,6 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return (DIV_TRUNC if rounding_mode == "trunc" else DIV_FLOOR), (input, other)
 
 
-@implements("divide")
-def _divide(a: Any, b: Any) -> Any:
-    return binary(DIV, a, b)
-
-
 @function(out=True, inplace=True)
 def true_divide(input: Any, other: Any) -> Any:
     """true_divide(input, other, *, out=None) -> Tensor
@@ -278,13 +262,7 @@ def neg(input: Any) -> Any:
     >>> torch.neg(torch.tensor([1., -2.]))
     tensor([-1.,  2.])
     """
-    check_tensors("neg", input=input)
     return NEG, (input,)
-
-
-@implements("negative")
-def _negative(x: Any) -> Any:
-    return unary(NEG, x)
 
 
 # --- Python's operators ---------------------------------------------------------------------------

@@ -12,15 +12,22 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
-from rushlight.ops.operands import agreed, attach_operator, check_integers, roomy, zeros
+from rushlight.ops.operands import (
+    attach_operator,
+    check_integers,
+    match_dtypes,
+    widen_small_ints,
+    zeros,
+)
 from rushlight.ops.pointwise.arithmetic import DivFloor
 from rushlight.ops.pointwise.family import (
     LN2,
     Numbered,
     Pointwise,
     Unfinished,
-    expose_pair,
+    expose,
     register_impl,
+    row,
     with_numbers,
 )
 from rushlight.ops.registry import function, functions, implements, op
@@ -48,7 +55,7 @@ class Fmod(Elementwise):
 
     def times(self, a: Any, b: Any) -> Any:
         """How often other goes into input."""
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.trunc(a / b)
 
 
@@ -63,7 +70,7 @@ class Remainder(Fmod):
         return v.remainder(a, b)
 
     def times(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.floor_divide(a, b)
 
 
@@ -81,7 +88,7 @@ class FmodNumber(Numbered):
         self.count(other)
 
     def forward(self, x: Any) -> Any:
-        return v.fmod(self.lifted(x), self.other)
+        return v.fmod(self.lift_bools(x), self.other)
 
     def partials(self) -> Any:
         return (1,)
@@ -100,7 +107,7 @@ class RemainderNumber(FmodNumber):
     aten = "remainder.Scalar"
 
     def forward(self, x: Any) -> Any:
-        return v.remainder(self.lifted(x), self.other)
+        return v.remainder(self.lift_bools(x), self.other)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -129,25 +136,21 @@ class FloorDivide(Unfinished):
 
 FMOD, REMAINDER, FLOOR_DIVIDE = Fmod(), Remainder(), FloorDivide()
 REMAINDER_OF_NUMBER = RemainderOfNumber()
-DIV_FLOOR = DivFloor()
 
 
-@implements("fmod")
-def _fmod(a: Any, b: Any) -> Any:
-    check_integers("fmod_cpu", a, b)
-    return binary(FMOD, operand(a), operand(b))
+def _implement_division(primitive: str, kernel: str, made: Any) -> None:
+    """Let an op that divides implement a primitive on tensors."""
+
+    def implement(a: Any, b: Any) -> Any:
+        check_integers(kernel, a, b)
+        return binary(made, operand(a), operand(b))
+
+    implements(primitive)(implement)
 
 
-@implements("remainder")
-def _remainder(a: Any, b: Any) -> Any:
-    check_integers("remainder_cpu", a, b)
-    return binary(REMAINDER, operand(a), operand(b))
-
-
-@implements("floor_divide")
-def _floor_divide(a: Any, b: Any) -> Any:
-    check_integers("div_floor_cpu", a, b)
-    return binary(DIV_FLOOR, operand(a), operand(b))
+_implement_division("fmod", "fmod_cpu", FMOD)
+_implement_division("remainder", "remainder_cpu", REMAINDER)
+_implement_division("floor_divide", "div_floor_cpu", DivFloor())
 
 
 @function(out=True, inplace=True)
@@ -212,49 +215,32 @@ attach_operator("floordiv", functions["floor_divide"], functions["floor_divide_"
 
 
 # --- two tensors ----------------------------------------------------------------------------------
-@op
-class Hypot(Pointwise):
-    """√(input² + other²)."""
-
-    name, inputs, saves = "hypot", ("self", "other"), ("self", "other", "result")
-    refuses = "bic"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.hypot(a, b)
-
-    def partials(self, a: Any, b: Any, y: Any) -> Any:
-        return a / y, b / y
+row(
+    "hypot", Pointwise, "√(input² + other²).", v.hypot, lambda a, b, y: (a / y, b / y),
+    inputs=("self", "other"), refuses="bic", primitive="hypot",
+    at="torch.tensor([3.]), torch.tensor([4.])", gives="[5.]",
+)  # fmt: skip
 
 
-@op
-class LogAddExp(Pointwise):
-    """log(exp(input) + exp(other)), without overflow."""
-
-    name, inputs, saves = "logaddexp", ("self", "other"), ("self", "other")
-    refuses, complex_too = "bi", True
-
-    def forward(self, a: Any, b: Any) -> Any:
-        if is_complex(a):
-            swap = v.real(a) < v.real(b)
-            return v.where(swap, b, a) + v.log1p(v.exp(v.where(swap, a - b, b - a)))
-        return v.logaddexp(a, b)
-
-    def partials(self, a: Any, b: Any) -> Any:
-        return 1 / (1 + v.exp(b - a)), 1 / (1 + v.exp(a - b))
+def _logaddexp(a: Any, b: Any) -> Any:
+    if is_complex(a):
+        swap = v.real(a) < v.real(b)
+        return v.where(swap, b, a) + v.log1p(v.exp(v.where(swap, a - b, b - a)))
+    return v.logaddexp(a, b)
 
 
-@op
-class LogAddExp2(Pointwise):
-    """log2(2**input + 2**other), without overflow."""
-
-    name, inputs, saves = "logaddexp2", ("self", "other"), ("self", "other")
-    refuses = "bic"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logaddexp2(a, b)
-
-    def partials(self, a: Any, b: Any) -> Any:
-        return 1 / (1 + v.exp2(b - a)), 1 / (1 + v.exp2(a - b))
+row(
+    "logaddexp", Pointwise, "log(exp(input) + exp(other)), without overflow.", _logaddexp,
+    lambda a, b: (1 / (1 + v.exp(b - a)), 1 / (1 + v.exp(a - b))), inputs=("self", "other"),
+    refuses="bi", complex_too=True, primitive="logaddexp", inplace=False,
+    at="torch.tensor([0.]), torch.tensor([0.])", gives="[0.6931]",
+)  # fmt: skip
+row(
+    "logaddexp2", Pointwise, "log2(2**input + 2**other), without overflow.", v.logaddexp2,
+    lambda a, b: (1 / (1 + v.exp2(b - a)), 1 / (1 + v.exp2(a - b))), inputs=("self", "other"),
+    refuses="bic", primitive="logaddexp2", inplace=False,
+    at="torch.tensor([0.]), torch.tensor([0.])", gives="[1.]",
+)  # fmt: skip
 
 
 class Extreme(Elementwise):
@@ -271,7 +257,7 @@ class Extreme(Elementwise):
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         half = v.where(a == b, g / 2, g)
         return (
             v.where(self.loses(a, b), 0, half) if node._needs_grad(0) else None,
@@ -279,85 +265,51 @@ class Extreme(Elementwise):
         )
 
     def partials(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         half = 1 - 0.5 * v.where(a == b, a * 0 + 1, a * 0)
         return v.where(self.loses(a, b), 0, half), v.where(self.loses(b, a), 0, half)
 
 
-@op
-class Maximum(Extreme):
-    """The larger of two elements; NaN wins."""
-
-    name, scalar = "maximum", "fmax({0}, {1})"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.maximum(a, b)
-
-    def loses(self, a: Any, b: Any) -> Any:
-        return a < b
-
-
-@op
-class Minimum(Extreme):
-    """The smaller of two elements; NaN wins."""
-
-    name, scalar = "minimum", "fmin({0}, {1})"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.minimum(a, b)
-
-    def loses(self, a: Any, b: Any) -> Any:
-        return a > b
+row(
+    "maximum", Extreme, "The larger of two elements; NaN wins.", v.maximum,
+    loses=lambda a, b: a < b, scalar="fmax({0}, {1})", primitive="maximum", inplace=False,
+    at="torch.tensor([1., 4.]), torch.tensor([3., 2.])", gives="[3., 4.]",
+)  # fmt: skip
+row(
+    "minimum", Extreme, "The smaller of two elements; NaN wins.", v.minimum,
+    loses=lambda a, b: a > b, scalar="fmin({0}, {1})", primitive="minimum", inplace=False,
+    at="torch.tensor([1., 4.]), torch.tensor([3., 2.])", gives="[1., 2.]",
+)  # fmt: skip
 
 
-class Choice(Elementwise):
+class Choice(Extreme):
     """The larger or smaller of two; NaN loses, and the first takes the gradient of equals."""
-
-    inputs = saves = ("self", "other")
-
-    def check(self, common: Any) -> None:
-        if common.is_complex:
-            raise RuntimeError(f"{self.name} not implemented for complex tensors.")
 
     def first(self, a: Any, b: Any) -> Any:
         """Where the answer is `a`."""
         raise NotImplementedError
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         mine = self.first(a, b)
         return v.where(mine, g, 0), v.where(mine, 0, g)
 
     def partials(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         mine = self.first(a, b)
         return v.cast(mine, raw_dtype(a)), v.cast(v.logical_not(mine), raw_dtype(a))
 
 
-@op
-class Fmax(Choice):
-    """The larger of two elements; NaN loses."""
-
-    name = "fmax"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.fmax(a, b)
-
-    def first(self, a: Any, b: Any) -> Any:
-        return v.logical_or(a >= b, v.isnan(b))
-
-
-@op
-class Fmin(Choice):
-    """The smaller of two elements; NaN loses."""
-
-    name = "fmin"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.fmin(a, b)
-
-    def first(self, a: Any, b: Any) -> Any:
-        return v.logical_or(a <= b, v.isnan(b))
+row(
+    "fmax", Choice, "The larger of two elements; NaN loses.", v.fmax,
+    first=lambda a, b: v.logical_or(a >= b, v.isnan(b)), primitive="fmax", inplace=False,
+    at="torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", gives="[3., 2.]",
+)  # fmt: skip
+row(
+    "fmin", Choice, "The smaller of two elements; NaN loses.", v.fmin,
+    first=lambda a, b: v.logical_or(a <= b, v.isnan(b)), primitive="fmin", inplace=False,
+    at="torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", gives="[1., 2.]",
+)  # fmt: skip
 
 
 class Heaviside(Unfinished):
@@ -380,17 +332,24 @@ class NextAfter(Pointwise):
         return v.nextafter(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.where(a == b, 0, g), zeros(g)
 
     def partials(self, a: Any, b: Any) -> Any:
-        a, b = agreed(a, b)
+        a, b = match_dtypes(a, b)
         return v.cast(a != b, raw_dtype(a)), b * 0
+
+
+expose(NextAfter, "torch.tensor([1.]), torch.tensor([2.])", "[1.0000]", primitive="nextafter")
 
 
 @op
 class Ldexp(Elementwise):
-    """input · 2**other."""
+    """`input` times 2 to the power of `other`.
+
+    Args:
+        other: the exponents of 2.
+    """
 
     name, inputs, saves = "ldexp", ("self", "other"), ("other", "result")
     aten = "ldexp.Tensor"
@@ -411,7 +370,10 @@ class Ldexp(Elementwise):
         return self.factor(b), y * LN2
 
     def factor(self, b: Any) -> Any:
-        return v.exp(b * LN2) if is_complex(b) else v.exp2(roomy(b))
+        return v.exp(b * LN2) if is_complex(b) else v.exp2(widen_small_ints(b))
+
+
+expose(Ldexp, "torch.tensor([1.]), torch.tensor([1, 2, 3])", "[2., 4., 8.]", primitive="ldexp")
 
 
 class OfIntegers(Pointwise):
@@ -426,42 +388,16 @@ class OfIntegers(Pointwise):
         yield cls(), draw.ints(-9, 10), draw.ints(1, 10)
 
 
-@op
-class Gcd(OfIntegers):
-    """The greatest common divisor."""
-
-    name = "gcd"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.gcd(a, b)
-
-
-@op
-class Lcm(OfIntegers):
-    """The least common multiple."""
-
-    name = "lcm"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.lcm(a, b)
-
-
-for _cls, _args, _shown, _inplace in (
-    (Hypot, "torch.tensor([3.]), torch.tensor([4.])", "tensor([5.])", True),
-    (LogAddExp, "torch.tensor([0.]), torch.tensor([0.])", "tensor([0.6931])", False),
-    (LogAddExp2, "torch.tensor([0.]), torch.tensor([0.])", "tensor([1.])", False),
-    (Maximum, "torch.tensor([1., 4.]), torch.tensor([3., 2.])", "tensor([3., 4.])", False),
-    (Minimum, "torch.tensor([1., 4.]), torch.tensor([3., 2.])", "tensor([1., 2.])", False),
-    (Fmax, "torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", "tensor([3., 2.])", False),
-    (Fmin, "torch.tensor([1., torch.nan]), torch.tensor([3., 2.])", "tensor([1., 2.])", False),
-    (NextAfter, "torch.tensor([1.]), torch.tensor([2.])", "tensor([1.0000])", True),
-    (Gcd, "torch.tensor([12, 15]), torch.tensor([8, 10])", "tensor([4, 5])", True),
-    (Lcm, "torch.tensor([4, 5]), torch.tensor([6, 10])", "tensor([12, 10])", True),
-):  # fmt: skip
-    register_impl(_cls.name, expose_pair(_cls, _args, _shown, inplace=_inplace))
-LDEXP, HEAVISIDE = Ldexp(), Heaviside()
+row(
+    "gcd", OfIntegers, "The greatest common divisor.", v.gcd, primitive="gcd",
+    at="torch.tensor([12, 15]), torch.tensor([8, 10])", gives="[4, 5]",
+)  # fmt: skip
+row(
+    "lcm", OfIntegers, "The least common multiple.", v.lcm, primitive="lcm",
+    at="torch.tensor([4, 5]), torch.tensor([6, 10])", gives="[12, 10]",
+)  # fmt: skip
+HEAVISIDE = Heaviside()
 register_impl("heaviside", HEAVISIDE)
-register_impl("ldexp", LDEXP)
 
 
 @function(out=True, inplace=True)
@@ -485,26 +421,9 @@ def heaviside(input: Any, values: Any) -> Any:
     return HEAVISIDE, (input, values)
 
 
-@function(out=True, inplace=True)
-def ldexp(input: Any, other: Any) -> Any:
-    """ldexp(input, other, *, out=None) -> Tensor
-
-    `input` times 2 to the power of `other`.
-
-    Args:
-        other: the exponents of 2.
-
-    >>> import rushlight as torch
-    >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
-    tensor([2., 4., 8.])
-    """
-    check_tensors("ldexp", input=input, other=other)
-    return LDEXP, (input, other)
-
-
 @op
 class CopySign(Pointwise):
-    """The size of input with the sign of other."""
+    """The size of `input` with the sign of `other`."""
 
     name, node, inputs = "copysign", "CopysignBackward0", ("self", "other")
     aten = "copysign.Tensor"
@@ -514,12 +433,12 @@ class CopySign(Pointwise):
         return v.copysign(a, b)
 
     def vjp(self, node: Node, g: Any, a: Any, y: Any) -> Any:
-        return g * self.turned(a, y), zeros(g)
+        return g * self.sign_change(a, y), zeros(g)
 
     def partials(self, a: Any, y: Any) -> Any:
-        return self.turned(a, y), y * 0
+        return self.sign_change(a, y), y * 0
 
-    def turned(self, a: Any, y: Any) -> Any:
+    def sign_change(self, a: Any, y: Any) -> Any:
         """1 where the sign stayed, -1 where it changed, 0 at zero."""
         return v.where(a == 0, 0, y / a)
 
@@ -527,24 +446,18 @@ class CopySign(Pointwise):
 class CopySignNumber(CopySign):
     """The size of input with the sign of a number."""
 
-    shown_edges = (0,)
-
-    node = "CopysignBackward1"
+    node, shown_edges = "CopysignBackward1", (0,)
 
 
-COPYSIGN, COPYSIGN_NUMBER = CopySign(), CopySignNumber()
-register_impl("copysign", COPYSIGN)
+COPYSIGN_NUMBER = CopySignNumber()
 
 
-@function(out=True, inplace=True)
-def copysign(input: Any, other: Any) -> Any:
-    """copysign(input, other, *, out=None) -> Tensor
+def _choose_copysign(name: str, input: Any, other: Any) -> Any:
+    check_second(name, input, other)
+    return COPYSIGN_NUMBER
 
-    The size of `input` with the sign of `other`.
 
-    >>> import rushlight as torch
-    >>> torch.copysign(torch.tensor([1., -2.]), torch.tensor([-1., 1.]))
-    tensor([-1.,  2.])
-    """
-    check_second("copysign", input, other)
-    return (COPYSIGN if isinstance(other, TensorBase) else COPYSIGN_NUMBER), (input, other)
+expose(
+    CopySign, "torch.tensor([1., -2.]), torch.tensor([-1., 1.])", "[-1.,  2.]",
+    primitive="copysign", choose=_choose_copysign,
+)  # fmt: skip

@@ -1,5 +1,5 @@
-"""Other dtypes and other devices: `to`, `float`, `type`, `cpu`, `cuda`; and the words that make
-arrays, when a rule runs on tensors."""
+"""Other dtypes and other devices: `to`, `float`, `type`, `cpu`, `cuda`; and the primitives that
+make arrays, when a rule runs on tensors."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def _gpu(where: Any) -> Any:
     return found
 
 
-# --- words on tensors -----------------------------------------------------------------------------
+# --- primitives on tensors ------------------------------------------------------------------------
 @implements("cast")
 def _cast(x: Any, dtype: Any) -> Any:
     return x if x._array.dtype == dtype else apply(ToCopy(dtype), x)
@@ -276,29 +276,20 @@ def _moved(x: Any, where: Any) -> Any:
     return convert(x, None, where)
 
 
-@implements("full")
-def _full(like: Any, shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
-    return wrap(v.full(_raw(like), shape, _raw(value), dtype))
+def _implement_making(primitive: str, make: Any) -> None:
+    """Let a primitive that makes an array make a tensor where it is given one."""
+
+    def made(*args: Any) -> Any:
+        return wrap(make(*[_raw(x) for x in args]))
+
+    implements(primitive)(made)
 
 
-@implements("empty")
-def _empty(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return wrap(v.empty(_raw(like), shape, dtype))
-
-
-@implements("empty_as")
-def _empty_as(like: Any, dtype: Any) -> Any:
-    return wrap(v.empty_as(_raw(like), dtype))
-
-
-@implements("iota")
-def _iota(like: Any, n: int, dtype: Any) -> Any:
-    return wrap(v.iota(_raw(like), n, dtype))
-
-
-@implements("constant")
-def _constant(like: Any, value: Any, dtype: Any) -> Any:
-    return wrap(v.constant(_raw(like), _raw(value), dtype))
+_implement_making("full", v.full)
+_implement_making("empty", v.empty)
+_implement_making("empty_as", v.empty_as)
+_implement_making("iota", v.iota)
+_implement_making("constant", v.constant)
 
 
 @implements("bits")

@@ -24,10 +24,10 @@ from rushlight.ops.checks import (
 )
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain
-from rushlight.ops.operands import agreed, integral, number_from, zeros
+from rushlight.ops.operands import integral, match_dtypes, number_from, zeros
 from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import Numbered, with_numbers
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import describe, function, op, variant
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -61,7 +61,7 @@ class ClampNumbers(Clamping):
         self.count(min, max)
 
     def forward(self, x: Any) -> Any:
-        x = self.lifted(x)
+        x = self.lift_bools(x)
         if self.min is not None:
             x = v.maximum(x, self.min)
         return x if self.max is None else v.minimum(x, self.max)
@@ -110,8 +110,22 @@ class ClampMaxNumber(ClampNumbers):
     node, params = "ClampMaxBackward0", ("max",)
 
 
+class ClampTensors(Clamping):
+    """Bounds element by element."""
+
+    def masks(self, *xs: Any) -> Any:
+        """Where the answer is the element, and where each of the bounds."""
+        raise NotImplementedError
+
+    def vjp(self, node: Node, g: Any, *xs: Any) -> Any:
+        return [v.where(mask, g, 0) for mask in self.masks(*match_dtypes(*xs))]
+
+    def partials(self, *xs: Any) -> Any:
+        return [v.cast(mask, raw_dtype(xs[0])) for mask in self.masks(*match_dtypes(*xs))]
+
+
 @op
-class Clamp(Clamping):
+class Clamp(ClampTensors):
     """At least `min`, at most `max`, element by element."""
 
     name, inputs, saves = "clamp", ("self", "min", "max"), ("self", "min", "max")
@@ -120,24 +134,16 @@ class Clamp(Clamping):
     def forward(self, x: Any, low: Any, high: Any) -> Any:
         return v.minimum(v.maximum(x, low), high)
 
-    def vjp(self, node: Node, g: Any, x: Any, low: Any, high: Any) -> Any:
-        return [v.where(mask, g, 0) for mask in self.masks(x, low, high)]
-
     def masks(self, x: Any, low: Any, high: Any) -> Any:
-        """Where the answer is the element, the lower bound, the upper bound."""
-        x, low, high = agreed(x, low, high)
         return (
             v.logical_and(x >= low, x <= high),
             v.logical_and(low < high, x < low),
             v.logical_or(x > high, high < low),
         )
 
-    def partials(self, x: Any, low: Any, high: Any) -> Any:
-        return [v.cast(mask, raw_dtype(x)) for mask in self.masks(x, low, high)]
-
 
 @op
-class ClampMin(Clamping):
+class ClampMin(ClampTensors):
     """At least `min`, element by element."""
 
     name, node, inputs, saves = "clamp_min", "ClampMinBackward1", ("self", "min"), ("self", "min")
@@ -146,17 +152,12 @@ class ClampMin(Clamping):
     def forward(self, x: Any, low: Any) -> Any:
         return v.maximum(x, low)
 
-    def vjp(self, node: Node, g: Any, x: Any, low: Any) -> Any:
-        x, low = agreed(x, low)
-        return v.where(x >= low, g, 0), v.where(x < low, g, 0)
-
-    def partials(self, x: Any, low: Any) -> Any:
-        x, low = agreed(x, low)
-        return v.cast(x >= low, raw_dtype(x)), v.cast(x < low, raw_dtype(x))
+    def masks(self, x: Any, low: Any) -> Any:
+        return x >= low, x < low
 
 
 @op
-class ClampMax(Clamping):
+class ClampMax(ClampTensors):
     """At most `max`, element by element."""
 
     name, node, inputs, saves = "clamp_max", "ClampMaxBackward1", ("self", "max"), ("self", "max")
@@ -165,13 +166,8 @@ class ClampMax(Clamping):
     def forward(self, x: Any, high: Any) -> Any:
         return v.minimum(x, high)
 
-    def vjp(self, node: Node, g: Any, x: Any, high: Any) -> Any:
-        x, high = agreed(x, high)
-        return v.where(x <= high, g, 0), v.where(x > high, g, 0)
-
-    def partials(self, x: Any, high: Any) -> Any:
-        x, high = agreed(x, high)
-        return v.cast(x <= high, raw_dtype(x)), v.cast(x > high, raw_dtype(x))
+    def masks(self, x: Any, high: Any) -> Any:
+        return x <= high, x > high
 
 
 class ClampMinOnly(ClampMin):
@@ -186,8 +182,7 @@ class ClampMaxOnly(ClampMax):
     node = "ClampBackward0"
 
 
-CLAMP, CLAMP_MIN, CLAMP_MAX = Clamp(), ClampMin(), ClampMax()
-CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = ClampMinOnly(), ClampMaxOnly()
+CLAMP, CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = Clamp(), ClampMinOnly(), ClampMaxOnly()
 _BOUND: Final = (TensorBase, int, float, complex)
 
 
@@ -236,40 +231,28 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     return with_numbers(ClampNumbers, low, high), (input,)
 
 
-@function(out=True, inplace=True)
-def clamp_min(input: Any, min: Operand) -> Any:
-    """clamp_min(input, min, *, out=None) -> Tensor
+def _declare_bound(side: str, word: str, gives: str, by_tensor: Any, by_number: Any) -> None:
+    """The function `clamp_min` or `clamp_max`."""
+    name = f"clamp_{side}"
 
-    Each element, but at least `min`.
+    def fn(input: Any, bound: Operand) -> Any:
+        check_second(name, input, bound)
+        if isinstance(bound, TensorBase):
+            return by_tensor, (input, bound)
+        if isinstance(bound, complex):
+            raise NotImplementedError("clamp is not supported for complex types")
+        low, high = (operand(bound), None) if side == "min" else (None, operand(bound))
+        return with_numbers(by_number, low, high), (input,)
 
-    >>> import rushlight as torch
-    >>> torch.clamp_min(torch.tensor([-1., 2.]), 0)
-    tensor([0., 2.])
-    """
-    check_second("clamp_min", input, min)
-    if isinstance(min, TensorBase):
-        return CLAMP_MIN, (input, min)
-    if isinstance(min, complex):
-        raise NotImplementedError("clamp is not supported for complex types")
-    return with_numbers(ClampMinNumber, operand(min), None), (input,)
+    text = describe(
+        f"{name}(input, {side}, *, out=None) -> Tensor", f"Each element, but at {word} `{side}`.",
+        f"torch.{name}(torch.tensor([-1., 2.]), 0)", gives,
+    )  # fmt: skip
+    function(out=True, inplace=True)(variant(fn, name, text, bound=side))
 
 
-@function(out=True, inplace=True)
-def clamp_max(input: Any, max: Operand) -> Any:
-    """clamp_max(input, max, *, out=None) -> Tensor
-
-    Each element, but at most `max`.
-
-    >>> import rushlight as torch
-    >>> torch.clamp_max(torch.tensor([-1., 2.]), 0)
-    tensor([-1.,  0.])
-    """
-    check_second("clamp_max", input, max)
-    if isinstance(max, TensorBase):
-        return CLAMP_MAX, (input, max)
-    if isinstance(max, complex):
-        raise NotImplementedError("clamp is not supported for complex types")
-    return with_numbers(ClampMaxNumber, None, operand(max)), (input,)
+_declare_bound("min", "least", "tensor([0., 2.])", ClampMin(), ClampMinNumber)
+_declare_bound("max", "most", "tensor([-1.,  0.])", ClampMax(), ClampMaxNumber)
 
 
 # --- three tensors --------------------------------------------------------------------------------
@@ -426,9 +409,6 @@ class AddCDiv(Fused):
         return 1, self.value / b, -self.value * a / (b * b)
 
 
-ADDCMUL, ADDCDIV = AddCMul(), AddCDiv()
-
-
 def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
     value = number_from(value, name, "value")
     common = result_dtype(xs)
@@ -437,46 +417,34 @@ def _value(name: str, value: Any, xs: tuple[Any, ...]) -> Any:
     return int(value.real) if common.numpy.kind in "iub" else value
 
 
-@function(out=True, inplace=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
-    """addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
+def _fused(cls: Any, text: str, at: str, gives: str) -> None:
+    """The public function of `addcmul` or `addcdiv`."""
+    name, usual = cls.name, cls()
 
-    input + value · tensor1 · tensor2.
+    def fn(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
+        if deprecated:
+            args = (input, tensor1, tensor2, *deprecated)
+            input, tensor1, tensor2, value = old_forms.scaled(
+                name, args, "value", "tensor1", "tensor2"
+            )
+        check_tensors(name, input=input, tensor1=tensor1, tensor2=tensor2)
+        xs = (input, tensor1, tensor2)
+        value = _value(name, value, xs)
+        return (usual if value == 1 else cls(value)), xs
 
-    >>> import rushlight as torch
-    >>> torch.addcmul(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([3.]), value=0.5)
-    tensor([4.])
-    """
-    if deprecated:
-        args = (input, tensor1, tensor2, *deprecated)
-        input, tensor1, tensor2, value = old_forms.scaled(
-            "addcmul", args, "value", "tensor1", "tensor2"
-        )
-    check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
-    xs = (input, tensor1, tensor2)
-    value = _value("addcmul", value, xs)
-    return (ADDCMUL if value == 1 else AddCMul(value)), xs
+    header = f"{name}(input, tensor1, tensor2, *, value=1, out=None) -> Tensor"
+    whole = describe(header, text, f"torch.{name}({at})", gives)
+    function(out=True, inplace=True)(variant(fn, name, whole))
 
 
-@function(out=True, inplace=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
-    """addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor
-
-    input + value · tensor1 / tensor2.
-
-    >>> import rushlight as torch
-    >>> torch.addcdiv(torch.tensor([1.]), torch.tensor([6.]), torch.tensor([3.]), value=0.5)
-    tensor([2.])
-    """
-    if deprecated:
-        args = (input, tensor1, tensor2, *deprecated)
-        input, tensor1, tensor2, value = old_forms.scaled(
-            "addcdiv", args, "value", "tensor1", "tensor2"
-        )
-    check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
-    xs = (input, tensor1, tensor2)
-    value = _value("addcdiv", value, xs)
-    return (ADDCDIV if value == 1 else AddCDiv(value)), xs
+_fused(
+    AddCMul, "input + value · tensor1 · tensor2.",
+    "torch.tensor([1.]), torch.tensor([2.]), torch.tensor([3.]), value=0.5", "tensor([4.])",
+)  # fmt: skip
+_fused(
+    AddCDiv, "input + value · tensor1 / tensor2.",
+    "torch.tensor([1.]), torch.tensor([6.]), torch.tensor([3.]), value=0.5", "tensor([2.])",
+)  # fmt: skip
 
 
 # --- numbers that are none ------------------------------------------------------------------------
@@ -503,16 +471,16 @@ class NanToNum(Elementwise):
         return v.where(v.isnan(x), self.nan, x)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (self.through(g, x),)
+        return (self.pass_finite(g, x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.through(ts[0], xs[0])
+        return self.pass_finite(ts[0], xs[0])
 
-    def through(self, g: Any, x: Any) -> Any:
+    def pass_finite(self, g: Any, x: Any) -> Any:
         """`g` where nothing was replaced, real and imaginary parts each for itself."""
         if is_complex(x):
             re, im = v.real(x), v.imag(x)
-            return v.complex_of(self.through(v.real(g), re), self.through(v.imag(g), im))
+            return v.complex_of(self.pass_finite(v.real(g), re), self.pass_finite(v.imag(g), im))
         return g * v.cast(v.isfinite(x), raw_dtype(x))
 
     def partials(self, x: Any) -> Any:
@@ -537,7 +505,6 @@ def nan_to_num(
     >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, 1.]), posinf=9.)
     tensor([0., 9., 1.])
     """
-    check_tensors("nan_to_num", input=input)
     most = least = 0.0
     if not integral(input):
         limits = dtypes.finfo(dtypes.of(raw_dtype(input)))
@@ -562,12 +529,12 @@ class Frexp(Op):
         return v.frexp(x)
 
     def vjp(self, node: Node, g: Any, exponent: Any) -> Any:
-        return (self.scaled(g[0], exponent),)
+        return (self.unscale(g[0], exponent),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.scaled(ts[0], y[1]), zeros(y[1])
+        return self.unscale(ts[0], y[1]), zeros(y[1])
 
-    def scaled(self, t: Any, exponent: Any) -> Any:
+    def unscale(self, t: Any, exponent: Any) -> Any:
         return t / v.exp2(v.cast(exponent, raw_dtype(t)))
 
     @staticmethod

@@ -1,7 +1,4 @@
-"""Comparisons of two tensors, and choosing by a condition (`where`).
-
-Op files may import this.
-"""
+"""Comparisons of two tensors, and choosing by a condition (`where`)."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from rushlight.ops.each_member import lined_up
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.operands import attach_operator, integral, number_from, zeros
 from rushlight.ops.out import put
-from rushlight.ops.pointwise.family import expose_pair, register_impl
+from rushlight.ops.pointwise.family import row
 from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 
@@ -46,79 +43,13 @@ class Compare(Elementwise):
             raise not_implemented(f"{self.name}_cpu", common)
 
 
-@op
-class Eq(Compare):
-    """Whether elements are equal."""
+def _expose_written(made: Any, names: tuple[str, ...]) -> None:
+    """The methods in place of a comparison: a float tensor that was overwritten passes on zero
+    gradients."""
+    cls: Any = type(made)
 
-    name, scalar, ordered = "eq", "({0} == {1})", False
-    aten = "eq.Tensor|Scalar"
-    complex_too = True
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.equal(a, b)
-
-
-@op
-class Ne(Compare):
-    """Whether elements differ."""
-
-    name, scalar, ordered = "ne", "({0} != {1})", False
-    aten = "ne.Tensor|Scalar"
-    complex_too = True
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.not_equal(a, b)
-
-
-@op
-class Lt(Compare):
-    """Whether elements of input are less."""
-
-    name, scalar = "lt", "({0} < {1})"
-    aten = "lt.Tensor|Scalar"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.less(a, b)
-
-
-@op
-class Le(Compare):
-    """Whether elements of input are less or equal."""
-
-    name, scalar = "le", "({0} <= {1})"
-    aten = "le.Tensor|Scalar"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.less_equal(a, b)
-
-
-@op
-class Gt(Compare):
-    """Whether elements of input are greater."""
-
-    name, scalar = "gt", "({0} > {1})"
-    aten = "gt.Tensor|Scalar"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.greater(a, b)
-
-
-@op
-class Ge(Compare):
-    """Whether elements of input are greater or equal."""
-
-    name, scalar = "ge", "({0} >= {1})"
-    aten = "ge.Tensor|Scalar"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.greater_equal(a, b)
-
-
-def _written(cls: Any, number: int) -> Any:
-    """The comparison in place: a float tensor that was overwritten passes on zero gradients."""
-
-    class Written(cls):  # type: ignore[misc]  # the base is a parameter
-        node, differentiable = f"{cls.__name__}Backward{number}", True
+    class Written(cls):  # type: ignore[misc]  # the base is a variable
+        node, differentiable = f"{cls.__name__}Backward0", True
 
         def vjp(self, node: Node, g: Any) -> Any:
             return zeros(g), zeros(g)
@@ -126,23 +57,19 @@ def _written(cls: Any, number: int) -> Any:
         def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
             return zeros(xs[0])
 
-    return Written()
+    class WrittenTensor(Written):
+        node = f"{cls.__name__}Backward1"  # PyTorch's node for a tensor, not a number
 
+    by_number, by_tensor = Written(), WrittenTensor()
 
-def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
-    """The methods in place of a comparison."""
-    plain = functions[cls.name + "_"]
-    ops = _written(cls, 0), _written(cls, 1)  # PyTorch's nodes, for a number and for a tensor
-
-    @functools.wraps(plain)
+    @functools.wraps(functions[made.name + "_"])
     def write(input: Any, other: Any) -> Any:
         try:
-            tensor = isinstance(other, TensorBase)
-            if not tensor:
-                check_second(cls.name + "_", input, other)
-            return run_inplace(ops[tensor], (input, other))
+            check_second(made.name + "_", input, other)
+            written = by_tensor if isinstance(other, TensorBase) else by_number
+            return run_inplace(written, (input, other))
         except BLAMED as error:
-            if (better := blame(cls.name + "_", write, (input, other), {}, error)) is not None:
+            if (better := blame(made.name + "_", write, (input, other), {}, error)) is not None:
                 raise better from None
             raise
 
@@ -150,26 +77,51 @@ def _expose_written(cls: Any, names: tuple[str, ...]) -> None:
         functions[name + "_"] = methods[name + "_"] = write
 
 
-def _expose_compare(cls: Any, primitive: str, aliases: tuple[str, ...], shown: str) -> None:
-    """The function, the operator and the word of a comparison."""
-    args = "torch.tensor([1, 2, 3]), 2"
-    made = expose_pair(cls, args, shown, inplace=True, aliases=aliases, check=check_second)
-    _expose_written(cls, (cls.name, *aliases))
-    register_impl(primitive, made)
+def _compare(
+    name: str, text: str, forward: Any, symbol: str, primitive: str, gives: str,
+    aliases: tuple[str, ...] = (), ordered: bool = True,
+) -> Any:  # fmt: skip
+    """A comparison: its op, its function, the function in place, and the operator."""
+    made = row(
+        name, Compare, text, forward, scalar=f"({{0}} {symbol} {{1}})", ordered=ordered,
+        aten=f"{name}.Tensor|Scalar",
+        complex_too=not ordered, primitive=primitive, aliases=aliases, choose=check_second,
+        at="torch.tensor([1, 2, 3]), 2", gives=gives,
+    )  # fmt: skip
+    _expose_written(made, (name, *aliases))
 
     # not torch.eq itself: a compared array or foreign object is Python's to answer for
     def both(a: Any, b: Any) -> Any:
         return binary(made, a, b)
 
-    attach_operator(cls.name, both, None, swapped=False)
+    attach_operator(name, both, None, swapped=False)
+    return made
 
 
-_expose_compare(Eq, "equal", (), "tensor([False,  True, False])")
-_expose_compare(Ne, "not_equal", ("not_equal",), "tensor([ True, False,  True])")
-_expose_compare(Lt, "less", ("less",), "tensor([ True, False, False])")
-_expose_compare(Le, "less_equal", ("less_equal",), "tensor([ True,  True, False])")
-_expose_compare(Gt, "greater", ("greater",), "tensor([False, False,  True])")
-_expose_compare(Ge, "greater_equal", ("greater_equal",), "tensor([False,  True,  True])")
+EQ = _compare(
+    "eq", "Whether elements are equal.", v.equal, "==", "equal", "[False,  True, False]",
+    ordered=False,
+)  # fmt: skip
+_compare(
+    "ne", "Whether elements differ.", v.not_equal, "!=", "not_equal", "[ True, False,  True]",
+    ("not_equal",), ordered=False,
+)  # fmt: skip
+_compare(
+    "lt", "Whether elements of input are less.", v.less, "<", "less", "[ True, False, False]",
+    ("less",),
+)  # fmt: skip
+_compare(
+    "le", "Whether elements of input are less or equal.", v.less_equal, "<=", "less_equal",
+    "[ True,  True, False]", ("less_equal",),
+)  # fmt: skip
+_compare(
+    "gt", "Whether elements of input are greater.", v.greater, ">", "greater",
+    "[False, False,  True]", ("greater",),
+)  # fmt: skip
+_compare(
+    "ge", "Whether elements of input are greater or equal.", v.greater_equal, ">=",
+    "greater_equal", "[False,  True,  True]", ("greater_equal",),
+)  # fmt: skip
 
 
 @function()
@@ -250,10 +202,7 @@ def equal(input: Any, other: Any) -> bool:
         )
     if input._array.shape != other._array.shape:
         return False
-    return bool(v.reduce_all(binary(_EQ, input, other)._array, None, False))
-
-
-_EQ: Final = Eq()
+    return bool(v.reduce_all(binary(EQ, input, other)._array, None, False))
 
 
 @function(method=False)
@@ -335,10 +284,10 @@ class Where(Op):
 
     def forward(self, a: Any, b: Any, condition: Any) -> Any:
         if self.dtype is not None:
-            a, b = self.fitted(a, condition), self.fitted(b, condition)
+            a, b = self.fit(a, condition), self.fit(b, condition)
         return v.where(condition, a, b)
 
-    def fitted(self, x: Any, like: Any) -> Any:
+    def fit(self, x: Any, like: Any) -> Any:
         """A number or array in the result's dtype."""
         if isinstance(x, (bool, int, float, complex)):
             return v.constant(like, x, self.dtype)

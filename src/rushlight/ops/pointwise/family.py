@@ -1,5 +1,5 @@
 """What the files of element-wise functions share: families of ops, and how a function is made of
-an op. Only `ops` imports it."""
+an op."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.dispatch import binary, unary
 from rushlight.core.elementwise import operand, result_dtype
-from rushlight.core.families import Elementwise
+from rushlight.core.families import Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensors, not_implemented
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, implements
+from rushlight.ops.registry import describe, function, implements, op
 
 PI: Final = math.pi
 LN2: Final = math.log(2.0)
@@ -94,7 +94,7 @@ class Numbered(Pointwise):
             self.promotion = "float"  # type: ignore[misc]  # of this instance
         self.bools: bool = all(n is None or isinstance(n, bool) for n in numbers)
 
-    def lifted(self, x: Any) -> Any:
+    def lift_bools(self, x: Any) -> Any:
         """Bools as integers, where there are numbers among the operands that are."""
         if raw_dtype(x).kind == "b" and not self.bools:
             return v.cast(x, dtypes.int64.numpy)
@@ -107,38 +107,110 @@ class Smooth(Pointwise):
     promotion, complex_too = "float", True
 
 
-# --- functions from ops ---------------------------------------------------------------------------
-def expose(
-    cls: Any, example: str, shown: str, *, name: str = "", aliases: tuple[str, ...] = (),
-    inplace: bool = True, out: bool = True, method: bool = True, free: bool = True,
-    namespace: str = "",
-) -> Any:  # fmt: skip
-    """The public function of an op of one tensor; its text is the op's. Returns the op."""
-    made = cls()
-    title = name or cls.name
+class OneOver(Smooth):
+    """A function whose derivative is one over `below`, a function of what it saves.
 
-    def fn(input: Any) -> Any:
-        if not isinstance(input, TensorBase):
-            check_tensors(title, input=input)
+    Gradients and tangents are divided by it: at a complex pole `g / 0` is infinite, as in PyTorch,
+    but `g * (1 / 0)` is NaN.
+    """
+
+    saves: ClassVar[tuple[str, ...]] = ("self",)
+
+    def below(self, saved: Any) -> Any:
+        """What the derivative has below the line."""
+        raise NotImplementedError
+
+    def vjp(self, node: Node, g: Any, saved: Any) -> Any:
+        return (g / conj(self.below(saved)),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        return ts[0] / self.below(xs[0] if self.saves == ("self",) else y)
+
+    def partials(self, saved: Any) -> Any:
+        return (1 / self.below(saved),)
+
+
+# --- functions from ops ---------------------------------------------------------------------------
+_SAVED: Final = {"x": "self", "a": "self", "b": "other", "y": "result"}
+
+
+def row(
+    name: str, base: Any, text: str, forward: Callable[..., Any] | None,
+    partials: Callable[..., Any] | None = None, *, at: str, gives: str,
+    aliases: tuple[str, ...] = (), inplace: bool = True, out: bool = True, method: bool = True,
+    free: bool = True, namespace: str = "", primitive: str = "",
+    choose: Callable[[str, Any, Any], Any] | None = None, **facts: Any,
+) -> Any:  # fmt: skip
+    """An op whose rules take a line each: its class and its public function. Returns the op.
+
+    `forward` (None: the base has it) and `partials` are methods without `self`. What is saved for
+    `partials` follows from the names of its parameters: `x` or `a` is the input, `b` the other
+    input, `y` the result. `facts` are further attributes of the class, functions likewise without
+    `self`. The other arguments are those of `expose`.
+    """
+    members = {key: staticmethod(x) if callable(x) else x for key, x in facts.items()}
+    if forward is not None:
+        members["forward"] = staticmethod(forward)
+    if partials is not None:
+        read = partials.__code__.co_varnames[: partials.__code__.co_argcount]
+        members["saves"] = tuple(_SAVED[letter] for letter in read)
+        members["partials"] = staticmethod(partials)
+    title = "".join(part.capitalize() for part in name.removeprefix("special_").split("_"))
+    members.update(name=name, __doc__=text)
+    return expose(
+        op(type(title, (base,), members)), at, gives, aliases=aliases, inplace=inplace, out=out,
+        method=method, free=free, namespace=namespace, primitive=primitive, choose=choose,
+    )  # fmt: skip
+
+
+def expose(
+    cls: Any, at: str, gives: str, *, aliases: tuple[str, ...] = (), inplace: bool = True,
+    out: bool = True, method: bool = True, free: bool = True, namespace: str = "",
+    primitive: str = "", choose: Callable[[str, Any, Any], Any] | None = None,
+) -> Any:  # fmt: skip
+    """The public function of an op of one or two inputs; its text is the op's. Returns the op.
+
+    The example in the text shows what the arguments `at` (a list: the tensor of it) give.
+    `primitive` is the one that the op implements on tensors. Two operands must both be tensors,
+    unless there is `choose`: then it refuses them, or says which op they take (None: this one).
+    """
+    made = cls()
+    title: str = cls.name.removeprefix("special_")
+    integers = "f" in getattr(cls, "refuses", "")
+
+    def one(input: Any) -> Any:
         return (made, (input,)) if out or inplace else unary(made, input)
 
-    home = f"torch.{namespace}.{title}" if namespace and not free else f"torch.{title}"
-    tail = ", *, out=None" if out else ""
+    def two(input: Any, other: Any) -> Any:
+        chosen = made
+        if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
+            if choose is None:
+                check_tensors(title, input=input, other=other)
+            else:
+                chosen = choose(cls.name, input, other) or made
+        if integers:  # the fast path for floats does not check
+            made.check(result_dtype((operand(input), operand(other))))
+        return chosen, (input, other)
+
+    fn: Callable[..., Any] = one if len(cls.inputs) == 1 else two
+    given = ", ".join(fn.__code__.co_varnames[: fn.__code__.co_argcount])
+    shown = f"torch.tensor({at})" if at.endswith("]") else at
+    home = "torch" if free else f"torch.{namespace}"
     fn.__name__ = fn.__qualname__ = title
     fn.__module__ = cls.__module__
-    fn.__doc__ = (
-        f"{title}(input{tail}) -> Tensor\n\n{cls.__doc__}\n\n"
-        f">>> import rushlight as torch\n>>> {home}({example})\n{shown}\n"
-    )
+    header = f"{title}({given}{', *, out=None' if out else ''}) -> Tensor"
+    fn.__doc__ = describe(header, cls.__doc__, f"{home}.{title}({shown})", f"tensor({gives})")
     function(
         name=title, aliases=aliases, inplace=inplace, out=out, method=method, free=free,
         namespace=namespace,
     )(fn)  # fmt: skip
+    if primitive:
+        register_impl(primitive, made)
     return made
 
 
 def register_impl(primitive: str, made: Any) -> None:
-    """Let an op of one or two inputs answer to a word on tensors."""
+    """Let an op of one or two inputs implement a primitive on tensors."""
 
     def one(x: Any) -> Any:
         return unary(made, operand(x))
@@ -147,40 +219,6 @@ def register_impl(primitive: str, made: Any) -> None:
         return binary(made, operand(a), operand(b))
 
     implements(primitive)(one if len(made.inputs) == 1 else two)
-
-
-def check_both(name: str, input: Any, other: Any) -> None:
-    """Both operands, tensors: PyTorch's error unless they are."""
-    check_tensors(name, input=input, other=other)
-
-
-def expose_pair(
-    cls: Any, args: str, shown: str, *, inplace: bool, aliases: tuple[str, ...] = (),
-    check: Callable[[str, Any, Any], None] = check_both,
-) -> Any:  # fmt: skip
-    """The public function of an op of two operands; its text is the op's. Returns the op.
-
-    `check` refuses operands, where they are not two tensors.
-    """
-    made = cls()
-    title: str = cls.name
-    integers = "f" in getattr(cls, "refuses", "")
-
-    def fn(input: Any, other: Any) -> Any:
-        if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
-            check(title, input, other)
-        if integers:  # the fast path for floats does not check
-            made.check(result_dtype((operand(input), operand(other))))
-        return made, (input, other)
-
-    fn.__name__ = fn.__qualname__ = title
-    fn.__module__ = cls.__module__
-    fn.__doc__ = (
-        f"{title}(input, other, *, out=None) -> Tensor\n\n{cls.__doc__}\n\n"
-        f">>> import rushlight as torch\n>>> torch.{title}({args})\n{shown}\n"
-    )
-    function(name=title, aliases=aliases, out=True, inplace=inplace)(fn)
-    return made
 
 
 # --- maths that several ops share -----------------------------------------------------------------

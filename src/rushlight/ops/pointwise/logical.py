@@ -1,7 +1,4 @@
-"""Logic on whether elements are zero, and on the bits of integers.
-
-`tensor` may import this.
-"""
+"""Logic on whether elements are zero, and on the bits of integers."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import TensorBase
-from rushlight.ops.checks import check_tensors, invalid, is_number
+from rushlight.ops.checks import invalid, is_number
 from rushlight.ops.operands import attach_operator, integral
-from rushlight.ops.pointwise.family import Pointwise, expose, expose_pair, register_impl
+from rushlight.ops.pointwise.family import Pointwise, register_impl, row
 from rushlight.ops.pointwise.predicates import Test
 from rushlight.ops.registry import function, functions, methods, op
 from rushlight.ops.sample_inputs import Draw
@@ -34,57 +31,26 @@ class Logic(Elementwise):
     complex_too = True
 
 
-@op
-class LogicalAnd(Logic):
-    """Whether both elements are other than zero."""
-
-    name = "logical_and"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_and(truth(a), truth(b))
-
-
-@op
-class LogicalOr(Logic):
-    """Whether either element is other than zero."""
-
-    name = "logical_or"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_or(truth(a), truth(b))
-
-
-@op
-class LogicalXor(Logic):
-    """Whether just one of the elements is other than zero."""
-
-    name = "logical_xor"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.logical_xor(truth(a), truth(b))
-
-
-@op
-class LogicalNot(Test):
-    """Whether elements are zero."""
-
-    name = "logical_not"
-    complex_too = True
-
-    def forward(self, x: Any) -> Any:
-        return v.logical_not(truth(x))
-
-
-_SAMPLE: Final = "torch.tensor([0, 1, 2]), torch.tensor([0, 0, 1])"
-for _cls, _shown in (
-    (LogicalAnd, "tensor([False, False,  True])"),
-    (LogicalOr, "tensor([False,  True,  True])"),
-    (LogicalXor, "tensor([False,  True, False])"),
-):  # fmt: skip
-    register_impl(_cls.name, expose_pair(_cls, _SAMPLE, _shown, inplace=True))
-register_impl(
-    "logical_not", expose(LogicalNot, "torch.tensor([0, 1, 2])", "tensor([ True, False, False])")
-)
+_PAIR: Final = "torch.tensor([0, 1, 2]), torch.tensor([0, 0, 1])"
+row(
+    "logical_and", Logic, "Whether both elements are other than zero.",
+    lambda a, b: v.logical_and(truth(a), truth(b)), primitive="logical_and",
+    at=_PAIR, gives="[False, False,  True]",
+)  # fmt: skip
+row(
+    "logical_or", Logic, "Whether either element is other than zero.",
+    lambda a, b: v.logical_or(truth(a), truth(b)), primitive="logical_or",
+    at=_PAIR, gives="[False,  True,  True]",
+)  # fmt: skip
+row(
+    "logical_xor", Logic, "Whether just one of the elements is other than zero.",
+    lambda a, b: v.logical_xor(truth(a), truth(b)), primitive="logical_xor",
+    at=_PAIR, gives="[False,  True, False]",
+)  # fmt: skip
+row(
+    "logical_not", Test, "Whether elements are zero.", lambda x: v.logical_not(truth(x)),
+    complex_too=True, primitive="logical_not", at="[0, 1, 2]", gives="[ True, False, False]",
+)  # fmt: skip
 
 
 # --- bits -----------------------------------------------------------------------------------------
@@ -99,59 +65,6 @@ class Bits(Pointwise):
         for first, second in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ())):
             xs = (draw.ints(-9, 10, *first), draw.ints(0, 8, *second))
             yield (cls(), *xs[: len(cls.inputs)])
-
-
-@op
-class BitwiseAnd(Bits):
-    """The bits that both have."""
-
-    name = "bitwise_and"
-    aten = "bitwise_and.Tensor|Scalar"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.bitwise_and(a, b)
-
-
-@op
-class BitwiseOr(Bits):
-    """The bits that either has."""
-
-    name = "bitwise_or"
-    aten = "bitwise_or.Tensor|Scalar"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.bitwise_or(a, b)
-
-
-@op
-class BitwiseXor(Bits):
-    """The bits that just one has."""
-
-    name = "bitwise_xor"
-    aten = "bitwise_xor.Tensor|Scalar"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.bitwise_xor(a, b)
-
-
-@op
-class BitwiseLeftShift(Bits):
-    """The bits of input moved up by other."""
-
-    name, kernel, refuses = "bitwise_left_shift", "lshift_cpu", "bfc"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.left_shift(a, b)
-
-
-@op
-class BitwiseRightShift(Bits):
-    """The bits of input moved down by other; the sign stays."""
-
-    name, kernel, refuses = "bitwise_right_shift", "rshift_cpu", "bfc"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.right_shift(a, b)
 
 
 @op
@@ -174,21 +87,49 @@ def _check_bits(name: str, input: Any, other: Any) -> None:
         )  # fmt: skip
 
 
-def _expose_bits(cls: Any, primitive: str, operator: str, args: str, shown: str) -> None:
-    """The function, the operator and the word of an op on bits."""
-    register_impl(primitive, expose_pair(cls, args, shown, inplace=True, check=_check_bits))
-    attach_operator(operator, functions[cls.name], functions[cls.name + "_"])
+def _bits(
+    name: str, text: str, forward: Any, primitive: str, operator: str, at: str, gives: str,
+    **facts: Any,
+) -> None:  # fmt: skip
+    """An op on bits, its function and its operator."""
+    row(
+        name,
+        Bits,
+        text,
+        forward,
+        primitive=primitive,
+        choose=_check_bits,
+        at=at,
+        gives=gives,
+        **facts,
+    )
+    attach_operator(operator, functions[name], functions[name + "_"])
 
 
-_expose_bits(BitwiseAnd, "bitwise_and", "and", "torch.tensor([3, 6]), 2", "tensor([2, 2])")
-_expose_bits(BitwiseOr, "bitwise_or", "or", "torch.tensor([1, 4]), 2", "tensor([3, 6])")
-_expose_bits(BitwiseXor, "bitwise_xor", "xor", "torch.tensor([3, 6]), 2", "tensor([1, 4])")
-_expose_bits(
-    BitwiseLeftShift, "left_shift", "lshift", "torch.tensor([1, 3]), 2", "tensor([ 4, 12])"
-)
-_expose_bits(
-    BitwiseRightShift, "right_shift", "rshift", "torch.tensor([8, -8]), 2", "tensor([ 2, -2])"
-)
+_bits(
+    "bitwise_and", "The bits that both have.", v.bitwise_and, "bitwise_and", "and",
+    "torch.tensor([3, 6]), 2", "[2, 2]",
+    aten="bitwise_and.Tensor|Scalar",
+)  # fmt: skip
+_bits(
+    "bitwise_or", "The bits that either has.", v.bitwise_or, "bitwise_or", "or",
+    "torch.tensor([1, 4]), 2", "[3, 6]",
+    aten="bitwise_or.Tensor|Scalar",
+)  # fmt: skip
+_bits(
+    "bitwise_xor", "The bits that just one has.", v.bitwise_xor, "bitwise_xor", "xor",
+    "torch.tensor([3, 6]), 2", "[1, 4]",
+    aten="bitwise_xor.Tensor|Scalar",
+)  # fmt: skip
+_bits(
+    "bitwise_left_shift", "The bits of input moved up by other.", v.left_shift, "left_shift",
+    "lshift", "torch.tensor([1, 3]), 2", "[ 4, 12]", kernel="lshift_cpu", refuses="bfc",
+)  # fmt: skip
+_bits(
+    "bitwise_right_shift", "The bits of input moved down by other; the sign stays.", v.right_shift,
+    "right_shift", "rshift", "torch.tensor([8, -8]), 2", "[ 2, -2]", kernel="rshift_cpu",
+    refuses="bfc",
+)  # fmt: skip
 BITWISE_NOT = BitwiseNot()
 register_impl("invert", BITWISE_NOT)
 
@@ -203,7 +144,6 @@ def bitwise_not(input: Any) -> Any:
     >>> torch.bitwise_not(torch.tensor([0, 5]))
     tensor([-1, -6])
     """
-    check_tensors("bitwise_not", input=input)
     BITWISE_NOT.check(dtypes.of(input._array.dtype))  # the fast path for floats does not
     return BITWISE_NOT, (input,)
 

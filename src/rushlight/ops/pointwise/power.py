@@ -10,74 +10,39 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.elementwise import number_beside, number_in, operand, result_dtype
-from rushlight.core.families import Elementwise, conj, is_complex
+from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensors, invalid, is_number, not_implemented
+from rushlight.ops.checks import invalid, is_number, not_implemented
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Operand
-from rushlight.ops.operands import attach_operator, integral, roomy, zeros
-from rushlight.ops.pointwise.family import Numbered, Pointwise, expose, register_impl, with_numbers
+from rushlight.ops.operands import attach_operator, integral, widen_small_ints, zeros
+from rushlight.ops.pointwise.family import (
+    Numbered,
+    OneOver,
+    Pointwise,
+    Smooth,
+    row,
+    with_numbers,
+)
 from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw
 
-
-@op
-class Sqrt(Elementwise):
-    """The square root."""
-
-    name, saves, promotion, complex_too = "sqrt", ("result",), "float", True
-    domain, scalar = "positive", "sqrt({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.sqrt(x)
-
-    def vjp(self, node: Node, g: Any, y: Any) -> Any:
-        return (g / (2 * conj(y)),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return ts[0] / (2 * y)  # `ts[0] * (1 / 0)` would be NaN for complex numbers
-
-    def partials(self, y: Any) -> Any:
-        return (1 / (2 * y),)
-
-
-@op
-class Rsqrt(Elementwise):
-    """One over the square root."""
-
-    name, saves, promotion, complex_too = "rsqrt", ("result",), "float", True
-    domain, scalar = "positive", "(1.0 / sqrt({0}))"
-
-    def forward(self, x: Any) -> Any:
-        return 1 / v.sqrt(x)
-
-    def partials(self, y: Any) -> Any:
-        return (-0.5 * (y * y * y),)
-
-
-@op
-class Reciprocal(Elementwise):
-    """One over each element."""
-
-    name, saves, promotion, complex_too = "reciprocal", ("result",), "float", True
-    scalar = "(1.0 / {0})"
-
-    def forward(self, x: Any) -> Any:
-        return 1 / x
-
-    def partials(self, y: Any) -> Any:
-        return (-(y * y),)
-
-
-SQRT = expose(Sqrt, "torch.tensor([4., 9.])", "tensor([2., 3.])")
-RSQRT = expose(Rsqrt, "torch.tensor([4., 16.])", "tensor([0.5000, 0.2500])")
-RECIPROCAL = expose(Reciprocal, "torch.tensor([4., 0.5])", "tensor([0.2500, 2.0000])")
-register_impl("sqrt", SQRT)
-register_impl("reciprocal", RECIPROCAL)
-operators.reciprocal = RECIPROCAL
+row(
+    "sqrt", OneOver, "The square root.", v.sqrt, below=lambda y: 2 * y, saves=("result",),
+    domain="positive", scalar="sqrt({0})", primitive="sqrt", at="[4., 9.]", gives="[2., 3.]",
+)  # fmt: skip
+row(
+    "rsqrt", Smooth, "One over the square root.", lambda x: 1 / v.sqrt(x),
+    lambda y: (-0.5 * (y * y * y),), domain="positive", scalar="(1.0 / sqrt({0}))",
+    at="[4., 16.]", gives="[0.5000, 0.2500]",
+)  # fmt: skip
+operators.reciprocal = row(
+    "reciprocal", Smooth, "One over each element.", lambda x: 1 / x, lambda y: (-(y * y),),
+    scalar="(1.0 / {0})", primitive="reciprocal", at="[4., 0.5]", gives="[0.2500, 2.0000]",
+)  # fmt: skip
 
 
 @op
@@ -100,7 +65,7 @@ class PowNumber(Numbered):
         e = self.exponent
         if e == 3 and not integral(x):
             return x * x * x
-        return self.lifted(x) ** e
+        return self.lift_bools(x) ** e
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         if self.exponent == 0:
@@ -168,7 +133,7 @@ class Pow(Pointwise):
         """0 ** b is flat for b >= 0."""
         if is_complex(y):
             a = v.cast(a, raw_dtype(y))  # negative numbers have complex logarithms
-        return v.where(v.logical_and(a == 0, _at_least_zero(b)), 0, y * v.log(roomy(a)))
+        return v.where(v.logical_and(a == 0, _at_least_zero(b)), 0, y * v.log(widen_small_ints(a)))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -203,7 +168,7 @@ class PowOfNumber(Numbered):
 
     def forward(self, b: Any) -> Any:
         if integral(b):
-            b = self.lifted(b)
+            b = self.lift_bools(b)
             return _power(v.constant(b, self.base, raw_dtype(b)), b)
         return self.base**b
 
@@ -331,16 +296,13 @@ def square(input: Any) -> Any:
     >>> torch.square(torch.tensor([2., -3.]))
     tensor([4., 9.])
     """
-    check_tensors("square", input=input)
     return SQUARE, (input,)
 
 
 def _as_double(x: Any, kind: dtypes.dtype) -> Any:
-    return v.cast(x, kind.numpy) if isinstance(x, TensorBase) else kind_of_number(x, kind)
-
-
-def kind_of_number(x: Any, kind: dtypes.dtype) -> Any:
-    """A number as the float or complex that a double dtype makes of it."""
+    """A tensor or number in a dtype of double precision."""
+    if isinstance(x, TensorBase):
+        return v.cast(x, kind.numpy)
     return complex(x) if kind.is_complex else float(x)
 
 
@@ -384,7 +346,7 @@ attach_operator("pow", functions["pow"], functions["pow_"])
 
 
 @implements("power")
-def _power_word(x: Any, y: Any) -> Any:
+def _implement_power(x: Any, y: Any) -> Any:
     return power_of(operand(x), operand(y))
 
 

@@ -1,7 +1,4 @@
-"""Questions about one tensor: what its elements are (`isnan`) and what its dtype is.
-
-Op files may import this.
-"""
+"""Questions about one tensor: what its elements are (`isnan`) and what its dtype is."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import TensorBase
 from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensors, invalid, is_number
+from rushlight.ops.checks import invalid, is_number
 from rushlight.ops.operands import integral
-from rushlight.ops.pointwise.family import expose, register_impl
-from rushlight.ops.registry import function, op
+from rushlight.ops.pointwise.family import row
+from rushlight.ops.registry import function
 
 
 # --- of each element ------------------------------------------------------------------------------
@@ -39,88 +36,43 @@ def _all_false(x: Any) -> Any:
     return v.not_equal(x, x)
 
 
-def _all_true(x: Any) -> Any:
-    return v.equal(x, x)
+def _isreal(x: Any) -> Any:
+    if raw_dtype(x).kind in "cW":
+        return v.equal(v.imag(x), 0)
+    return v.full(x, tuple(x.shape), True, dtypes.bool_.numpy)
 
 
-@op
-class IsNan(Test):
-    """Whether elements are NaN."""
-
-    name = "isnan"
-    complex_too = True
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.isnan(x)
-
-
-@op
-class IsInf(Test):
-    """Whether elements are infinite."""
-
-    name = "isinf"
-    complex_too = True
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.isinf(x)
-
-
-@op
-class IsFinite(Test):
-    """Whether elements are neither infinite nor NaN."""
-
-    name = "isfinite"
-    complex_too = True
-
-    def forward(self, x: Any) -> Any:
-        return _all_true(x) if integral(x) else v.isfinite(x)
-
-
-@op
-class IsPosInf(RealTest):
-    """Whether elements are plus infinity."""
-
-    name = "isposinf"
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.equal(x, math.inf)
-
-
-@op
-class IsNegInf(RealTest):
-    """Whether elements are minus infinity."""
-
-    name = "isneginf"
-
-    def forward(self, x: Any) -> Any:
-        return _all_false(x) if integral(x) else v.equal(x, -math.inf)
-
-
-@op
-class IsReal(Test):
-    """Whether elements have no imaginary part."""
-
-    name = "isreal"
-    complex_too = True
-
-    def forward(self, x: Any) -> Any:
-        if raw_dtype(x).kind in "cW":
-            return v.equal(v.imag(x), 0)
-        return v.cast(v.full(x, tuple(x.shape), True, dtypes.bool_.numpy), dtypes.bool_.numpy)
-
-
-_SAMPLE: Final = "torch.tensor([1., torch.inf, -torch.inf, torch.nan])"
-for _cls, _shown, _out in (
-    (IsNan, "tensor([False, False, False,  True])", False),
-    (IsInf, "tensor([False,  True,  True, False])", False),
-    (IsFinite, "tensor([ True, False, False, False])", False),
-    (IsPosInf, "tensor([False,  True, False, False])", True),
-    (IsNegInf, "tensor([False, False,  True, False])", True),
-    (IsReal, "tensor([True, True, True, True])", False),
-):  # fmt: skip
-    _made = expose(_cls, _SAMPLE, _shown, inplace=False, out=_out)
-    if _cls.name in ("isnan", "isinf", "isfinite"):
-        register_impl(_cls.name, _made)
+_SAMPLE: Final = "[1., torch.inf, -torch.inf, torch.nan]"
+row(
+    "isnan", Test, "Whether elements are NaN.",
+    lambda x: _all_false(x) if integral(x) else v.isnan(x), complex_too=True, primitive="isnan",
+    inplace=False, out=False, at=_SAMPLE, gives="[False, False, False,  True]",
+)  # fmt: skip
+row(
+    "isinf", Test, "Whether elements are infinite.",
+    lambda x: _all_false(x) if integral(x) else v.isinf(x), complex_too=True, primitive="isinf",
+    inplace=False, out=False, at=_SAMPLE, gives="[False,  True,  True, False]",
+)  # fmt: skip
+row(
+    "isfinite", Test, "Whether elements are neither infinite nor NaN.",
+    lambda x: v.equal(x, x) if integral(x) else v.isfinite(x), complex_too=True,
+    primitive="isfinite", inplace=False, out=False, at=_SAMPLE,
+    gives="[ True, False, False, False]",
+)  # fmt: skip
+row(
+    "isposinf", RealTest, "Whether elements are plus infinity.",
+    lambda x: _all_false(x) if integral(x) else v.equal(x, math.inf), inplace=False,
+    at=_SAMPLE, gives="[False,  True, False, False]",
+)  # fmt: skip
+row(
+    "isneginf", RealTest, "Whether elements are minus infinity.",
+    lambda x: _all_false(x) if integral(x) else v.equal(x, -math.inf), inplace=False,
+    at=_SAMPLE, gives="[False, False,  True, False]",
+)  # fmt: skip
+row(
+    "isreal", Test, "Whether elements have no imaginary part.", _isreal, complex_too=True,
+    inplace=False, out=False, at=_SAMPLE, gives="[True, True, True, True]",
+)  # fmt: skip
 
 
 # --- of the whole tensor --------------------------------------------------------------------------
@@ -134,7 +86,6 @@ def is_nonzero(input: Any) -> bool:
     >>> torch.is_nonzero(torch.tensor([0.]))
     False
     """
-    check_tensors("is_nonzero", input=input)
     size = input._array.size
     if size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -153,7 +104,6 @@ def is_floating_point(input: Any) -> bool:
     >>> torch.is_floating_point(torch.tensor([1.]))
     True
     """
-    check_tensors("is_floating_point", input=input)
     return dtypes.of(input._array.dtype).is_floating_point
 
 
@@ -167,7 +117,6 @@ def is_complex(input: Any) -> bool:
     >>> torch.is_complex(torch.tensor([1j]))
     True
     """
-    check_tensors("is_complex", input=input)
     return dtypes.of(input._array.dtype).is_complex
 
 
@@ -181,7 +130,6 @@ def is_signed(input: Any) -> bool:
     >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
     False
     """
-    check_tensors("is_signed", input=input)
     return dtypes.of(input._array.dtype).is_signed
 
 

@@ -1,9 +1,7 @@
 """Functions of one tensor: sign, rounding, exponentials, logarithms, trigonometry.
 
-Each op is a class; the function made from it stands right below, by `expose` where it takes one
-tensor and nothing else. Powers are in `power.py`, functions of two tensors in `binary.py`,
-bounds in `clamp.py`, complex numbers in `complex.py`, special functions in `special.py`,
-comparisons in `comparison.py`.
+An op with rules of one line each is a `row`. Others are classes; the function made from one stands
+right below, by `expose` where it takes tensors and nothing else.
 """
 
 from __future__ import annotations
@@ -25,11 +23,13 @@ from rushlight.ops.pointwise.family import (
     LN10,
     PI,
     Flat,
+    OneOver,
     Pointwise,
     Smooth,
     direction,
     expose,
     register_impl,
+    row,
 )
 from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
@@ -40,10 +40,8 @@ from rushlight.ops.sample_inputs import Draw
 class Abs(Pointwise):
     """The absolute value of each element."""
 
-    name = "abs"
-    saves = ("self",)
-    refuses = "b"
-    scalar = "fabs({0})"
+    name, saves, refuses, scalar = "abs", ("self",), "b", "fabs({0})"
+    complex_too = True
 
     def forward(self, x: Any) -> Any:
         return v.absolute(x)
@@ -58,15 +56,8 @@ class Abs(Pointwise):
     def partials(self, x: Any) -> Any:
         return (direction(x),)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        for shape in ((2, 3), (), (0, 2)):
-            yield Abs(), draw.real(*shape)
-        yield Abs(), draw.complex(2, 2)
 
-
-ABS = expose(Abs, "torch.tensor([-1., 2.])", "tensor([1., 2.])", aliases=("absolute",))
-register_impl("absolute", ABS)
+ABS = expose(Abs, "[-1., 2.]", "[1., 2.]", aliases=("absolute",), primitive="absolute")
 methods["__abs__"] = functions["abs"]
 
 
@@ -99,15 +90,14 @@ class Sign(Flat):
         return v.copy(x) if raw_dtype(x).kind == "b" else direction(x)
 
 
-SIGN = expose(Sign, "torch.tensor([-3., 0., 2.])", "tensor([-1.,  0.,  1.])")
+expose(Sign, "[-3., 0., 2.]", "[-1.,  0.,  1.]")
 
 
 @op
 class Sgn(Elementwise):
     """x / |x|: the sign of real numbers, the direction of complex ones."""
 
-    name = "sgn"
-    saves = ("self", "result")
+    name, saves, complex_too = "sgn", ("self", "result"), True
 
     def forward(self, x: Any) -> Any:
         return v.copy(x) if raw_dtype(x).kind == "b" else direction(x)
@@ -129,15 +119,8 @@ class Sgn(Elementwise):
     def partials(self, x: Any, y: Any) -> Any:
         return (0,)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        for shape in ((2, 3), (), (0, 2)):
-            yield Sgn(), draw.real(*shape)
-        yield Sgn(), draw.complex(2, 2)
 
-
-SGN = expose(Sgn, "torch.tensor([-3., 0., 2.])", "tensor([-1.,  0.,  1.])")
-register_impl("sign", SGN)
+expose(Sgn, "[-3., 0., 2.]", "[-1.,  0.,  1.]", primitive="sign")
 
 
 @op
@@ -154,10 +137,7 @@ class Signbit(Elementwise):
         return x < 0 if integral(x) else v.signbit(x)
 
 
-register_impl(
-    "signbit",
-    expose(Signbit, "torch.tensor([-1., -0., 0.])", "tensor([ True,  True, False])", inplace=False),
-)
+expose(Signbit, "[-1., -0., 0.]", "[ True,  True, False]", inplace=False, primitive="signbit")
 
 
 @function()
@@ -170,7 +150,6 @@ def positive(input: Any) -> Any:
     >>> torch.positive(torch.tensor([1., -2.]))
     tensor([ 1., -2.])
     """
-    check_tensors("positive", input=input)
     if input._array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -182,7 +161,7 @@ methods["__pos__"] = positive
 
 # --- rounding -------------------------------------------------------------------------------------
 class Rounding(Flat):
-    """Rounding leaves integers as they are."""
+    """Rounding by `rounded`, which leaves integers as they are."""
 
     refuses = "bc"
     rounded: ClassVar[Any] = None
@@ -193,39 +172,29 @@ class Rounding(Flat):
         super().check(common)
 
     def forward(self, x: Any) -> Any:
-        return v.copy(x) if integral(x) else type(self).rounded(x)
+        return v.copy(x) if integral(x) else self.rounded(x)
 
 
-@op
-class Floor(Rounding):
-    """Round down."""
-
-    name, scalar, rounded = "floor", "floor({0})", v.floor
-    kernel = "floor_vml_cpu"
-
-
-@op
-class Ceil(Rounding):
-    """Round up."""
-
-    name, scalar, rounded = "ceil", "ceil({0})", v.ceil
-    kernel = "ceil_vml_cpu"
-
-
-@op
-class Trunc(Rounding):
-    """Round towards zero."""
-
-    name, scalar, rounded = "trunc", "trunc({0})", v.trunc
-    kernel = "trunc_vml_cpu"
+row(
+    "floor", Rounding, "Round down.", None, rounded=v.floor, scalar="floor({0})",
+    kernel="floor_vml_cpu", primitive="floor", at="[1.5, -1.5]", gives="[ 1., -2.]",
+)  # fmt: skip
+row(
+    "ceil", Rounding, "Round up.", None, rounded=v.ceil, scalar="ceil({0})", kernel="ceil_vml_cpu",
+    primitive="ceil", at="[1.5, -1.5]", gives="[ 2., -1.]",
+)  # fmt: skip
+row(
+    "trunc", Rounding, "Round towards zero.", None, rounded=v.trunc, scalar="trunc({0})",
+    kernel="trunc_vml_cpu", primitive="trunc", aliases=("fix",), at="[1.5, -1.5]",
+    gives="[ 1., -1.]",
+)  # fmt: skip
 
 
 @op
 class Round(Rounding):
     """Round to the nearest integer; halves go to the even one."""
 
-    name, scalar, rounded = "round", "rint({0})", v.rint
-    kernel = "round_vml_cpu"
+    name, scalar, rounded, kernel = "round", "rint({0})", v.rint, "round_vml_cpu"
 
 
 @op
@@ -252,13 +221,7 @@ class RoundDecimals(Flat):
         yield RoundDecimals(-1), draw.real()
 
 
-FLOOR = expose(Floor, "torch.tensor([1.5, -1.5])", "tensor([ 1., -2.])")
-CEIL = expose(Ceil, "torch.tensor([1.5, -1.5])", "tensor([ 2., -1.])")
-TRUNC = expose(Trunc, "torch.tensor([1.5, -1.5])", "tensor([ 1., -1.])", aliases=("fix",))
 ROUND = Round()
-register_impl("floor", FLOOR)
-register_impl("ceil", CEIL)
-register_impl("trunc", TRUNC)
 register_impl("rint", ROUND)
 
 
@@ -272,180 +235,69 @@ def round_to(input: Any, *, decimals: int | None = None) -> Any:
     >>> torch.round(torch.tensor([0.5, 1.5])), torch.round(torch.tensor([0.1234]), decimals=2)
     (tensor([0., 2.]), tensor([0.1200]))
     """
-    check_tensors("round", input=input)
     return (ROUND if decimals is None else RoundDecimals(decimals)), (input,)
 
 
-@op
-class Frac(Pointwise):
-    """The part after the decimal point, with the sign of the element."""
-
-    name, refuses = "frac", "bic"
-
-    def forward(self, x: Any) -> Any:
-        return x - v.trunc(x)
-
-    def partials(self) -> Any:
-        return (1,)
-
-
-expose(Frac, "torch.tensor([1.5, -1.25])", "tensor([ 0.5000, -0.2500])")
+row(
+    "frac", Pointwise, "The part after the decimal point, with the sign of the element.",
+    lambda x: x - v.trunc(x), lambda: (1,), refuses="bic", at="[1.5, -1.25]",
+    gives="[ 0.5000, -0.2500]",
+)  # fmt: skip
 
 
 # --- exponentials and logarithms ------------------------------------------------------------------
-@op
-class Exp(Smooth):
-    """e to the power of each element."""
-
-    name, saves, scalar = "exp", ("result",), "exp({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.exp(x)
-
-    def partials(self, y: Any) -> Any:
-        return (y,)
+row(
+    "exp", Smooth, "e to the power of each element.", v.exp, lambda y: (y,), scalar="exp({0})",
+    primitive="exp", at="[0., 1.]", gives="[1.0000, 2.7183]",
+)  # fmt: skip
 
 
-@op
-class Exp2(Smooth):
-    """2 to the power of each element."""
-
-    name, saves, scalar = "exp2", ("result",), "exp2({0})"
-
-    def forward(self, x: Any) -> Any:
-        if is_complex(x):  # by parts: times a complex LN2, infinities would become NaN
-            return v.exp(v.complex_of(v.real(x) * LN2, v.imag(x) * LN2))
-        return v.exp2(x)
-
-    def partials(self, y: Any) -> Any:
-        return (y * LN2,)
+def _exp2(x: Any) -> Any:
+    if is_complex(x):  # by parts: times a complex LN2, infinities would become NaN
+        return v.exp(v.complex_of(v.real(x) * LN2, v.imag(x) * LN2))
+    return v.exp2(x)
 
 
-@op
-class Expm1(Smooth):
-    """exp(x) - 1, exact for small x."""
-
-    name, saves, scalar = "expm1", ("result",), "expm1({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.expm1(x)
-
-    def partials(self, y: Any) -> Any:
-        return (y + 1,)
-
-
-class OneOver(Smooth):
-    """A function whose derivative is one over something.
-
-    Gradients and tangents are divided by it: at a complex pole `g / 0` is infinite, as in PyTorch,
-    but `g * (1 / 0)` is NaN.
-    """
-
-    saves = ("self",)
-
-    def below(self, x: Any) -> Any:
-        """What the derivative has below the line."""
-        raise NotImplementedError
-
-    def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (g / conj(self.below(x)),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return ts[0] / self.below(xs[0])
-
-    def partials(self, x: Any) -> Any:
-        return (1 / self.below(x),)
+row(
+    "exp2", Smooth, "2 to the power of each element.", _exp2, lambda y: (y * LN2,),
+    scalar="exp2({0})", primitive="exp2", namespace="special", at="[0., 3.]", gives="[1., 8.]",
+)  # fmt: skip
+row(
+    "expm1", Smooth, "exp(x) - 1, exact for small x.", v.expm1, lambda y: (y + 1,),
+    scalar="expm1({0})", primitive="expm1", namespace="special", at="[0., 1.]",
+    gives="[0.0000, 1.7183]",
+)  # fmt: skip
+row(
+    "log", OneOver, "The natural logarithm.", v.log, below=lambda x: x, domain="positive",
+    scalar="log({0})", primitive="log", at="[1., 2.]", gives="[0.0000, 0.6931]",
+)  # fmt: skip
+row(
+    "log2", OneOver, "The logarithm to base 2.", v.log2, below=lambda x: x * LN2, domain="positive",
+    scalar="log2({0})", primitive="log2", at="[1., 8.]", gives="[0., 3.]",
+)  # fmt: skip
 
 
-class Logarithm(OneOver):
-    """A logarithm."""
-
-    domain = "positive"
-
-
-@op
-class Log(Logarithm):
-    """The natural logarithm."""
-
-    name, scalar = "log", "log({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.log(x)
-
-    def below(self, x: Any) -> Any:
-        return x
+def _log10(x: Any) -> Any:
+    if raw_dtype(x) == dtypes.float32.numpy:  # NumPy's is a bit off even at powers of ten
+        return v.cast(v.log10(v.cast(x, dtypes.float64.numpy)), raw_dtype(x))
+    return v.log10(x)
 
 
-@op
-class Log2(Logarithm):
-    """The logarithm to base 2."""
-
-    name, scalar = "log2", "log2({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.log2(x)
-
-    def below(self, x: Any) -> Any:
-        return x * LN2
-
-
-@op
-class Log10(Logarithm):
-    """The logarithm to base 10."""
-
-    name, scalar = "log10", "log10({0})"
-
-    def forward(self, x: Any) -> Any:
-        if raw_dtype(x) == dtypes.float32.numpy:  # NumPy's is a bit off even at powers of ten
-            return v.cast(v.log10(v.cast(x, dtypes.float64.numpy)), raw_dtype(x))
-        return v.log10(x)
-
-    def below(self, x: Any) -> Any:
-        return x * LN10
-
-
-@op
-class Log1p(Logarithm):
-    """log(1 + x), exact for small x."""
-
-    name, node, scalar = "log1p", "Log1PBackward0", "log1p({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.log1p(x)
-
-    def below(self, x: Any) -> Any:
-        return x + 1
-
-
-EXP = expose(Exp, "torch.tensor([0., 1.])", "tensor([1.0000, 2.7183])")
-EXP2 = expose(Exp2, "torch.tensor([0., 3.])", "tensor([1., 8.])", namespace="special")
-EXPM1 = expose(Expm1, "torch.tensor([0., 1.])", "tensor([0.0000, 1.7183])", namespace="special")
-LOG = expose(Log, "torch.tensor([1., 2.])", "tensor([0.0000, 0.6931])")
-LOG2 = expose(Log2, "torch.tensor([1., 8.])", "tensor([0., 3.])")
-LOG10 = expose(Log10, "torch.tensor([1., 100.])", "tensor([0., 2.])")
-LOG1P = expose(Log1p, "torch.tensor([0., 1.])", "tensor([0.0000, 0.6931])", namespace="special")
-for _word, _op in (
-    ("exp", EXP), ("exp2", EXP2), ("expm1", EXPM1), ("log", LOG), ("log2", LOG2),
-    ("log10", LOG10), ("log1p", LOG1P),
-):  # fmt: skip
-    register_impl(_word, _op)
-
-
-@op
-class Sigmoid(Smooth):
-    """1 / (1 + exp(-x)): from 0 to 1."""
-
-    name, saves = "sigmoid", ("result",)
-    scalar = "(1.0 / (1.0 + exp(-{0})))"
-
-    def forward(self, x: Any) -> Any:
-        return 1 / (1 + v.exp(-x)) if is_complex(x) else v.special(x, "expit")
-
-    def partials(self, y: Any) -> Any:
-        return (y * (1 - y),)
-
-
-SIGMOID = expose(Sigmoid, "torch.tensor([0., 2.])", "tensor([0.5000, 0.8808])")
+row(
+    "log10", OneOver, "The logarithm to base 10.", _log10, below=lambda x: x * LN10,
+    domain="positive", scalar="log10({0})", primitive="log10", at="[1., 100.]", gives="[0., 2.]",
+)  # fmt: skip
+row(
+    "log1p", OneOver, "log(1 + x), exact for small x.", v.log1p, below=lambda x: x + 1,
+    domain="positive", scalar="log1p({0})", primitive="log1p", node="Log1PBackward0",
+    namespace="special", at="[0., 1.]", gives="[0.0000, 0.6931]",
+)  # fmt: skip
+SIGMOID = row(
+    "sigmoid", Smooth, "1 / (1 + exp(-x)): from 0 to 1.",
+    lambda x: 1 / (1 + v.exp(-x)) if is_complex(x) else v.special(x, "expit"),
+    lambda y: (y * (1 - y),), scalar="(1.0 / (1.0 + exp(-{0})))", at="[0., 2.]",
+    gives="[0.5000, 0.8808]",
+)  # fmt: skip
 
 
 @op
@@ -494,229 +346,94 @@ def logit(input: Any, eps: float | None = None) -> Any:
     >>> torch.logit(torch.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """
-    check_tensors("logit", input=input)
     return (LOGIT if eps is None or eps < 0 else Logit(float(eps))), (input,)
 
 
 # --- trigonometry ---------------------------------------------------------------------------------
-@op
-class Sin(Smooth):
-    """The sine, of radians."""
-
-    name, saves, scalar = "sin", ("self",), "sin({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.sin(x)
-
-    def partials(self, x: Any) -> Any:
-        return (v.cos(x),)
-
-
-@op
-class Cos(Smooth):
-    """The cosine, of radians."""
-
-    name, saves, scalar = "cos", ("self",), "cos({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.cos(x)
-
-    def partials(self, x: Any) -> Any:
-        return (-v.sin(x),)
-
-
-@op
-class Tan(Smooth):
-    """The tangent, of radians."""
-
-    name, saves, scalar, domain = "tan", ("result",), "tan({0})", "unit"
-
-    def forward(self, x: Any) -> Any:
-        return v.tan(x)
-
-    def partials(self, y: Any) -> Any:
-        return (1 + y * y,)
-
-
-@op
-class Asin(Smooth):
-    """The inverse of the sine, in radians."""
-
-    name, saves, scalar, domain = "asin", ("self",), "asin({0})", "unit"
-
-    def forward(self, x: Any) -> Any:
-        return v.arcsin(x)
-
-    def partials(self, x: Any) -> Any:
-        return (1 / v.sqrt(1 - x * x),)
-
-
-@op
-class Acos(Smooth):
-    """The inverse of the cosine, in radians."""
-
-    name, saves, scalar, domain = "acos", ("self",), "acos({0})", "unit"
-
-    def forward(self, x: Any) -> Any:
-        return v.arccos(x)
-
-    def partials(self, x: Any) -> Any:
-        return (-1 / v.sqrt(1 - x * x),)
-
-
-@op
-class Atan(OneOver):
-    """The inverse of the tangent, in radians."""
-
-    name, scalar = "atan", "atan({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.arctan(x)
-
-    def below(self, x: Any) -> Any:
-        return x * x + 1
-
-
-@op
-class Sinh(Smooth):
-    """The hyperbolic sine."""
-
-    name, saves, scalar = "sinh", ("self",), "sinh({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.sinh(x)
-
-    def partials(self, x: Any) -> Any:
-        return (v.cosh(x),)
-
-
-@op
-class Cosh(Smooth):
-    """The hyperbolic cosine."""
-
-    name, saves, scalar = "cosh", ("self",), "cosh({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.cosh(x)
-
-    def partials(self, x: Any) -> Any:
-        return (v.sinh(x),)
-
-
-@op
-class Tanh(Smooth):
-    """The hyperbolic tangent: from -1 to 1."""
-
-    name, saves, scalar = "tanh", ("result",), "tanh({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.tanh(x)
-
-    def partials(self, y: Any) -> Any:
-        return (1 - y * y,)
-
-
-@op
-class Asinh(Smooth):
-    """The inverse of the hyperbolic sine."""
-
-    name, saves, scalar = "asinh", ("self",), "asinh({0})"
-
-    def forward(self, x: Any) -> Any:
-        return v.arcsinh(x)
-
-    def partials(self, x: Any) -> Any:
-        return (1 / v.sqrt(x * x + 1),)
-
-
-@op
-class Acosh(Smooth):
-    """The inverse of the hyperbolic cosine."""
-
-    name, saves, scalar, domain = "acosh", ("self",), "acosh({0})", "above_one"
-
-    def forward(self, x: Any) -> Any:
-        return v.arccosh(x)
-
-    def partials(self, x: Any) -> Any:
-        if is_complex(x):  # the root of the product is on another branch
-            # not `x - 1`, which keeps the sign of a zero imaginary part: both roots must be of
-            # the same side of the cut
-            return (1 / v.sqrt(x + -1) / v.sqrt(x + 1),)
-        return (1 / v.sqrt(x * x - 1),)
-
-
-@op
-class Atanh(OneOver):
-    """The inverse of the hyperbolic tangent."""
-
-    name, scalar, domain = "atanh", "atanh({0})", "unit"
-
-    def forward(self, x: Any) -> Any:
-        return v.arctanh(x)
-
-    def below(self, x: Any) -> Any:
-        return 1 - x * x
-
-
-SIN = expose(Sin, "torch.tensor([0., 1.])", "tensor([0.0000, 0.8415])")
-COS = expose(Cos, "torch.tensor([0., 1.])", "tensor([1.0000, 0.5403])")
-TAN = expose(Tan, "torch.tensor([0., 1.])", "tensor([0.0000, 1.5574])")
-ASIN = expose(Asin, "torch.tensor([0., 1.])", "tensor([0.0000, 1.5708])", aliases=("arcsin",))
-ACOS = expose(Acos, "torch.tensor([0., 1.])", "tensor([1.5708, 0.0000])", aliases=("arccos",))
-ATAN = expose(Atan, "torch.tensor([0., 1.])", "tensor([0.0000, 0.7854])", aliases=("arctan",))
-SINH = expose(Sinh, "torch.tensor([0., 1.])", "tensor([0.0000, 1.1752])")
-COSH = expose(Cosh, "torch.tensor([0., 1.])", "tensor([1.0000, 1.5431])")
-TANH = expose(Tanh, "torch.tensor([0., 1.])", "tensor([0.0000, 0.7616])")
-ASINH = expose(Asinh, "torch.tensor([0., 1.])", "tensor([0.0000, 0.8814])", aliases=("arcsinh",))
-ACOSH = expose(Acosh, "torch.tensor([1., 2.])", "tensor([0.0000, 1.3170])", aliases=("arccosh",))
-ATANH = expose(Atanh, "torch.tensor([0., .5])", "tensor([0.0000, 0.5493])", aliases=("arctanh",))
-for _word, _op in (
-    ("sin", SIN), ("cos", COS), ("tan", TAN), ("arcsin", ASIN), ("arccos", ACOS), ("arctan", ATAN),
-    ("sinh", SINH), ("cosh", COSH), ("tanh", TANH), ("arcsinh", ASINH), ("arccosh", ACOSH),
-    ("arctanh", ATANH),
-):  # fmt: skip
-    register_impl(_word, _op)
-
-
-@op
-class Atan2(Pointwise):
-    """The angle of the point (other, input)."""
-
-    name, inputs, saves, promotion = "atan2", ("self", "other"), ("self", "other"), "float"
-    refuses, scalar = "c", "atan2({0}, {1})"
-
-    def forward(self, a: Any, b: Any) -> Any:
-        return v.arctan2(a, b)
-
-    def partials(self, a: Any, b: Any) -> Any:
-        square = a * a + b * b
-        over = v.where(square == 0, 0, 1 / square)
-        return b * over, -a * over
-
-
-ATAN2 = Atan2()
-register_impl("arctan2", ATAN2)
-
-
-@function(out=True, inplace=True, aliases=("arctan2",))
-def atan2(input: Any, other: Any) -> Any:
-    """atan2(input, other, *, out=None) -> Tensor
-
-    The angle of the point (other, input) with the first axis, in radians.
-
-    >>> import rushlight as torch
-    >>> torch.atan2(torch.tensor([1., -1.]), torch.tensor([1., -1.]))
-    tensor([ 0.7854, -2.3562])
-    """
-    check_tensors("atan2", input=input, other=other)
-    return ATAN2, (input, other)
+row(
+    "sin", Smooth, "The sine, of radians.", v.sin, lambda x: (v.cos(x),), scalar="sin({0})",
+    primitive="sin", at="[0., 1.]", gives="[0.0000, 0.8415]",
+)  # fmt: skip
+row(
+    "cos", Smooth, "The cosine, of radians.", v.cos, lambda x: (-v.sin(x),), scalar="cos({0})",
+    primitive="cos", at="[0., 1.]", gives="[1.0000, 0.5403]",
+)  # fmt: skip
+row(
+    "tan", Smooth, "The tangent, of radians.", v.tan, lambda y: (1 + y * y,), scalar="tan({0})",
+    primitive="tan", domain="unit", at="[0., 1.]", gives="[0.0000, 1.5574]",
+)  # fmt: skip
+row(
+    "asin", Smooth, "The inverse of the sine, in radians.", v.arcsin,
+    lambda x: (1 / v.sqrt(1 - x * x),), scalar="asin({0})", primitive="arcsin", aliases=("arcsin",),
+    domain="unit", at="[0., 1.]", gives="[0.0000, 1.5708]",
+)  # fmt: skip
+row(
+    "acos", Smooth, "The inverse of the cosine, in radians.", v.arccos,
+    lambda x: (-1 / v.sqrt(1 - x * x),), scalar="acos({0})", primitive="arccos",
+    aliases=("arccos",), domain="unit", at="[0., 1.]", gives="[1.5708, 0.0000]",
+)  # fmt: skip
+row(
+    "atan", OneOver, "The inverse of the tangent, in radians.", v.arctan, below=lambda x: x * x + 1,
+    scalar="atan({0})", primitive="arctan", aliases=("arctan",), at="[0., 1.]",
+    gives="[0.0000, 0.7854]",
+)  # fmt: skip
+row(
+    "sinh", Smooth, "The hyperbolic sine.", v.sinh, lambda x: (v.cosh(x),), scalar="sinh({0})",
+    primitive="sinh", at="[0., 1.]", gives="[0.0000, 1.1752]",
+)  # fmt: skip
+row(
+    "cosh", Smooth, "The hyperbolic cosine.", v.cosh, lambda x: (v.sinh(x),), scalar="cosh({0})",
+    primitive="cosh", at="[0., 1.]", gives="[1.0000, 1.5431]",
+)  # fmt: skip
+row(
+    "tanh", Smooth, "The hyperbolic tangent: from -1 to 1.", v.tanh, lambda y: (1 - y * y,),
+    scalar="tanh({0})", primitive="tanh", at="[0., 1.]", gives="[0.0000, 0.7616]",
+)  # fmt: skip
+row(
+    "asinh", Smooth, "The inverse of the hyperbolic sine.", v.arcsinh,
+    lambda x: (1 / v.sqrt(x * x + 1),), scalar="asinh({0})", primitive="arcsinh",
+    aliases=("arcsinh",), at="[0., 1.]", gives="[0.0000, 0.8814]",
+)  # fmt: skip
+
+
+def _acosh_slope(x: Any) -> Any:
+    if is_complex(x):  # the root of the product is on another branch
+        # not `x - 1`, which keeps the sign of a zero imaginary part: both roots must be of the
+        # same side of the cut
+        return (1 / v.sqrt(x + -1) / v.sqrt(x + 1),)
+    return (1 / v.sqrt(x * x - 1),)
+
+
+row(
+    "acosh", Smooth, "The inverse of the hyperbolic cosine.", v.arccosh, _acosh_slope,
+    scalar="acosh({0})", primitive="arccosh", aliases=("arccosh",), domain="above_one",
+    at="[1., 2.]", gives="[0.0000, 1.3170]",
+)  # fmt: skip
+row(
+    "atanh", OneOver, "The inverse of the hyperbolic tangent.", v.arctanh,
+    below=lambda x: 1 - x * x, scalar="atanh({0})", primitive="arctanh", aliases=("arctanh",),
+    domain="unit", at="[0., .5]", gives="[0.0000, 0.5493]",
+)  # fmt: skip
+
+
+def _atan2_slopes(a: Any, b: Any) -> Any:
+    square = a * a + b * b
+    over = v.where(square == 0, 0, 1 / square)
+    return b * over, -a * over
+
+
+row(
+    "atan2", Pointwise, "The angle of the point (other, input) with the first axis, in radians.",
+    v.arctan2, _atan2_slopes, inputs=("self", "other"), promotion="float", refuses="c",
+    scalar="atan2({0}, {1})", primitive="arctan2", aliases=("arctan2",),
+    at="torch.tensor([1., -1.]), torch.tensor([1., -1.])", gives="[ 0.7854, -2.3562]",
+)  # fmt: skip
 
 
 class Scaled(Elementwise):
     """A constant times the element."""
 
-    promotion: ClassVar[str] = "float"
+    promotion = "float"
     factor: ClassVar[float] = 1.0
 
     def check(self, common: Any) -> None:
@@ -730,39 +447,23 @@ class Scaled(Elementwise):
         return (self.factor,)
 
 
-@op
-class Deg2Rad(Scaled):
-    """From degrees to radians."""
-
-    name, node, factor = "deg2rad", "Deg2RadBackward0", PI / 180
-
-
-@op
-class Rad2Deg(Scaled):
-    """From radians to degrees."""
-
-    name, node, factor = "rad2deg", "Rad2DegBackward0", 180 / PI
+row(
+    "deg2rad", Scaled, "From degrees to radians.", None, factor=PI / 180, node="Deg2RadBackward0",
+    primitive="deg2rad", at="[180., 90.]", gives="[3.1416, 1.5708]",
+)  # fmt: skip
+row(
+    "rad2deg", Scaled, "From radians to degrees.", None, factor=180 / PI, node="Rad2DegBackward0",
+    primitive="rad2deg", at="[3.1416, 0.]", gives="[180.0004,   0.0000]",
+)  # fmt: skip
 
 
-register_impl("deg2rad", expose(Deg2Rad, "torch.tensor([180., 90.])", "tensor([3.1416, 1.5708])"))
-register_impl(
-    "rad2deg", expose(Rad2Deg, "torch.tensor([3.1416, 0.])", "tensor([180.0004,   0.0000])")
-)
+def _sinc_slope(x: Any) -> Any:
+    p = x * PI
+    below = p * x
+    return (v.where(below == 0, 0, (p * v.cos(p) - v.sin(p)) / below),)
 
 
-@op
-class Sinc(Smooth):
-    """sin(πx) / πx, and 1 at 0."""
-
-    name, saves = "sinc", ("self",)
-
-    def forward(self, x: Any) -> Any:
-        return v.special(x, "sinc")
-
-    def partials(self, x: Any) -> Any:
-        p = x * PI
-        below = p * x
-        return (v.where(below == 0, 0, (p * v.cos(p) - v.sin(p)) / below),)
-
-
-SINC = expose(Sinc, "torch.tensor([0., 0.5])", "tensor([1.0000, 0.6366])", namespace="special")
+SINC = row(
+    "sinc", Smooth, "sin(πx) / πx, and 1 at 0.", lambda x: v.special(x, "sinc"), _sinc_slope,
+    namespace="special", at="[0., 0.5]", gives="[1.0000, 0.6366]",
+)  # fmt: skip

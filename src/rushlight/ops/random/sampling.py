@@ -26,7 +26,7 @@ from rushlight.ops.creation.tensor import dtype_of, place_of, write_created
 from rushlight.ops.numbers import Operand, plain
 from rushlight.ops.random import batching
 from rushlight.ops.random.batching import around
-from rushlight.ops.registry import about, function, variant
+from rushlight.ops.registry import describe, function, variant
 
 
 def _to_tensor(raw: Any) -> Any:
@@ -283,7 +283,7 @@ def _export_sampled(
 
     header = f"{name}(*size, generator=None, out=None, dtype=None{options}) -> Tensor"
     example = f"generator = torch.manual_seed(0)\n>>> torch.{name}(3)"
-    function(method=False)(variant(sample, name, about(header, text, example, shown)))
+    function(method=False)(variant(sample, name, describe(header, text, example, shown)))
 
 
 _export_sampled(
@@ -432,7 +432,7 @@ def _export_like(name: str, draw: Callable[[Any, Any], None], text: str) -> None
         )  # fmt: skip
 
     header = f"{name}(input, *, dtype=None, memory_format=...) -> Tensor"
-    function(method=False)(variant(like, name, about(header, text)))
+    function(method=False)(variant(like, name, describe(header, text)))
 
 
 _export_like(

@@ -1,20 +1,17 @@
-"""Whether any or all elements are true, and how many are not zero.
-
-Built on the same parts as `reduce`, which counts with it.
-"""
+"""Whether any or all elements are true, and how many are not zero."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, equal, not_equal, reduce_all, reduce_any, reduce_sum
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear, Reduce
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.out import fill_out
-from rushlight.ops.reduction.family import Fold, dims_of, negatives, numpy_names
+from rushlight.ops.reduction.family import Fold, axes_from_end, declare, dims_of, numpy_names
 from rushlight.ops.registry import function, implements, op
 
 
@@ -33,8 +30,8 @@ class CountNonzero(Fold):
         self.numbers = numbers
 
     def forward(self, x: Any) -> Any:
-        counted = equal(x, x) if self.numbers else not_equal(x, 0)
-        return reduce_sum(counted, self.dims, self.keepdim)
+        counted = v.equal(x, x) if self.numbers else v.not_equal(x, 0)
+        return v.reduce_sum(counted, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -46,34 +43,25 @@ class CountNonzero(Fold):
 class Any_(Reduce):
     """Whether any element over `dims` is not zero."""
 
-    name, differentiable = "any", False
+    name, differentiable, complex_too = "any", False, True
     aten = "any.default|dim|dims"
-    complex_too = True
+    test: ClassVar[Any] = staticmethod(v.reduce_any)
 
     def forward(self, x: Any) -> Any:
-        return reduce_any(not_equal(x, 0), self.dims, self.keepdim)
+        return self.test(v.not_equal(x, 0), self.dims, self.keepdim)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Any_((-1,), False), draw.real(2, 3)
-        yield Any_(None, False), draw.real(0)
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls((-1,), False), draw.real(2, 3)
+        yield cls(None, False), draw.real(0)
 
 
 @op
-class All(Reduce):
+class All(Any_):
     """Whether all elements over `dims` are not zero."""
 
-    name, differentiable = "all", False
+    name, test = "all", staticmethod(v.reduce_all)
     aten = "all.default|dim|dims"
-    complex_too = True
-
-    def forward(self, x: Any) -> Any:
-        return reduce_all(not_equal(x, 0), self.dims, self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield All((-1,), False), draw.real(2, 3)
-        yield All(None, False), draw.real(0)
 
 
 @op
@@ -88,50 +76,41 @@ class Truth(Linear):
         self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
-        return cast(cast(x, dtypes.bool_.numpy), self.dtype)
+        return v.cast(v.cast(x, dtypes.bool_.numpy), self.dtype)
 
     @staticmethod
     def samples(draw: Any) -> Any:
         yield Truth(dtypes.bool_.numpy), draw.real(2, 3)
 
 
-def _test(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-    array = check_tensor(input, name)
-    if isinstance(dim, (tuple, list)) and not dim:
-        y = apply(Truth(dtypes.bool_.numpy), input)
-    else:
-        y = apply(cls(dims_of(name, dim, array.ndim), keepdim), input)
-    if array.dtype == dtypes.uint8.numpy:  # PyTorch's bool of old keeps its dtype
-        y = apply(Truth(array.dtype), y)
-    return y if out is None else fill_out(name, out, y)
+def _declare_test(cls: Any, example: str) -> None:
+    """The function and the primitive of `any` or `all`."""
+    name = cls.name
+
+    def fn(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+        array = check_tensor(input, name)
+        if isinstance(dim, (tuple, list)) and not dim:
+            y = apply(Truth(dtypes.bool_.numpy), input)
+        else:
+            y = apply(cls(dims_of(name, dim, array.ndim), keepdim), input)
+        if array.dtype == dtypes.uint8.numpy:  # PyTorch's bool of old keeps its dtype
+            y = apply(Truth(array.dtype), y)
+        return y if out is None else fill_out(name, out, y)
+
+    def implement(x: Any, axes: Any, keep: bool) -> Any:
+        return apply(cls(axes_from_end(axes, x._array.ndim), keep), x)
+
+    plural = "element is" if name == "any" else "elements are"
+    declare(
+        fn, name, "(input, dim=None, keepdim=False, *, out=None) -> Tensor",
+        f"Whether {name} {plural} true (not zero).",
+        f"torch.{name}(torch.tensor({example}), 1)", "tensor([ True, False])",
+    )  # fmt: skip
+    implements("reduce_" + name)(implement)
 
 
-@function(name="any")
-@numpy_names
-def any_(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """any(input, dim=None, keepdim=False, *, out=None) -> Tensor
-
-    Whether any element is true (not zero).
-
-    >>> import rushlight as torch
-    >>> torch.any(torch.tensor([[False, True], [False, False]]), 1)
-    tensor([ True, False])
-    """
-    return _test("any", Any_, input, dim, keepdim, out)
-
-
-@function(name="all")
-@numpy_names
-def all_(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """all(input, dim=None, keepdim=False, *, out=None) -> Tensor
-
-    Whether all elements are true (not zero).
-
-    >>> import rushlight as torch
-    >>> torch.all(torch.tensor([[True, True], [False, True]]), 1)
-    tensor([ True, False])
-    """
-    return _test("all", All, input, dim, keepdim, out)
+_declare_test(Any_, "[[False, True], [False, False]]")
+_declare_test(All, "[[True, True], [False, True]]")
 
 
 @function()
@@ -147,13 +126,3 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     """
     array = check_tensor(input, "count_nonzero")
     return run(CountNonzero(dims_of("count_nonzero", dim, array.ndim)), (input,))
-
-
-@implements("reduce_any")
-def _anything(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Any_(negatives(axes, x._array.ndim), keep), x)
-
-
-@implements("reduce_all")
-def _everything(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(All(negatives(axes, x._array.ndim), keep), x)

@@ -3,7 +3,7 @@
 Note [Recurrences]
     The derivatives of `cumprod` and `logcumsumexp` are linear recurrences, s[i] = a[i] s[i-1] +
     b[i]. `recurrence` solves one by doubling: log2(n) steps, each over whole arrays. It divides by
-    nothing, so zeros do no harm, and it is made of words, so it can be differentiated again.
+    nothing, so zeros do no harm, and it is made of primitives, so it can be differentiated again.
 """
 
 from __future__ import annotations
@@ -12,39 +12,22 @@ import math
 from typing import Any
 
 from rushlight import dtypes, return_types
-from rushlight.arrays.vocabulary import (
-    cast,
-    concat,
-    contiguous,
-    copy,
-    equal,
-    exp,
-    flip,
-    full,
-    gather,
-    iota,
-    isinf,
-    less,
-    log,
-    logaddexp,
-    logical_and,
-    real,
-    reshape,
-    running,
-    scatter_add,
-    swap,
-    where,
-    window,
-)
-from rushlight.arrays.vocabulary import cumprod as running_product
-from rushlight.arrays.vocabulary import cumsum as running_sum
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.out import write_outs
-from rushlight.ops.reduction.family import narrow, numpy_names, same, shifted, single, wide
+from rushlight.ops.reduction.family import (
+    check_dim,
+    declare,
+    narrow,
+    numpy_names,
+    same,
+    shift,
+    wide,
+)
 from rushlight.ops.registry import function, implements, op
 
 
@@ -52,35 +35,37 @@ def recurrence(a: Any, b: Any) -> Any:
     """s[i] = a[i] s[i-1] + b[i] along the last axis, from s[-1] = 0; see Note [Recurrences]."""
     step, n = 1, b.shape[-1]
     while step < n:
-        b = b + a * shifted(b, step, 0)
-        a = a * shifted(a, step, 1)
+        b = b + a * shift(b, step, 0)
+        a = a * shift(a, step, 1)
         step *= 2
     return b
 
 
 def back_recurrence(a: Any, b: Any) -> Any:
     """s[i] = a[i] s[i+1] + b[i]."""
-    return flip(recurrence(flip(a, (-1,)), flip(b, (-1,))), (-1,))
+    return v.flip(recurrence(v.flip(a, (-1,)), v.flip(b, (-1,))), (-1,))
 
 
 def sooner(x: Any, value: Any) -> Any:
     """x[i+1] at each i along the last axis, `value` at the end."""
-    return flip(shifted(flip(x, (-1,)), 1, value), (-1,))
+    return v.flip(shift(v.flip(x, (-1,)), 1, value), (-1,))
 
 
 def complex_logaddexp(a: Any, b: Any) -> Any:
     """log(exp(a) + exp(b)) from the one with the larger real part."""
-    less_first = less(real(a), real(b))
-    low, high = where(less_first, a, b), where(less_first, b, a)
-    stuck = logical_and(isinf(real(low)), equal(real(low), real(high)))
-    return where(stuck, low, log(1 + exp(where(stuck, 0, low - high))) + high)
+    less_first = v.less(v.real(a), v.real(b))
+    low, high = v.where(less_first, a, b), v.where(less_first, b, a)
+    stuck = v.logical_and(v.isinf(v.real(low)), v.equal(v.real(low), v.real(high)))
+    return v.where(stuck, low, v.log(1 + v.exp(v.where(stuck, 0, low - high))) + high)
 
 
 class Scan(Op):
     """An op along the dimension `dim`, of which a 0-d tensor has one of size 1."""
 
     params = ("dim", "dtype")
+    saved_names = "dim"
     lies = "rows"
+    vmap_rule = batch_leading
 
     def __init__(self, dim: int, dtype: Any = None) -> None:
         super().__init__()
@@ -90,12 +75,20 @@ class Scan(Op):
     def line(self, x: Any) -> Any:
         """`x` in the dtype asked for, with `dim` as its last axis."""
         if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return swap(x, self.dim, -1) if x.ndim else reshape(x, (1,))
+            x = v.cast(x, self.dtype)
+        return v.swap(x, self.dim, -1) if x.ndim else v.reshape(x, (1,))
 
     def unline(self, z: Any, shape: tuple[int, ...]) -> Any:
         """The inverse of `line`."""
-        return swap(z, self.dim, -1) if shape else reshape(z, ())
+        return v.swap(z, self.dim, -1) if shape else v.reshape(z, ())
+
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(-1), draw.real(2, 3)
+        yield cls(-2), draw.real(5, 2)
+        yield cls(-1), draw.real()
+        yield cls(-1), draw.real(2, 0)
+        yield cls(-1), draw.complex(3)
 
 
 @op
@@ -103,28 +96,18 @@ class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
-    saved_names = "dim"
-    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        return self.unline(running_sum(z, -1), x.shape)
+        return self.unline(v.cumsum(z, -1), x.shape)
 
     def vjp(self, node: Node, g: Any) -> Any:
         z = self.line(g)
-        z = flip(running_sum(flip(z, (-1,)), -1), (-1,))
+        z = v.flip(v.cumsum(v.flip(z, (-1,)), -1), (-1,))
         return (self.unline(z, g.shape),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumSum(-1), draw.real(2, 3)
-        yield CumSum(-2), draw.real(3, 2)
-        yield CumSum(-1), draw.real()
-        yield CumSum(-1), draw.real(2, 0)
-        yield CumSum(-1), draw.complex(3)
 
 
 @op
@@ -132,35 +115,25 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
-    saved_names = "dim"
-    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        return self.unline(running_product(z, -1), x.shape)
+        return self.unline(v.cumprod(z, -1), x.shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
             return (g,)
         z, y, g = self.line(x), wide(self.line(y)), self.line(g)
-        before = shifted(y, 1, 1)
+        before = shift(y, 1, 1)
         after = back_recurrence(sooner(conj(wide(z)), 0), wide(g))
-        return (contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
+        return (v.contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
             return ts[0]
-        before = shifted(wide(self.line(y)), 1, 1)
+        before = shift(wide(self.line(y)), 1, 1)
         moved = recurrence(wide(self.line(xs[0])), wide(self.line(ts[0])) * before)
         return self.unline(narrow(moved, y), y.shape)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumProd(-1), draw.real(2, 3)
-        yield CumProd(-2), draw.real(5, 2)
-        yield CumProd(-1), draw.real()
-        yield CumProd(-1), draw.real(2, 0)
-        yield CumProd(-1), draw.complex(3)
 
 
 @op
@@ -168,53 +141,43 @@ class LogCumSumExp(Scan):
     """The logarithm of the running sum of exponentials along `dim`."""
 
     name, saves = "logcumsumexp", ("self", "result")
-    saved_names = "dim"
-    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
         y = wide(z)
         n = y.shape[-1]
         if is_complex(y):  # one by one: the order decides on which branch of the logarithm it ends
-            parts = [window(y, (..., slice(i, i + 1))) for i in range(n)]
+            parts = [v.window(y, (..., slice(i, i + 1))) for i in range(n)]
             for i in range(1, n):
                 parts[i] = complex_logaddexp(parts[i - 1], parts[i])
-            y = concat(parts, -1) if parts else y
+            y = v.concat(parts, -1) if parts else y
         else:
             step = 1
             while step < n:
-                y = logaddexp(y, shifted(y, step, -math.inf))
+                y = v.logaddexp(y, shift(y, step, -math.inf))
                 step *= 2
-        return copy(self.unline(narrow(y, z), x.shape))
+        return v.copy(self.unline(narrow(y, z), x.shape))
 
     def ratios(self, y: Any) -> Any:
         """exp(y[i] - y[i+1]), at most 1; 1 where both are the same infinity, 0 at the end."""
         after = sooner(y, math.inf)
-        level = equal(y, after)
-        return where(level, 1, exp(where(level, 0, y) - where(level, 0, after)))
+        level = v.equal(y, after)
+        return v.where(level, 1, v.exp(v.where(level, 0, y) - v.where(level, 0, after)))
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
             return (g,)
         x, y = wide(self.line(x)), wide(self.line(y))
         later = back_recurrence(conj(self.ratios(y)), wide(self.line(g)))
-        return (contiguous(self.unline(narrow(conj(exp(x - y)) * later, g), g.shape)),)
+        return (v.contiguous(self.unline(narrow(conj(v.exp(x - y)) * later, g), g.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
             return ts[0]
         shape, like = y.shape, y
         t, x, y = wide(self.line(ts[0])), wide(self.line(xs[0])), wide(self.line(y))
-        earlier = shifted(self.ratios(y), 1, 0)
-        return self.unline(narrow(recurrence(earlier, t * exp(x - y)), like), shape)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield LogCumSumExp(-1), draw.real(2, 3)
-        yield LogCumSumExp(-2), draw.real(5, 2)
-        yield LogCumSumExp(-1), draw.real()
-        yield LogCumSumExp(-1), draw.real(2, 0)
-        yield LogCumSumExp(-1), draw.complex(3)
+        earlier = shift(self.ratios(y), 1, 0)
+        return self.unline(narrow(recurrence(earlier, t * v.exp(x - y)), like), shape)
 
 
 # --- running extremes -----------------------------------------------------------------------------
@@ -226,21 +189,27 @@ class Champion(Scan):
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        y = running(z, -1, self.most)
-        places = iota(z, z.shape[-1], dtypes.int64.numpy)
-        index = running(where(same(z, y), places, 0), -1, True)
-        return copy(self.unline(y, x.shape)), copy(self.unline(index, x.shape))
+        y = v.running(z, -1, self.most)
+        places = v.iota(z, z.shape[-1], dtypes.int64.numpy)
+        index = v.running(v.where(same(z, y), places, 0), -1, True)
+        return v.copy(self.unline(y, x.shape)), v.copy(self.unline(index, x.shape))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         kinds = node._input_dtypes
         assert kinds is not None
         if g[0].ndim == 0:
             return (g[0],)
-        return (scatter_add(full(g[0], g[0].shape, 0, kinds[0]), self.dim, index, g[0]),)
+        return (v.scatter_add(v.full(g[0], g[0].shape, 0, kinds[0]), self.dim, index, g[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
-        return (gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
+        return (v.gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
+
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(-1), draw.real(2, 3)
+        yield cls(-2), draw.real(3, 2)
+        yield cls(-1), draw.real()
 
 
 @op
@@ -248,14 +217,6 @@ class CumMax(Champion):
     """The running largest along `dim`, and where."""
 
     name, most = "cummax", True
-    saved_names = "dim"
-    vmap_rule = batch_leading
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumMax(-1), draw.real(2, 3)
-        yield CumMax(-2), draw.real(3, 2)
-        yield CumMax(-1), draw.real()
 
 
 @op
@@ -263,50 +224,36 @@ class CumMin(Champion):
     """The running smallest along `dim`, and where."""
 
     name, most = "cummin", False
-    saved_names = "dim"
-    vmap_rule = batch_leading
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CumMin(-1), draw.real(2, 3)
-        yield CumMin(-2), draw.real(3, 2)
-        yield CumMin(-1), draw.real()
 
 
 # --- public ---------------------------------------------------------------------------------------
-def _scan(name: str, cls: Any, input: Any, dim: Any, dtype: Any) -> Any:
-    array = check_tensor(input, name)
-    want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
-    at = single(name, dim, array.ndim)
-    return cls(at, None if want is array.dtype else want), (input,)
+def _negative(axis: int, x: Any) -> int:
+    return axis - max(x._array.ndim, 1) if axis >= 0 else axis
 
 
-@function(out=True, inplace=True)
-@numpy_names
-def cumsum(input: Any, dim: Any, *, dtype: Any = None) -> Any:
-    """cumsum(input, dim, *, dtype=None, out=None) -> Tensor
+def _declare_scan(cls: Any, word: str, gives: str) -> None:
+    """The function and the primitive of `cumsum` or `cumprod`."""
+    name = cls.name
 
-    The running sum along a dimension.
+    def fn(input: Any, dim: Any, *, dtype: Any = None) -> Any:
+        array = check_tensor(input, name)
+        want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
+        at = check_dim(name, dim, array.ndim)
+        return cls(at, None if want is array.dtype else want), (input,)
 
-    >>> import rushlight as torch
-    >>> torch.cumsum(torch.tensor([1., 2., 3.]), 0)
-    tensor([1., 3., 6.])
-    """
-    return _scan("cumsum", CumSum, input, dim, dtype)
+    def implement(x: Any, axis: int) -> Any:
+        return apply(cls(_negative(axis, x)), x)
+
+    declare(
+        fn, name, "(input, dim, *, dtype=None, out=None) -> Tensor",
+        f"The running {word} along a dimension.",
+        f"torch.{name}(torch.tensor([1., 2., 3.]), 0)", gives, out=True, inplace=True,
+    )  # fmt: skip
+    implements(name)(implement)
 
 
-@function(out=True, inplace=True)
-@numpy_names
-def cumprod(input: Any, dim: Any, *, dtype: Any = None) -> Any:
-    """cumprod(input, dim, *, dtype=None, out=None) -> Tensor
-
-    The running product along a dimension.
-
-    >>> import rushlight as torch
-    >>> torch.cumprod(torch.tensor([1., 2., 3.]), 0)
-    tensor([1., 2., 6.])
-    """
-    return _scan("cumprod", CumProd, input, dim, dtype)
+_declare_scan(CumSum, "sum", "tensor([1., 3., 6.])")
+_declare_scan(CumProd, "product", "tensor([1., 2., 6.])")
 
 
 @function(out=True)
@@ -323,59 +270,35 @@ def logcumsumexp(input: Any, dim: Any) -> Any:
     array = check_tensor(input, "logcumsumexp")
     if array.dtype.kind in "iub":
         raise not_implemented("logcumsumexp_out_cpu", array.dtype)
-    return LogCumSumExp(single("logcumsumexp", dim, array.ndim)), (input,)
+    return LogCumSumExp(check_dim("logcumsumexp", dim, array.ndim)), (input,)
 
 
-def _champion(name: str, cls: Any, kind: Any, input: Any, dim: Any, out: Any) -> Any:
-    array = check_tensor(input, name)
-    if array.dtype.kind == "c":
-        raise not_implemented(f"{name}_cpu", array.dtype)
-    return write_outs(name, kind, apply(cls(single(name, dim, array.ndim)), input), out)
+def _declare_champion(cls: Any, kind: Any, word: str, example: str, gives: str) -> None:
+    """The function of `cummax` or `cummin`."""
+    name = cls.name
+
+    def fn(input: Any, dim: Any, *, out: Any = None) -> Any:
+        array = check_tensor(input, name)
+        if array.dtype.kind == "c":
+            raise not_implemented(f"{name}_cpu", array.dtype)
+        return write_outs(name, kind, apply(cls(check_dim(name, dim, array.ndim)), input), out)
+
+    declare(
+        fn, name, "(input, dim, *, out=None) -> (Tensor values, Tensor indices)",
+        f"The {word} element so far along a dimension, and its index.", example, gives,
+    )  # fmt: skip
 
 
-@function()
-@numpy_names
-def cummax(input: Any, dim: Any, *, out: Any = None) -> Any:
-    """cummax(input, dim, *, out=None) -> (Tensor values, Tensor indices)
-
-    The largest element so far along a dimension, and its index.
-
-    >>> import rushlight as torch
-    >>> torch.cummax(torch.tensor([1., 3., 2.]), 0).values
-    tensor([1., 3., 3.])
-    """
-    return _champion("cummax", CumMax, return_types.cummax, input, dim, out)
-
-
-@function()
-@numpy_names
-def cummin(input: Any, dim: Any, *, out: Any = None) -> Any:
-    """cummin(input, dim, *, out=None) -> (Tensor values, Tensor indices)
-
-    The smallest element so far along a dimension, and its index.
-
-    >>> import rushlight as torch
-    >>> torch.cummin(torch.tensor([2., 3., 1.]), 0).indices
-    tensor([0, 0, 2])
-    """
-    return _champion("cummin", CumMin, return_types.cummin, input, dim, out)
-
-
-# --- words ----------------------------------------------------------------------------------------
-def _negative(axis: int, x: Any) -> int:
-    return axis - max(x._array.ndim, 1) if axis >= 0 else axis
-
-
-@implements("cumsum")
-def _cumsum_word(x: Any, axis: int) -> Any:
-    return apply(CumSum(_negative(axis, x)), x)
-
-
-@implements("cumprod")
-def _cumprod_word(x: Any, axis: int) -> Any:
-    return apply(CumProd(_negative(axis, x)), x)
+_declare_champion(
+    CumMax, return_types.cummax, "largest",
+    "torch.cummax(torch.tensor([1., 3., 2.]), 0).values", "tensor([1., 3., 3.])",
+)  # fmt: skip
+_declare_champion(
+    CumMin, return_types.cummin, "smallest",
+    "torch.cummin(torch.tensor([2., 3., 1.]), 0).indices", "tensor([0, 0, 2])",
+)  # fmt: skip
 
 
 @implements("running")
-def _running_word(x: Any, axis: int, most: bool) -> Any:
+def _implement_running(x: Any, axis: int, most: bool) -> Any:
     return apply((CumMax if most else CumMin)(_negative(axis, x)), x)[0]

@@ -1,7 +1,4 @@
-"""What the files of reductions share: axes, low precision, arguments, results with names.
-
-For the other files of this folder.
-"""
+"""What the files of reductions share: axes, low precision, arguments."""
 
 from __future__ import annotations
 
@@ -11,37 +8,27 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import (
-    cast,
-    equal,
-    isnan,
-    low_precision,
-    pad,
-    permute,
-    reshape,
-    where,
-    window,
-)
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
 from rushlight.ops.checks import mismatch
+from rushlight.ops.registry import describe, function, variant
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FLOAT32: Final = dtypes.float32.numpy
 _NAMES: Final = {"axis": "dim", "keepdims": "keepdim"}
-_C_NAMES: Final = {dtypes.float32: "float", dtypes.float64: "double", dtypes.int32: "int"}
 
 
 # --- in rules -------------------------------------------------------------------------------------
 def wide(x: Any) -> Any:
     """Low precision as float32, to compute in; anything else as it is."""
-    return cast(x, _FLOAT32) if low_precision(raw_dtype(x)) else x
+    return v.cast(x, _FLOAT32) if v.low_precision(raw_dtype(x)) else x
 
 
 def narrow(y: Any, x: Any) -> Any:
     """What was computed from `wide(x)`, rounded once to the dtype of `x`."""
     dtype = raw_dtype(x)
-    return cast(y, dtype) if low_precision(dtype) else y
+    return v.cast(y, dtype) if v.low_precision(dtype) else y
 
 
 def count(shape: tuple[int, ...], dims: tuple[int, ...] | None) -> int:
@@ -54,18 +41,18 @@ def fold(x: Any, dims: tuple[int, ...] | None) -> Any:
     rest, axes = _split(dims, x.ndim)
     shape = x.shape
     if axes != tuple(range(len(rest), x.ndim)):
-        x = permute(x, (*rest, *axes))
-    return reshape(x, (*[shape[d] for d in rest], math.prod([shape[d] for d in axes])))
+        x = v.permute(x, (*rest, *axes))
+    return v.reshape(x, (*[shape[d] for d in rest], math.prod([shape[d] for d in axes])))
 
 
 def unfold(z: Any, dims: tuple[int, ...] | None, shape: tuple[int, ...]) -> Any:
     """The inverse of `fold`, for an `x` of `shape`."""
     rest, axes = _split(dims, len(shape))
     order = (*rest, *axes)
-    z = reshape(z, tuple([shape[d] for d in order]))
+    z = v.reshape(z, tuple([shape[d] for d in order]))
     if axes == tuple(range(len(rest), len(shape))):
         return z
-    return permute(z, tuple([order.index(d) for d in range(len(shape))]))
+    return v.permute(z, tuple([order.index(d) for d in range(len(shape))]))
 
 
 def _split(dims: tuple[int, ...] | None, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -73,15 +60,15 @@ def _split(dims: tuple[int, ...] | None, rank: int) -> tuple[tuple[int, ...], tu
     return tuple(d for d in range(rank) if d not in axes), axes
 
 
-def shifted(x: Any, by: int, value: Any) -> Any:
+def shift(x: Any, by: int, value: Any) -> Any:
     """`x` moved along its last axis by `by` places (at most its length), `value` coming in."""
-    cut = window(x, (..., slice(0, x.shape[-1] - by)))
-    return pad(cut, (*[(0, 0)] * (x.ndim - 1), (by, 0)), value)
+    cut = v.window(x, (..., slice(0, x.shape[-1] - by)))
+    return v.pad(cut, (*[(0, 0)] * (x.ndim - 1), (by, 0)), value)
 
 
 def same(x: Any, y: Any) -> Any:
     """Where `x` equals `y`, a NaN being equal to a NaN."""
-    return where(isnan(y), isnan(x), equal(x, y))
+    return v.where(v.isnan(y), v.isnan(x), v.equal(x, y))
 
 
 class Fold(Reduce):
@@ -93,10 +80,35 @@ class Fold(Reduce):
         """`g`, of the output's shape, with the reduced axes as size 1 (a 0-d one as it is)."""
         if self.keepdim or self.dims is None:
             return g
-        return reshape(g, self.expanded(g, shape))
+        return v.reshape(g, self.expanded(g, shape))
+
+
+class InDtype(Fold):
+    """A reduction in `dtype` (a raw one; None: that of the input)."""
+
+    params = ("dims", "keepdim", "dtype")
+
+    def __init__(
+        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+    ) -> None:
+        super().__init__(dims, keepdim)
+        self.dtype = dtype
+
+    def convert(self, x: Any) -> Any:
+        """The input in the dtype to compute in."""
+        return x if self.dtype is None else v.cast(x, self.dtype)
 
 
 # --- in public functions --------------------------------------------------------------------------
+def declare(
+    fn: Callable[..., Any], name: str, header: str, text: str, example: str, gives: str,
+    **how: Any,
+) -> None:  # fmt: skip
+    """Export `fn`, which the members of a family share, under a name of its own, and with NumPy's
+    names for parameters. `how` are arguments of `function`."""
+    function(**how)(numpy_names(variant(fn, name, describe(name + header, text, example, gives))))
+
+
 def numpy_names(fn: F) -> F:
     """Let a function take NumPy's `axis` and `keepdims` too, as PyTorch does."""
 
@@ -119,7 +131,7 @@ def dims_of(function: str, dim: Any, rank: int) -> tuple[int, ...] | None:
         raise mismatch(function, dim) from None
 
 
-def single(function: str, dim: Any, rank: int) -> int:
+def check_dim(function: str, dim: Any, rank: int) -> int:
     """One dimension, as an op wants it."""
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise TypeError(
@@ -128,7 +140,7 @@ def single(function: str, dim: Any, rank: int) -> int:
     return one_dim(dim, rank)
 
 
-def negatives(axes: tuple[int, ...] | int | None, rank: int) -> tuple[int, ...] | None:
+def axes_from_end(axes: tuple[int, ...] | int | None, rank: int) -> tuple[int, ...] | None:
     """The axes a word was given, as an op wants them."""
     if axes is None:
         return None

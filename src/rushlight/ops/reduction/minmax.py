@@ -1,40 +1,27 @@
-"""Largest and smallest: their values, their places, their gradients shared by ties.
-
-Built on the same parts as `reduce`; `order` sorts.
-"""
+"""Largest and smallest: their values, their places, their gradients shared by ties."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
-from rushlight.arrays.vocabulary import (
-    argmax as place_of_largest,
-)
-from rushlight.arrays.vocabulary import (
-    argmin as place_of_smallest,
-)
-from rushlight.arrays.vocabulary import (
-    cast,
-    copy,
-    equal,
-    full,
-    gather,
-    reduce_max,
-    reduce_min,
-    reduce_sum,
-    reshape,
-    scatter,
-    where,
-)
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, not_implemented
 from rushlight.ops.out import fill_out, write_outs
-from rushlight.ops.reduction.family import Fold, dims_of, negatives, numpy_names, same, single
+from rushlight.ops.reduction.family import (
+    Fold,
+    axes_from_end,
+    check_dim,
+    declare,
+    dims_of,
+    numpy_names,
+    same,
+)
 from rushlight.ops.registry import function, functions, implements, op
 
 
@@ -42,22 +29,26 @@ class Even(Fold):
     """The reduction of which all elements equal to the result share the gradient evenly."""
 
     saves: ClassVar[tuple[str, ...]] = ("self", "result")
+    reduce: ClassVar[Any] = staticmethod(v.reduce_max)
+
+    def forward(self, x: Any) -> Any:
+        return self.reduce(x, self.dims, self.keepdim)
 
     def hits(self, x: Any, y: Any) -> Any:
         return same(x, self.back(y, x.shape))
 
     def share(self, hits: Any, like: Any) -> Any:
         """What each hit gets; NaN where nothing was hit (all is NaN then)."""
-        n = reduce_sum(cast(hits, raw_dtype(like)), self.dims, True)
-        return 1 / where(equal(n, 0), math.nan, n)
+        n = v.reduce_sum(v.cast(hits, raw_dtype(like)), self.dims, True)
+        return 1 / v.where(v.equal(n, 0), math.nan, n)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         hits = self.hits(x, y)
-        return (cast(hits, raw_dtype(x)) * (self.back(g, x.shape) * self.share(hits, x)),)
+        return (v.cast(hits, raw_dtype(x)) * (self.back(g, x.shape) * self.share(hits, x)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         hits = self.hits(xs[0], y)
-        return reduce_sum(where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
+        return v.reduce_sum(v.where(hits, ts[0], 0) * self.share(hits, y), self.dims, self.keepdim)
 
 
 @op
@@ -67,29 +58,17 @@ class MaxAll(Even):
     name, node = "max", "MaxBackward1"
     saved_names = ""
 
-    def forward(self, x: Any) -> Any:
-        return reduce_max(x, self.dims, self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield MaxAll(None, False), draw.real(2, 3)
-        yield MaxAll(None, False), draw.real()
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(None, False), draw.real(2, 3)
+        yield cls(None, False), draw.real()
 
 
 @op
-class MinAll(Even):
+class MinAll(MaxAll):
     """The smallest of all elements: `x.min()`."""
 
-    name, node = "min", "MinBackward1"
-    saved_names = ""
-
-    def forward(self, x: Any) -> Any:
-        return reduce_min(x, self.dims, self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield MinAll(None, False), draw.real(2, 3)
-        yield MinAll(None, False), draw.real()
+    name, node, reduce = "min", "MinBackward1", staticmethod(v.reduce_min)
 
 
 @op
@@ -100,34 +79,22 @@ class Amax(Even):
     saved_names = "dim=dims* keepdim"
 
     def hits(self, x: Any, y: Any) -> Any:
-        return equal(x, self.back(y, x.shape))
+        return v.equal(x, self.back(y, x.shape))
 
-    def forward(self, x: Any) -> Any:
-        return reduce_max(x, self.dims, self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Amax((-1,), False), draw.real(2, 3)
-        yield Amax((-2,), True), draw.real(2, 3)
-        yield Amax((-3, -1), False), draw.real(2, 3, 2)
-        yield Amax(None, False), draw.real()
-        yield Amax((-1,), False), draw.real(0, 2)
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls((-1,), False), draw.real(2, 3)
+        yield cls((-2,), True), draw.real(2, 3)
+        yield cls((-3, -1), False), draw.real(2, 3, 2)
+        yield cls(None, False), draw.real()
+        yield cls((-1,), False), draw.real(0, 2)
 
 
 @op
 class Amin(Amax):
     """The smallest over `dims`."""
 
-    name = "amin"
-
-    def forward(self, x: Any) -> Any:
-        return reduce_min(x, self.dims, self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Amin((-1,), False), draw.real(2, 3)
-        yield Amin((-2,), True), draw.real(2, 3)
-        yield Amin(None, False), draw.real()
+    name, reduce = "amin", staticmethod(v.reduce_min)
 
 
 @op
@@ -138,7 +105,7 @@ class AminMax(Amax):
     saved_names = "dim=dims keepdim"
 
     def forward(self, x: Any) -> Any:
-        return reduce_min(x, self.dims, self.keepdim), reduce_max(x, self.dims, self.keepdim)
+        return v.reduce_min(x, self.dims, self.keepdim), v.reduce_max(x, self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any, low: Any, high: Any) -> Any:  # type: ignore[override]  # it saves more
         (first,) = super().vjp(node, g[0], x, low)
@@ -158,7 +125,7 @@ class AminMax(Amax):
 class Chosen(Fold):
     """An op that chooses one element along a dimension: its value and its index.
 
-    Give `choose(x, dim)`: the index, with the dimension kept as size 1.
+    `choose(x, dim)` is the index, with the dimension kept as size 1.
     """
 
     outputs, saves = ("values", "indices"), ("indices",)
@@ -172,14 +139,14 @@ class Chosen(Fold):
 
     def forward(self, x: Any) -> Any:
         if x.ndim == 0:
-            return copy(x), full(x, (), 0, dtypes.int64.numpy)
+            return v.copy(x), v.full(x, (), 0, dtypes.int64.numpy)
         index = self.choose(x, self.dim)
-        value = gather(x, self.dim, index)
+        value = v.gather(x, self.dim, index)
         if self.keepdim:
             return value, index
         shape = list(x.shape)
         del shape[self.dim]
-        return reshape(value, tuple(shape)), reshape(index, tuple(shape))
+        return v.reshape(value, tuple(shape)), v.reshape(index, tuple(shape))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
@@ -187,15 +154,22 @@ class Chosen(Fold):
         shape = shapes[0]
         if shape == ():
             return (g[0],)
-        zeros = full(g[0], shape, 0, kinds[0])
-        return (scatter(zeros, self.dim, self.back(index, shape), self.back(g[0], shape)),)
+        zeros = v.full(g[0], shape, 0, kinds[0])
+        return (v.scatter(zeros, self.dim, self.back(index, shape), self.back(g[0], shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
         if t.ndim == 0:
             return t, y[1] * 0
-        moved = gather(t, self.dim, self.back(y[1], t.shape))
-        return reshape(moved, y[0].shape), y[1] * 0
+        moved = v.gather(t, self.dim, self.back(y[1], t.shape))
+        return v.reshape(moved, y[0].shape), y[1] * 0
+
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        make: Any = cls  # of those that need no more than this
+        yield make((-1,), False), draw.real(2, 3)
+        yield make((-2,), True), draw.real(4, 2)
+        yield make((-1,), False), draw.real()
 
 
 @op
@@ -205,33 +179,18 @@ class Max(Chosen):
     name, node = "max_dim", "MaxBackward0"
     aten = "max.dim"
     saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
+    place: ClassVar[Any] = staticmethod(v.argmax)
 
     def choose(self, x: Any, dim: int) -> Any:
-        return place_of_largest(x, dim, True)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Max((-1,), False), draw.real(2, 3)
-        yield Max((-2,), True), draw.real(2, 3)
-        yield Max((-1,), False), draw.real()
+        return self.place(x, dim, True)
 
 
 @op
-class Min(Chosen):
+class Min(Max):
     """The smallest along a dimension, and where: `x.min(dim)`."""
 
-    name, node = "min_dim", "MinBackward0"
+    name, node, place = "min_dim", "MinBackward0", staticmethod(v.argmin)
     aten = "min.dim"
-    saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
-
-    def choose(self, x: Any, dim: int) -> Any:
-        return place_of_smallest(x, dim, True)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Min((-1,), False), draw.real(2, 3)
-        yield Min((-2,), True), draw.real(2, 3)
-        yield Min((-1,), False), draw.real()
 
 
 @op
@@ -239,35 +198,25 @@ class ArgMax(Reduce):
     """Where the largest is, the first of several; among all elements if `dims` is None."""
 
     name, differentiable = "argmax", False
+    place: ClassVar[Any] = staticmethod(v.argmax)
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return None if self.dims is None else super().vmap_rule(xs, flags, size)
 
     def forward(self, x: Any) -> Any:
-        return place_of_largest(x, None if self.dims is None else self.dims[0], self.keepdim)
+        return self.place(x, None if self.dims is None else self.dims[0], self.keepdim)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield ArgMax((-1,), False), draw.real(2, 3)
-        yield ArgMax(None, False), draw.real(2, 3)
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls((-1,), False), draw.real(2, 3)
+        yield cls(None, False), draw.real(2, 3)
 
 
 @op
-class ArgMin(Reduce):
+class ArgMin(ArgMax):
     """Where the smallest is, the first of several; among all elements if `dims` is None."""
 
-    name, differentiable = "argmin", False
-
-    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        return None if self.dims is None else super().vmap_rule(xs, flags, size)
-
-    def forward(self, x: Any) -> Any:
-        return place_of_smallest(x, None if self.dims is None else self.dims[0], self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield ArgMin((-1,), False), draw.real(2, 3)
-        yield ArgMin(None, False), draw.real(2, 3)
+    name, place = "argmin", staticmethod(v.argmin)
 
 
 # --- public ---------------------------------------------------------------------------------------
@@ -291,52 +240,45 @@ def _dims(name: str, array: Any, dim: Any) -> tuple[int, ...] | None:
     return dims
 
 
-_WHOLE: Final = {Amax: Amax(None, False), Amin: Amin(None, False)}
+def _declare_amax(cls: Any, kernel: str, word: str, gives: str) -> None:
+    """The function and the primitive of `amax` or `amin`."""
+    name, whole = cls.name, cls(None, False)
+
+    def fn(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
+        array = check_tensor(input, name)
+        if dim == () and not keepdim and out is None and array.dtype.kind == "f" and array.size:
+            return apply(whole, input)  # the usual call, without the detours
+        _refuse_complex(kernel, array)
+        y = apply(cls(_dims(name, array, dim), keepdim), input)
+        if out is None:
+            return y
+        if isinstance(out, TensorBase) and out._array.dtype != array.dtype:
+            raise RuntimeError(
+                "Expected the dtype for input and out to match, but got "
+                f"{dtypes.of(array.dtype).scalar_type} for input's dtype and "
+                f"{dtypes.of(out._array.dtype).scalar_type} for out's dtype."
+            )
+        return fill_out(name, out, y)
+
+    declare(
+        fn, name, "(input, dim=(), keepdim=False, *, out=None) -> Tensor",
+        f"The {word} element along dimensions; elements that tie share the gradient evenly.",
+        f"torch.{name}(torch.tensor([[1., 5.], [3., 2.]]), 1)", gives,
+    )  # fmt: skip
+    _implement(f"reduce_{name.removeprefix('a')}", cls)
 
 
-def _amax(name: str, cls: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-    array = check_tensor(input, name)
-    if dim == () and not keepdim and out is None and array.dtype.kind == "f" and array.size:
-        return apply(_WHOLE[cls], input)  # the usual call, without the detours
-    _refuse_complex("max_values_cpu" if cls is Amax else "min_values_cpu", array)
-    y = apply(cls(_dims(name, array, dim), keepdim), input)
-    if out is None:
-        return y
-    if isinstance(out, TensorBase) and out._array.dtype != array.dtype:
-        raise RuntimeError(
-            "Expected the dtype for input and out to match, but got "
-            f"{dtypes.of(array.dtype).scalar_type} for input's dtype and "
-            f"{dtypes.of(out._array.dtype).scalar_type} for out's dtype."
-        )
-    return fill_out(name, out, y)
+def _implement(primitive: str, cls: Any) -> None:
+    """Let ops of a class implement a primitive on tensors."""
+
+    def implement(x: Any, axes: Any, keep: bool) -> Any:
+        return apply(cls(axes_from_end(axes, x._array.ndim), keep), x)
+
+    implements(primitive)(implement)
 
 
-@function()
-@numpy_names
-def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
-    """amax(input, dim=(), keepdim=False, *, out=None) -> Tensor
-
-    The largest element along dimensions; elements that tie share the gradient evenly.
-
-    >>> import rushlight as torch
-    >>> torch.amax(torch.tensor([[1., 5.], [3., 2.]]), 1)
-    tensor([5., 3.])
-    """
-    return _amax("amax", Amax, input, dim, keepdim, out)
-
-
-@function()
-@numpy_names
-def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
-    """amin(input, dim=(), keepdim=False, *, out=None) -> Tensor
-
-    The smallest element along dimensions; elements that tie share the gradient evenly.
-
-    >>> import rushlight as torch
-    >>> torch.amin(torch.tensor([[1., 5.], [3., 2.]]), 1)
-    tensor([1., 2.])
-    """
-    return _amax("amin", Amin, input, dim, keepdim, out)
+_declare_amax(Amax, "max_values_cpu", "largest", "tensor([5., 3.])")
+_declare_amax(Amin, "min_values_cpu", "smallest", "tensor([1., 2.])")
 
 
 @function()
@@ -370,134 +312,85 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     return write_outs("aminmax", return_types.aminmax, apply(AminMax(dims, keepdim), input), out)
 
 
-def _largest(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
-    """The three forms of `max` and `min`: over all, along a dimension, of two tensors."""
-    if dim is not ... and not isinstance(input, TensorBase):
-        raise mismatch(name, input, dim)
-    array = check_tensor(input, name)
-    if isinstance(dim, TensorBase):
-        dim, other = ..., dim
-    if other is not ...:
-        if dim is not ... or not isinstance(other, TensorBase):
-            raise mismatch(name, input, dim if other is ... else other)
-        return functions[name + "imum"](input, other, out=out)
-    most = name == "max"
-    if dim is ...:
-        _refuse_complex(name + "_all", array)
-        if keepdim:
-            raise mismatch(name, keepdim=keepdim)
-        y = apply((MaxAll if most else MinAll)(_dims(name, array, None), False), input)
-        return y if out is None else fill_out(name, out, y)
-    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
-        raise mismatch(name, dim)
-    at = single(name, dim, array.ndim)
-    if array.dtype.kind == "c":
-        raise RuntimeError(f"{name}(): does not support complex input")
-    check_nonempty(name, array.shape, at)
-    kind = return_types.max if most else return_types.min
-    return write_outs(name, kind, apply((Max if most else Min)((at,), keepdim), input), out)
+def _declare_max(
+    name: str, every: Any, along: Any, kind: Any, words: tuple[str, str], gives: tuple[str, str]
+) -> None:
+    """The three forms of `max` or `min`: over all, along a dimension, of two tensors."""
+
+    def fn(
+        input: Any, dim: Any = ..., keepdim: bool = False, *, other: Any = ..., out: Any = None
+    ) -> Any:
+        if dim is not ... and not isinstance(input, TensorBase):
+            raise mismatch(name, input, dim)
+        array = check_tensor(input, name)
+        if isinstance(dim, TensorBase):
+            dim, other = ..., dim
+        if other is not ...:
+            if dim is not ... or not isinstance(other, TensorBase):
+                raise mismatch(name, input, dim if other is ... else other)
+            return functions[name + "imum"](input, other, out=out)
+        if dim is ...:
+            _refuse_complex(name + "_all", array)
+            if keepdim:
+                raise mismatch(name, keepdim=keepdim)
+            y = apply(every(_dims(name, array, None), False), input)
+            return y if out is None else fill_out(name, out, y)
+        if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+            raise mismatch(name, dim)
+        at = check_dim(name, dim, array.ndim)
+        if array.dtype.kind == "c":
+            raise RuntimeError(f"{name}(): does not support complex input")
+        check_nonempty(name, array.shape, at)
+        return write_outs(name, kind, apply(along((at,), keepdim), input), out)
+
+    most, more = words
+    declare(
+        fn, name,
+        f"(input) or {name}(input, dim, keepdim=False, *, out=None) or {name}(input, other) "
+        "-> Tensor",
+        f"The {most} of all elements; or the {most} along a dimension, with its index; or the "
+        f"{more}\nof two tensors, element by element.",
+        f"x = torch.tensor([[1., 5.], [3., 2.]])\n>>> torch.{name}(x)\n{gives[0]}\n"
+        f">>> torch.{name}(x, 1)", gives[1],
+    )  # fmt: skip
 
 
-@function()
-@numpy_names
-def max(
-    input: Any, dim: Any = ..., keepdim: bool = False, *, other: Any = ..., out: Any = None
-) -> Any:
-    """max(input) or max(input, dim, keepdim=False, *, out=None) or max(input, other) -> Tensor
-
-    The largest of all elements; or the largest along a dimension, with its index; or the larger
-    of two tensors, element by element.
-
-    >>> import rushlight as torch
-    >>> x = torch.tensor([[1., 5.], [3., 2.]])
-    >>> torch.max(x)
-    tensor(5.)
-    >>> torch.max(x, 1).indices
-    tensor([1, 0])
-    """
-    return _largest("max", input, dim, keepdim, other, out)
+_declare_max(
+    "max", MaxAll, Max, return_types.max, ("largest", "larger"),
+    ("tensor(5.)", "torch.return_types.max(\nvalues=tensor([5., 3.]),\nindices=tensor([1, 0]))"),
+)  # fmt: skip
+_declare_max(
+    "min", MinAll, Min, return_types.min, ("smallest", "smaller"),
+    ("tensor(1.)", "torch.return_types.min(\nvalues=tensor([1., 2.]),\nindices=tensor([0, 1]))"),
+)  # fmt: skip
 
 
-@function()
-@numpy_names
-def min(
-    input: Any, dim: Any = ..., keepdim: bool = False, *, other: Any = ..., out: Any = None
-) -> Any:
-    """min(input) or min(input, dim, keepdim=False, *, out=None) or min(input, other) -> Tensor
+def _declare_arg(cls: Any, word: str, gives: str) -> None:
+    """The function and the primitive of `argmax` or `argmin`."""
+    name = cls.name
 
-    The smallest of all elements; or the smallest along a dimension, with its index; or the
-    smaller of two tensors, element by element.
+    def fn(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        array = check_tensor(input, name)
+        if array.dtype.kind in "cb":
+            what = "complex" if array.dtype.kind == "c" else "bool"
+            raise RuntimeError(f"{name}(): does not support {what} input")
+        if dim is None:
+            if array.size == 0:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+                )
+            return cls(None, keepdim), (input,)
+        at = check_dim(name, dim, array.ndim)
+        check_nonempty(name, array.shape, at)
+        return cls((at,) if array.ndim else None, keepdim), (input,)
 
-    >>> import rushlight as torch
-    >>> x = torch.tensor([[1., 5.], [3., 2.]])
-    >>> torch.min(x)
-    tensor(1.)
-    >>> torch.min(x, 1).values
-    tensor([1., 2.])
-    """
-    return _largest("min", input, dim, keepdim, other, out)
-
-
-def _arg(name: str, cls: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    array = check_tensor(input, name)
-    if array.dtype.kind in "cb":
-        what = "complex" if array.dtype.kind == "c" else "bool"
-        raise RuntimeError(f"{name}(): does not support {what} input")
-    if dim is None:
-        if array.size == 0:
-            raise IndexError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
-            )
-        return cls(None, keepdim), (input,)
-    at = single(name, dim, array.ndim)
-    check_nonempty(name, array.shape, at)
-    return cls((at,) if array.ndim else None, keepdim), (input,)
+    declare(
+        fn, name, "(input, dim=None, keepdim=False) -> Tensor",
+        f"The index of the {word} element, in the flattened tensor or along a dimension.",
+        f"torch.{name}(torch.tensor([1., 5., 3.]))", gives, out=True,
+    )  # fmt: skip
+    _implement(name, cls)
 
 
-@function(out=True)
-@numpy_names
-def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """argmax(input, dim=None, keepdim=False) -> Tensor
-
-    The index of the largest element, in the flattened tensor or along a dimension.
-
-    >>> import rushlight as torch
-    >>> torch.argmax(torch.tensor([1., 5., 3.]))
-    tensor(1)
-    """
-    return _arg("argmax", ArgMax, input, dim, keepdim)
-
-
-@function(out=True)
-@numpy_names
-def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """argmin(input, dim=None, keepdim=False) -> Tensor
-
-    The index of the smallest element, in the flattened tensor or along a dimension.
-
-    >>> import rushlight as torch
-    >>> torch.argmin(torch.tensor([1., 5., 3.]))
-    tensor(0)
-    """
-    return _arg("argmin", ArgMin, input, dim, keepdim)
-
-
-# --- words ----------------------------------------------------------------------------------------
-@implements("reduce_max")
-def _largest_word(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Amax(negatives(axes, x._array.ndim), keep), x)
-
-
-@implements("reduce_min")
-def _smallest_word(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Amin(negatives(axes, x._array.ndim), keep), x)
-
-
-@implements("argmax")
-def _argmax_word(x: Any, axis: int | None, keep: bool) -> Any:
-    return apply(ArgMax(negatives(axis, x._array.ndim), keep), x)
-
-
-@implements("argmin")
-def _argmin_word(x: Any, axis: int | None, keep: bool) -> Any:
-    return apply(ArgMin(negatives(axis, x._array.ndim), keep), x)
+_declare_arg(ArgMax, "largest", "tensor(1)")
+_declare_arg(ArgMin, "smallest", "tensor(0)")

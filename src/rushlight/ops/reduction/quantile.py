@@ -1,7 +1,4 @@
-"""Quantiles: between which ranks they fall, and how much of each.
-
-Built on sorting, like `order`.
-"""
+"""Quantiles: between which ranks they fall, and how much of each."""
 
 from __future__ import annotations
 
@@ -9,33 +6,15 @@ import math
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
-from rushlight.arrays.vocabulary import (
-    broadcast,
-    cast,
-    ceil,
-    equal,
-    floor,
-    full,
-    gather,
-    greater,
-    isnan,
-    permute,
-    reduce_any,
-    reduce_sum,
-    reshape,
-    rint,
-    scatter_add,
-    sort,
-    where,
-)
 from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Operand
-from rushlight.ops.reduction.family import Fold, dims_of, fold, numpy_names, unfold
-from rushlight.ops.registry import function, op
+from rushlight.ops.reduction.family import Fold, declare, dims_of, fold, unfold
+from rushlight.ops.registry import op
 
 _INT64: Final = dtypes.int64.numpy
 _WAYS: Final = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -63,34 +42,34 @@ class Quantile(Fold):
     def ranks(self, z: Any, q: Any) -> Any:
         """Where in the sorted last axis of `z` each of `q` falls: shape (..., number of q)."""
         n = z.shape[-1]
-        line = reshape(q, (math.prod(q.shape),))
+        line = v.reshape(q, (math.prod(q.shape),))
         if self.skip:
-            numbers = cast(reduce_sum(equal(z, z), (-1,), True), raw_dtype(z))
-            r = where(greater(numbers, 0), line * (numbers - 1), 0)
+            numbers = v.cast(v.reduce_sum(v.equal(z, z), (-1,), True), raw_dtype(z))
+            r = v.where(v.greater(numbers, 0), line * (numbers - 1), 0)
         else:
-            r = where(reduce_any(isnan(z), (-1,), True), n - 1, line * (n - 1))
-        r = broadcast(r, (*z.shape[:-1], math.prod(q.shape)))
-        turn = {"lower": floor, "higher": ceil, "nearest": rint}.get(self.interpolation)
+            r = v.where(v.reduce_any(v.isnan(z), (-1,), True), n - 1, line * (n - 1))
+        r = v.broadcast(r, (*z.shape[:-1], math.prod(q.shape)))
+        turn = {"lower": v.floor, "higher": v.ceil, "nearest": v.rint}.get(self.interpolation)
         return r if turn is None else turn(r)
 
     def parts(self, z: Any, q: Any) -> tuple[Any, Any, Any, Any]:
         """The places in `z` of the element below and of that above, the step from the one to the
         other by which the quantile lies, and how fast that grows with `q` (None: not at all)."""
         r = self.ranks(z, q)
-        order = sort(z, -1, False, True)
-        below = gather(order, -1, cast(floor(r), _INT64))
-        above = gather(order, -1, cast(ceil(r), _INT64))
+        order = v.sort(z, -1, False, True)
+        below = v.gather(order, -1, v.cast(v.floor(r), _INT64))
+        above = v.gather(order, -1, v.cast(v.ceil(r), _INT64))
         if self.interpolation == "midpoint":
             return below, above, 0.5, None
         if self.interpolation != "linear":
             return below, above, 0.0, None
         if self.skip:
-            speed = cast(reduce_sum(equal(z, z), (-1,), True), raw_dtype(z)) - 1
+            speed = v.cast(v.reduce_sum(v.equal(z, z), (-1,), True), raw_dtype(z)) - 1
         else:
             speed = z.shape[-1] - 1
-        return below, above, r - floor(r), speed
+        return below, above, r - v.floor(r), speed
 
-    def kept(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def reduced_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.keepdim:
             return self.expanded(None, shape)
         if self.dims is None:
@@ -98,43 +77,43 @@ class Quantile(Fold):
         gone = [d % len(shape) for d in self.dims]
         return tuple([n for d, n in enumerate(shape) if d not in gone])
 
-    def arranged(self, y: Any, q: Any, shape: tuple[int, ...]) -> Any:
+    def arrange(self, y: Any, q: Any, shape: tuple[int, ...]) -> Any:
         """(..., number of q) as PyTorch lays it out: the axis of `q` in front, if it has one."""
         if q.ndim == 0:
-            return reshape(y, self.kept(shape))
-        y = permute(y, (y.ndim - 1, *range(y.ndim - 1)))
-        return reshape(y, (math.prod(q.shape), *self.kept(shape)))
+            return v.reshape(y, self.reduced_shape(shape))
+        y = v.permute(y, (y.ndim - 1, *range(y.ndim - 1)))
+        return v.reshape(y, (math.prod(q.shape), *self.reduced_shape(shape)))
 
-    def lines(self, g: Any, q: Any, z: Any) -> Any:
-        """The inverse of `arranged`."""
+    def unarrange(self, g: Any, q: Any, z: Any) -> Any:
+        """The inverse of `arrange`."""
         rest = z.shape[:-1]
         if q.ndim == 0:
-            return reshape(g, (*rest, 1))
-        return permute(reshape(g, (math.prod(q.shape), *rest)), (*range(1, len(rest) + 1), 0))
+            return v.reshape(g, (*rest, 1))
+        return v.permute(v.reshape(g, (math.prod(q.shape), *rest)), (*range(1, len(rest) + 1), 0))
 
     def forward(self, x: Any, q: Any) -> Any:
         z = fold(x, self.dims)
         below, above, w, _ = self.parts(z, q)
-        low, high = gather(z, -1, below), gather(z, -1, above)
+        low, high = v.gather(z, -1, below), v.gather(z, -1, above)
         step = high - low
         # from the nearer end, as PyTorch's lerp does
-        y = where(greater(0.5, w), low + w * step, high - step * (1 - w))
-        return self.arranged(where(equal(low, high), low, y), q, x.shape)
+        y = v.where(v.greater(0.5, w), low + w * step, high - step * (1 - w))
+        return self.arrange(v.where(v.equal(low, high), low, y), q, x.shape)
 
     def vjp(self, node: Node, g: Any, x: Any, q: Any) -> Any:
         kinds = node._input_dtypes
         assert kinds is not None
         z = fold(x, self.dims)
         below, above, w, speed = self.parts(z, q)
-        g = self.lines(g, q, z)
+        g = self.unarrange(g, q, z)
         for_x = for_q = None
         if node._needs_grad(0):
-            zeros = full(g, z.shape, 0, kinds[0])
-            lower = scatter_add(zeros, -1, below, g * (1 - w))
-            for_x = unfold(scatter_add(lower, -1, above, g * w), self.dims, x.shape)
+            zeros = v.full(g, z.shape, 0, kinds[0])
+            lower = v.scatter_add(zeros, -1, below, g * (1 - w))
+            for_x = unfold(v.scatter_add(lower, -1, above, g * w), self.dims, x.shape)
         if node._needs_grad(1) and speed is not None:
-            grown = g * (gather(z, -1, above) - gather(z, -1, below)) * speed
-            for_q = reshape(reduce_sum(grown, tuple(range(-grown.ndim, -1)), False), q.shape)
+            grown = g * (v.gather(z, -1, above) - v.gather(z, -1, below)) * speed
+            for_q = v.reshape(v.reduce_sum(grown, tuple(range(-grown.ndim, -1)), False), q.shape)
         return for_x, for_q
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -144,12 +123,12 @@ class Quantile(Fold):
         moved: Any = None
         if ts[0] is not None:
             t = fold(ts[0], self.dims)
-            moved = gather(t, -1, below) * (1 - w) + gather(t, -1, above) * w
+            moved = v.gather(t, -1, below) * (1 - w) + v.gather(t, -1, above) * w
         if ts[1] is not None and speed is not None:
-            step = (gather(z, -1, above) - gather(z, -1, below)) * speed
-            step = step * reshape(ts[1], (math.prod(q.shape),))
+            step = (v.gather(z, -1, above) - v.gather(z, -1, below)) * speed
+            step = step * v.reshape(ts[1], (math.prod(q.shape),))
             moved = step if moved is None else moved + step
-        return y * 0 if moved is None else self.arranged(moved, q, x.shape)
+        return y * 0 if moved is None else self.arrange(moved, q, x.shape)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -159,63 +138,46 @@ class Quantile(Fold):
         yield Quantile((-2,), True, "linear", True), draw.real(3, 2), draw.probability(2)
 
 
-def _quantile(
-    name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool
-) -> Any:
-    array = check_tensor(input, name)
-    if array.size == 0:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
-    if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
-    if isinstance(q, TensorBase):
-        if q._array.ndim > 1:
-            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-        if q._array.dtype != array.dtype:
-            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        values = bottom(q._array)
-        if not bool(((values >= 0) & (values <= 1)).all()):
-            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
-    else:
-        if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        q = wrap(from_host(asarray(q, array.dtype), array))
-    if interpolation not in _WAYS:
-        raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
-            f"but got {interpolation}"
-        )
-    return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
+def _declare_quantile(name: str, skip: bool, text: str, example: str, gives: str) -> None:
+    """The function `quantile` or `nanquantile`."""
+
+    def fn(
+        input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
+        interpolation: str = "linear",
+    ) -> Any:  # fmt: skip
+        array = check_tensor(input, name)
+        if array.size == 0:
+            raise RuntimeError(f"{name}() input tensor must be non-empty")
+        if array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
+            raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        if isinstance(q, TensorBase):
+            if q._array.ndim > 1:
+                raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+            if q._array.dtype != array.dtype:
+                raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+            values = bottom(q._array)
+            if not bool(((values >= 0) & (values <= 1)).all()):
+                raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        else:
+            if not 0 <= q <= 1:
+                raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            q = wrap(from_host(asarray(q, array.dtype), array))
+        if interpolation not in _WAYS:
+            raise RuntimeError(
+                f"{name}() interpolation must be one of linear, lower, higher, midpoint or "
+                f"nearest, but got {interpolation}"
+            )
+        return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
+
+    header = "(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor"
+    declare(fn, name, header, text, f"torch.{name}({example})", gives, out=True)
 
 
-@function(out=True)
-@numpy_names
-def quantile(
-    input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
-    interpolation: str = "linear",
-) -> Any:  # fmt: skip
-    """quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor
-
-    The values below which a share `q` of the elements lies.
-
-    >>> import rushlight as torch
-    >>> torch.quantile(torch.tensor([1., 2., 3., 4.]), 0.5)
-    tensor(2.5000)
-    """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
-
-
-@function(out=True)
-@numpy_names
-def nanquantile(
-    input: Any, q: Operand, dim: int | None = None, keepdim: bool = False, *,
-    interpolation: str = "linear",
-) -> Any:  # fmt: skip
-    """nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor
-
-    The quantiles of the elements that are not NaN.
-
-    >>> import rushlight as torch
-    >>> torch.nanquantile(torch.tensor([1., float('nan'), 3.]), 0.5)
-    tensor(2.)
-    """
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+_declare_quantile(
+    "quantile", False, "The values below which a share `q` of the elements lies.",
+    "torch.tensor([1., 2., 3., 4.]), 0.5", "tensor(2.5000)",
+)  # fmt: skip
+_declare_quantile(
+    "nanquantile", True, "The quantiles of the elements that are not NaN.",
+    "torch.tensor([1., float('nan'), 3.]), 0.5", "tensor(2.)",
+)  # fmt: skip

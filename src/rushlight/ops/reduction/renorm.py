@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, greater, real, reduce_sum, where
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.ops.arguments import one_dim, raw_dtype
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.numbers import Number
-from rushlight.ops.reduction.vector_norm import moved, norm_of, slope_of
+from rushlight.ops.reduction.vector_norm import norm_of, norm_tangent, slope_of
 from rushlight.ops.registry import function, op
 
 _TINY: Final = 1e-7  # PyTorch's, against division by zero
@@ -36,18 +36,18 @@ class Renorm(Op):
         return norm_of(x, self.p, self.dims, True)
 
     def factor(self, n: Any) -> Any:
-        over = greater(n, self.maxnorm)
-        return where(over, self.maxnorm / (where(over, n, 1) + _TINY), 1)
+        over = v.greater(n, self.maxnorm)
+        return v.where(over, self.maxnorm / (v.where(over, n, 1) + _TINY), 1)
 
     def slope(self, n: Any) -> Any:
         """The derivative of the factor by the norm."""
-        over = greater(n, self.maxnorm)
+        over = v.greater(n, self.maxnorm)
         # what is not chosen must not overflow: in the next derivative it is multiplied by zero
-        above = where(over, n, 1) + _TINY
-        return where(over, -self.maxnorm / (above * above), 0)
+        above = v.where(over, n, 1) + _TINY
+        return v.where(over, -self.maxnorm / (above * above), 0)
 
     def forward(self, x: Any) -> Any:
-        return cast(x * self.factor(self.norm(x)), raw_dtype(x))
+        return v.cast(x * self.factor(self.norm(x)), raw_dtype(x))
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         n = self.norm(x)
@@ -56,8 +56,8 @@ class Renorm(Op):
         if slope is None:
             return (found,)
         along = conj(x) * g
-        along = real(along) if is_complex(along) else along
-        return (found + slope * (reduce_sum(along, self.dims, True) * self.slope(n)),)
+        along = v.real(along) if is_complex(along) else along
+        return (found + slope * (v.reduce_sum(along, self.dims, True) * self.slope(n)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x, t = xs[0], ts[0]
@@ -66,7 +66,7 @@ class Renorm(Op):
         found = t * self.factor(n)
         if slope is None:
             return found
-        return found + x * (self.slope(n) * moved(t, slope, self.dims, True))
+        return found + x * (self.slope(n) * norm_tangent(t, slope, self.dims, True))
 
     @staticmethod
     def samples(draw: Any) -> Any:

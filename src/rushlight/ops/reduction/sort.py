@@ -1,7 +1,6 @@
 """Sorting, and what is chosen by rank: top, k-th, median, most frequent.
 
-NaN counts as the largest. Gradients go to the chosen elements. Quantiles stand in `quantile`,
-counting in `counting`.
+NaN counts as the largest. Gradients go to the chosen elements.
 """
 
 from __future__ import annotations
@@ -9,28 +8,21 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
-from rushlight.arrays.vocabulary import argmax as place_of_largest
-from rushlight.arrays.vocabulary import (
-    copy,
-    equal,
-    full,
-    gather,
-    iota,
-    isnan,
-    reduce_sum,
-    running,
-    scatter,
-    swap,
-    where,
-    window,
-)
-from rushlight.arrays.vocabulary import sort as sorting
+from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_nonempty, check_tensor, not_implemented
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.out import fill_out, write_outs
-from rushlight.ops.reduction.family import fold, negatives, numpy_names, shifted, single, wide
+from rushlight.ops.reduction.family import (
+    axes_from_end,
+    check_dim,
+    declare,
+    fold,
+    numpy_names,
+    shift,
+    wide,
+)
 from rushlight.ops.reduction.minmax import Chosen, Even
 from rushlight.ops.registry import function, implements, op
 
@@ -44,8 +36,10 @@ class Ranked(Op):
     Give `places(x)`, the indices.
     """
 
-    outputs, saves = ("values", "indices"), ("indices",)
+    outputs: ClassVar[tuple[str, ...]] = ("values", "indices")
+    saves: ClassVar[tuple[str, ...]] = ("indices",)
     params: ClassVar[tuple[str, ...]] = ("dim", "descending")
+    vmap_rule = batch_leading
 
     def __init__(self, dim: int, descending: bool) -> None:
         super().__init__()
@@ -54,56 +48,57 @@ class Ranked(Op):
 
     def places(self, x: Any) -> Any:
         # PyTorch's sort on the CPU is stable whether asked or not
-        return sorting(wide(x), self.dim, self.descending, True)
+        return v.sort(wide(x), self.dim, self.descending, True)
 
     def forward(self, x: Any) -> Any:
         if x.ndim == 0:
-            return copy(x), full(x, (), 0, _INT64)
+            return v.copy(x), v.full(x, (), 0, _INT64)
         index = self.places(x)
-        return gather(x, self.dim, index), index
+        return v.gather(x, self.dim, index), index
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         if shapes[0] == ():
             return (g[0],)
-        return (scatter(full(g[0], shapes[0], 0, kinds[0]), self.dim, index, g[0]),)
+        return (v.scatter(v.full(g[0], shapes[0], 0, kinds[0]), self.dim, index, g[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
-        return (gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
+        return (v.gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
 
 
 @op
 class Sort(Ranked):
     """The elements in order along `dim`."""
 
-    name = "sort"
+    name, lies = "sort", "input"
     saved_names = "dim self_sym_sizes=self.sizes"
-    vmap_rule = batch_leading
-    lies = "input"
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Sort(-1, False), draw.real(2, 3)
-        yield Sort(-2, True), draw.real(3, 2)
-        yield Sort(-1, False), draw.real()
-        yield Sort(-1, False), draw.real(2, 0)
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(-1, False), draw.real(2, 3)
+        yield cls(-2, True), draw.real(3, 2)
+        yield cls(-1, False), draw.real()
+        yield cls(-1, False), draw.real(2, 0)
 
 
 @op
-class SortStable(Ranked):
+class SortStable(Sort):
     """The same, where the caller said `stable=`: PyTorch gives that a node of another name."""
 
     name, node = "sort_stable", "SortBackward1"
     aten = "sort.stable"
-    vmap_rule = batch_leading
-    lies = "input"
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield SortStable(-1, False), draw.real(2, 3)
-        yield SortStable(-1, True), draw.real(2, 3)
+
+@op
+class ArgSort(Sort):
+    """The indices that sort along `dim`."""
+
+    name, outputs, saves, differentiable = "argsort", ("result",), (), False
+
+    def forward(self, x: Any) -> Any:
+        return self.places(x) if x.ndim else v.full(x, (), 0, _INT64)
 
 
 @op
@@ -113,7 +108,6 @@ class TopK(Ranked):
     name = "topk"
     saved_names = "dim self_sym_sizes=self.sizes"
     params = ("dim", "descending", "k")
-    vmap_rule = batch_leading
 
     def __init__(self, dim: int, descending: bool, k: int) -> None:
         super().__init__(dim, descending)
@@ -123,7 +117,7 @@ class TopK(Ranked):
         order = super().places(x)
         cut = [slice(None)] * x.ndim
         cut[self.dim] = slice(0, self.k)
-        return copy(window(order, tuple(cut)))
+        return v.copy(v.window(order, tuple(cut)))
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -133,40 +127,16 @@ class TopK(Ranked):
         yield TopK(-1, True, 0), draw.real(2, 3)
 
 
-@op
-class ArgSort(Op):
-    """The indices that sort along `dim`."""
-
-    name, params, differentiable = "argsort", ("dim", "descending"), False
-    vmap_rule = batch_leading
-    lies = "input"
-
-    def __init__(self, dim: int, descending: bool) -> None:
-        super().__init__()
-        self.dim = dim
-        self.descending = descending
-
-    def forward(self, x: Any) -> Any:
-        if x.ndim == 0:
-            return full(x, (), 0, _INT64)
-        return sorting(wide(x), self.dim, self.descending, True)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield ArgSort(-1, False), draw.real(2, 3)
-        yield ArgSort(-2, True), draw.real(3, 2)
-
-
-def _sortable(array: Any) -> None:
+def _check_sortable(array: Any) -> None:
     if array.dtype.kind in "cW":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
 
 
-def _sorted(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any) -> Any:
+def _sort(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any) -> Any:
     array = check_tensor(input, "sort")
-    _sortable(array)
+    _check_sortable(array)
     cls = Sort if stable is None else SortStable
-    what = cls(single("sort", dim, array.ndim), bool(descending))
+    what = cls(check_dim("sort", dim, array.ndim), bool(descending))
     return write_outs("sort", return_types.sort, apply(what, input), out)
 
 
@@ -188,7 +158,7 @@ def sort(
     """
     if isinstance(dim, bool):  # sort(input, descending)
         dim, descending = -1, dim
-    return _sorted(input, dim, descending, stable, out)
+    return _sort(input, dim, descending, stable, out)
 
 
 @function(out=True)
@@ -203,8 +173,8 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool
     tensor([1, 2, 0])
     """
     array = check_tensor(input, "argsort")
-    _sortable(array)
-    return ArgSort(single("argsort", dim, array.ndim), bool(descending)), (input,)
+    _check_sortable(array)
+    return ArgSort(check_dim("argsort", dim, array.ndim), bool(descending)), (input,)
 
 
 @function()
@@ -218,7 +188,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     tensor([[2., 1.],
             [3., 4.]])
     """
-    y = _sorted(input, 0, False, None, None)[0]
+    y = _sort(input, 0, False, None, None)[0]
     return y if out is None else fill_out("msort", out, y)
 
 
@@ -240,7 +210,7 @@ def topk(
     tensor([4., 3.])
     """
     array = check_tensor(input, "topk")
-    at = single("topk", dim, array.ndim)
+    at = check_dim("topk", dim, array.ndim)
     if not 0 <= k <= (array.shape[at] if array.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if array.dtype.kind in "bc":
@@ -252,7 +222,7 @@ def topk(
 
 @implements("sort")
 def _sort_word(x: Any, axis: int, descending: bool, stable: bool) -> Any:
-    axes = negatives(axis, x._array.ndim)
+    axes = axes_from_end(axis, x._array.ndim)
     assert axes is not None
     return apply(ArgSort(axes[0], descending), x)
 
@@ -271,10 +241,10 @@ class KthValue(Chosen):
         self.k = k
 
     def choose(self, x: Any, dim: int) -> Any:
-        order = sorting(wide(x), dim, False, True)
+        order = v.sort(wide(x), dim, False, True)
         cut = [slice(None)] * x.ndim
         cut[dim] = slice(self.k - 1, self.k)
-        return copy(window(order, tuple(cut)))
+        return v.copy(v.window(order, tuple(cut)))
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -293,15 +263,9 @@ class Median(Chosen):
 
     def choose(self, x: Any, dim: int) -> Any:
         n = x.shape[dim]
-        nans = reduce_sum(isnan(x), (dim,), True)
-        order = sorting(wide(x), dim, False, True)
-        return gather(order, dim, where(equal(nans, 0), (n - 1) // 2, n - nans))
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Median((-1,), False), draw.real(2, 3)
-        yield Median((-2,), True), draw.real(4, 2)
-        yield Median((-1,), False), draw.real()
+        nans = v.reduce_sum(v.isnan(x), (dim,), True)
+        order = v.sort(wide(x), dim, False, True)
+        return v.gather(order, dim, v.where(v.equal(nans, 0), (n - 1) // 2, n - nans))
 
 
 @op
@@ -312,14 +276,9 @@ class NanMedian(Chosen):
     aten = "nanmedian.dim"
 
     def choose(self, x: Any, dim: int) -> Any:
-        numbers = reduce_sum(equal(x, x), (dim,), True)
-        order = sorting(wide(x), dim, False, True)
-        return gather(order, dim, where(equal(numbers, 0), 0, (numbers - 1) // 2))
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield NanMedian((-1,), False), draw.real(2, 3)
-        yield NanMedian((-2,), True), draw.real(4, 2)
+        numbers = v.reduce_sum(v.equal(x, x), (dim,), True)
+        order = v.sort(wide(x), dim, False, True)
+        return v.gather(order, dim, v.where(v.equal(numbers, 0), 0, (numbers - 1) // 2))
 
 
 @op
@@ -335,13 +294,13 @@ class MedianAll(Even):
         if z.shape[-1] == 0:
             whole = x.dtype.kind in "iu"
             nothing = -(1 << (8 * x.dtype.itemsize - 1)) if whole else float("nan")
-            return full(x, z.shape[:-1], 0 if x.dtype.kind == "u" else nothing, x.dtype)
+            return v.full(x, z.shape[:-1], 0 if x.dtype.kind == "u" else nothing, x.dtype)
         return self.chosen((-1,), self.keepdim).forward(z)[0]
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield MedianAll(None, False), draw.real(2, 3)
-        yield MedianAll(None, False), draw.real()
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls(None, False), draw.real(2, 3)
+        yield cls(None, False), draw.real()
 
 
 @op
@@ -351,11 +310,6 @@ class NanMedianAll(MedianAll):
     name, node = "nanmedian", "NanmedianBackward0"
     chosen = NanMedian  # type: ignore[assignment]  # another class of the same form
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield NanMedianAll(None, False), draw.real(2, 3)
-        yield NanMedianAll(None, False), draw.real()
-
 
 @op
 class Mode(Chosen):
@@ -364,19 +318,13 @@ class Mode(Chosen):
     name = "mode"
 
     def choose(self, x: Any, dim: int) -> Any:
-        order = swap(sorting(wide(x), dim, False, True), dim, -1)
-        z = gather(swap(x, dim, -1), -1, order)
-        places = iota(x, z.shape[-1], _INT64)
-        starts = where(equal(z, shifted(z, 1, 0)), 0, places)
-        length = places - running(starts, -1, True)
-        best = place_of_largest(length, -1, True)
-        return swap(gather(order, -1, best), dim, -1)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Mode((-1,), False), draw.real(2, 3)
-        yield Mode((-2,), True), draw.real(3, 2)
-        yield Mode((-1,), False), draw.real()
+        order = v.swap(v.sort(wide(x), dim, False, True), dim, -1)
+        z = v.gather(v.swap(x, dim, -1), -1, order)
+        places = v.iota(x, z.shape[-1], _INT64)
+        starts = v.where(v.equal(z, shift(z, 1, 0)), 0, places)
+        length = places - v.running(starts, -1, True)
+        best = v.argmax(length, -1, True)
+        return v.swap(v.gather(order, -1, best), dim, -1)
 
 
 def _refuse(kernel: str, array: Any, kinds: str) -> None:
@@ -399,7 +347,7 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
     tensor(2.)
     """
     array = check_tensor(input, "kthvalue")
-    at = single("kthvalue", dim, array.ndim)
+    at = check_dim("kthvalue", dim, array.ndim)
     check_nonempty("kthvalue", array.shape, at)
     _refuse("kthvalue_cpu", array, "bc")
     if not 1 <= k <= (array.shape[at] if array.ndim else 1):
@@ -410,47 +358,33 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: A
     return write_outs("kthvalue", return_types.kthvalue, apply(what, input), out)
 
 
-def _middle(
-    name: str, all_: Any, one: Any, kind: Any, input: Any, dim: Any, keepdim: bool, out: Any
-) -> Any:
-    array = check_tensor(input, name)
-    _refuse("median_cpu" if dim is ... else "median_out", array, "bc")
-    if dim is ...:
-        y = apply(all_(None, False), input)
-        return y if out is None else fill_out(name, out, y)
-    at = single(name, dim, array.ndim)
-    check_nonempty("median", array.shape, at)
-    return write_outs(name, kind, apply(one((at,), keepdim), input), out)
+def _declare_median(every: Any, along: Any, kind: Any, text: str, example: str, gives: str) -> None:
+    """The function `median` or `nanmedian`."""
+    name = every.name
+
+    def fn(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
+        array = check_tensor(input, name)
+        _refuse("median_cpu" if dim is ... else "median_out", array, "bc")
+        if dim is ...:
+            y = apply(every(None, False), input)
+            return y if out is None else fill_out(name, out, y)
+        at = check_dim(name, dim, array.ndim)
+        check_nonempty("median", array.shape, at)
+        return write_outs(name, kind, apply(along((at,), keepdim), input), out)
+
+    header = f"(input) or {name}(input, dim=-1, keepdim=False, *, out=None) -> Tensor"
+    declare(fn, name, header, text, f"torch.{name}(torch.tensor({example}))", gives)
 
 
-@function()
-@numpy_names
-def median(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
-    """median(input) or median(input, dim=-1, keepdim=False, *, out=None) -> Tensor
-
-    The middle element, the lower of two: of all, or along a dimension with its index.
-
-    >>> import rushlight as torch
-    >>> torch.median(torch.tensor([3., 1., 2., 4.]))
-    tensor(2.)
-    """
-    return _middle("median", MedianAll, Median, return_types.median, input, dim, keepdim, out)
-
-
-@function()
-@numpy_names
-def nanmedian(input: Any, dim: Any = ..., keepdim: bool = False, *, out: Any = None) -> Any:
-    """nanmedian(input) or nanmedian(input, dim=-1, keepdim=False, *, out=None) -> Tensor
-
-    The middle element of those that are not NaN.
-
-    >>> import rushlight as torch
-    >>> torch.nanmedian(torch.tensor([3., float('nan'), 2., 4.]))
-    tensor(3.)
-    """
-    return _middle(
-        "nanmedian", NanMedianAll, NanMedian, return_types.nanmedian, input, dim, keepdim, out
-    )
+_declare_median(
+    MedianAll, Median, return_types.median,
+    "The middle element, the lower of two: of all, or along a dimension with its index.",
+    "[3., 1., 2., 4.]", "tensor(2.)",
+)  # fmt: skip
+_declare_median(
+    NanMedianAll, NanMedian, return_types.nanmedian,
+    "The middle element of those that are not NaN.", "[3., float('nan'), 2., 4.]", "tensor(3.)",
+)  # fmt: skip
 
 
 @function()
@@ -465,7 +399,7 @@ def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -
     tensor(2)
     """
     array = check_tensor(input, "mode")
-    at = single("mode", dim, array.ndim)
+    at = check_dim("mode", dim, array.ndim)
     check_nonempty("mode", array.shape, at)
     _refuse("mode_cpu", array, "c")
     return write_outs("mode", return_types.mode, apply(Mode((at,), keepdim), input), out)

@@ -7,31 +7,12 @@ Norms stand in `vector_norm.py`, largest and smallest in `minmax.py`, running on
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.quick import products_of_others
-from rushlight.arrays.vocabulary import (
-    broadcast,
-    cast,
-    contiguous,
-    copy,
-    cumprod,
-    diagonal,
-    equal,
-    exp,
-    flip,
-    iota,
-    isinf,
-    isnan,
-    log,
-    product,
-    real,
-    reduce_max,
-    reduce_sum,
-    reshape,
-    where,
-)
 from rushlight.core.families import Linear, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
@@ -42,17 +23,18 @@ from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
+    InDtype,
+    axes_from_end,
     count,
     dims_of,
     fold,
     narrow,
-    negatives,
     numpy_names,
-    shifted,
+    shift,
     unfold,
     wide,
 )
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import describe, function, functions, implements, op, variant
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -61,31 +43,24 @@ _NAN: Final = math.nan
 
 # --- sum ------------------------------------------------------------------------------------------
 @op
-class Sum(Fold):
+class Sum(InDtype):
     """The sum over `dims`, in `dtype` (None: as it is)."""
 
     name, node = "sum_dim", "SumBackward1"
     aten = "sum.dim_IntList"
     saved_names = "dim=dims* keepdim self_sym_sizes=self.sizes"
-    params = ("dims", "keepdim", "dtype")
-
-    def __init__(
-        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
-    ) -> None:
-        super().__init__(dims, keepdim)
-        self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
         if self.dtype is None:
-            return reduce_sum(x, self.dims, self.keepdim)
-        return cast(reduce_sum(cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
+            return v.reduce_sum(x, self.dims, self.keepdim)
+        return v.cast(v.reduce_sum(v.cast(x, self.dtype), self.dims, self.keepdim), self.dtype)
 
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
         if self.dims is not None:
             g = self.back(g, shapes[0])
-        return (broadcast(g, shapes[0]),)
+        return (v.broadcast(g, shapes[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
@@ -116,69 +91,68 @@ class SumAll(Sum):
         yield SumAll(), draw.complex(3)
 
 
-SUM: Final = SumAll()
-
-
 def _sum_dtype(given: Any, array: Any) -> Any:
     """The raw dtype a sum is asked to have; None if it is that of the input anyway."""
     want = dtypes.accumulate(array.dtype) if given is None else given.numpy
     return None if want is array.dtype and want.kind != "b" else want
 
 
-def _told(
-    title: str, fn: Any, input: Any, dim: Any, keepdim: Any, named: dict[str, Any], error: Exception
-) -> Exception | None:
-    """What to raise for an error in `sum` or `mean`, which the table does not wrap."""
-    args = (input,) if dim is ... else (input, dim)
-    if keepdim is not False:
-        named["keepdim"] = keepdim
-    given = {name: x for name, x in named.items() if x is not None and x is not ...}
-    return blame(title, fn, args, given, error)
+def _declare_sum(
+    name: str, whole: Any, some: Any, find_dtype: Callable[[Any, Any], Any], text: str,
+    example: str, gives: str,
+) -> None:  # fmt: skip
+    """The function `sum` or `mean`, from the op over all elements, the class of ops over
+    dimensions, and what gives the raw dtype of the result (None: the input's)."""
+    every = type(whole)
+
+    def fn(
+        input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
+        axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
+    ) -> Any:  # fmt: skip
+        try:
+            array = check_tensor(input, name)
+            if (
+                dim is ... and dtype is None and axis is ... and out is None and not keepdim
+                and not wrong
+            ):  # fmt: skip
+                raw = array.dtype
+                if raw is _F32 or raw is _F64:
+                    return apply(whole, input)
+            if wrong:
+                raise mismatch(name, **wrong)
+            check_dtype(dtype, name)
+            want = find_dtype(dtype, array)
+            if axis is not ...:
+                dim = axis
+            if keepdims is not None:
+                keepdim = keepdims
+            if dim is ...:
+                if keepdim:
+                    raise mismatch(name, keepdim=keepdim)
+                y = apply(whole if want is None else every(None, False, want), input)
+            else:
+                y = apply(some(dims_of(name, dim, array.ndim), keepdim, want), input)
+            return y if out is None else fill_out(name, out, y)
+        except BLAMED as error:  # the table does not wrap it
+            args = (input,) if dim is ... else (input, dim)
+            named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
+            if keepdim is not False:
+                named["keepdim"] = keepdim
+            given = {key: x for key, x in named.items() if x is not None and x is not ...}
+            if (better := blame(name, functions[name], args, given, error)) is not None:
+                raise better from None
+            raise
+
+    header = f"{name}(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor"
+    function(bare=True)(variant(fn, name, describe(header, text, example, gives)))
 
 
-@function(bare=True)
-def sum(
-    input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
-) -> Any:  # fmt: skip
-    """sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
-
-    The sum of all elements, or along one or more dimensions. Integers are summed as int64.
-
-    >>> import rushlight as torch
-    >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
-    tensor([4., 6.])
-    """
-    try:
-        if (
-            dim is ... and dtype is None and axis is ... and out is None and not keepdim
-            and not wrong
-        ):  # fmt: skip
-            array = check_tensor(input, "sum")
-            raw = array.dtype
-            if raw is _F32 or raw is _F64:
-                return apply(SUM, input)
-        array = check_tensor(input, "sum")
-        if wrong:
-            raise mismatch("sum", **wrong)
-        check_dtype(dtype, "sum")
-        if axis is not ...:
-            dim = axis
-        if keepdims is not None:
-            keepdim = keepdims
-        want = _sum_dtype(dtype, array)
-        if dim is ...:
-            if keepdim:
-                raise mismatch("sum", keepdim=keepdim)
-            y = apply(SUM if want is None else SumAll(None, False, want), input)
-        else:
-            y = apply(Sum(dims_of("sum", dim, array.ndim), keepdim, want), input)
-        return y if out is None else fill_out("sum", out, y)
-    except BLAMED as error:
-        named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
-        if (better := _told("sum", sum, input, dim, keepdim, named, error)) is not None:
-            raise better from None
-        raise
+SUM: Final = SumAll()
+_declare_sum(
+    "sum", SUM, Sum, _sum_dtype,
+    "The sum of all elements, or along one or more dimensions. Integers are summed as int64.",
+    "torch.tensor([[1., 2.], [3., 4.]]).sum(0)", "tensor([4., 6.])",
+)  # fmt: skip
 
 
 @implements("reduce_sum")
@@ -186,7 +160,7 @@ def _total(x: Any, axes: Any, keep: bool) -> Any:
     want = _sum_dtype(None, x._array)
     if axes is None and not keep:
         return apply(SUM if want is None else SumAll(None, False, want), x)
-    return apply(Sum(negatives(axes, x._array.ndim), keep, want), x)
+    return apply(Sum(axes_from_end(axes, x._array.ndim), keep, want), x)
 
 
 # --- mean -----------------------------------------------------------------------------------------
@@ -199,10 +173,9 @@ class Mean(Sum):
     saved_names = "dim=dims* keepdim self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     def forward(self, x: Any) -> Any:
-        if self.dtype is not None:
-            x = cast(x, self.dtype)
+        x = self.convert(x)
         n = count(x.shape, self.dims)
-        y = reduce_sum(wide(x), self.dims, self.keepdim)
+        y = v.reduce_sum(wide(x), self.dims, self.keepdim)
         return narrow(y / n if n else y * _NAN, x)
 
     def vjp(self, node: Node, g: Any) -> Any:
@@ -210,10 +183,10 @@ class Mean(Sum):
         assert shapes is not None
         shape = shapes[0]
         n = count(shape, self.dims)
-        spread = broadcast(self.back(g / n if n else g, shape), shape)
+        spread = v.broadcast(self.back(g / n if n else g, shape), shape)
         # PyTorch gives a dense one; a leaf would copy an expanded one anyway
         ends = isinstance(node._next_edges[0], TensorBase) and not isinstance(g, TensorBase)
-        return (copy(spread) if ends else spread,)
+        return (v.copy(spread) if ends else spread,)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -237,60 +210,24 @@ class MeanAll(Mean):
         yield MeanAll(), draw.complex(3)
 
 
-MEAN: Final = MeanAll()
+def _mean_dtype(given: Any, array: Any) -> Any:
+    """The raw dtype of a mean; None if it is that of the input."""
+    have = dtypes.of(array.dtype) if given is None else given
+    if not (have.is_floating_point or have.is_complex):
+        source = "Input" if given is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {source} dtype must be either a floating point "
+            f"or complex dtype. Got: {have.scalar_type}\n"
+            "Say in which: `x.float().mean()`, or `x.mean(dtype=torch.float32)`."
+        )
+    return None if have.numpy is array.dtype else have.numpy
 
 
-@function(bare=True)
-def mean(
-    input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
-    axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
-) -> Any:  # fmt: skip
-    """mean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
-
-    The mean of all elements, or along one or more dimensions.
-
-    >>> import rushlight as torch
-    >>> torch.tensor([[1., 2.], [3., 4.]]).mean(1)
-    tensor([1.5000, 3.5000])
-    """
-    try:
-        if (
-            dim is ... and dtype is None and axis is ... and out is None and not keepdim
-            and not wrong
-        ):  # fmt: skip
-            array = check_tensor(input, "mean")
-            raw = array.dtype
-            if raw is _F32 or raw is _F64:
-                return apply(MEAN, input)
-        array = check_tensor(input, "mean")
-        if wrong:
-            raise mismatch("mean", **wrong)
-        check_dtype(dtype, "mean")
-        have = dtypes.of(array.dtype) if dtype is None else dtype
-        if not (have.is_floating_point or have.is_complex):
-            whose = "Input" if dtype is None else "Optional"
-            raise RuntimeError(
-                f"mean(): could not infer output dtype. {whose} dtype must be either a floating "
-                f"point or complex dtype. Got: {have.scalar_type}\n"
-                "Say in which: `x.float().mean()`, or `x.mean(dtype=torch.float32)`."
-            )
-        if axis is not ...:
-            dim = axis
-        if keepdims is not None:
-            keepdim = keepdims
-        want = None if have.numpy is array.dtype else have.numpy
-        if dim is ...:
-            if keepdim:
-                raise mismatch("mean", keepdim=keepdim)
-            y = apply(MEAN if want is None else MeanAll(None, False, want), input)
-        else:
-            y = apply(Mean(dims_of("mean", dim, array.ndim), keepdim, want), input)
-        return y if out is None else fill_out("mean", out, y)
-    except BLAMED as error:
-        named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
-        if (better := _told("mean", mean, input, dim, keepdim, named, error)) is not None:
-            raise better from None
-        raise
+_declare_sum(
+    "mean", MeanAll(), Mean, _mean_dtype,
+    "The mean of all elements, or along one or more dimensions.",
+    "torch.tensor([[1., 2.], [3., 4.]]).mean(1)", "tensor([1.5000, 3.5000])",
+)  # fmt: skip
 
 
 # --- sums that pass over NaN ----------------------------------------------------------------------
@@ -304,15 +241,14 @@ class NanSum(Sum):
     saves = ("self",)
 
     def forward(self, x: Any) -> Any:
-        if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return reduce_sum(where(isnan(x), 0, x), self.dims, self.keepdim)
+        x = self.convert(x)
+        return v.reduce_sum(v.where(v.isnan(x), 0, x), self.dims, self.keepdim)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:  # type: ignore[override]  # what it saves
-        return (where(isnan(x), 0, self.back(g, x.shape)),)
+        return (v.where(v.isnan(x), 0, self.back(g, x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(where(isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
+        return v.reduce_sum(v.where(v.isnan(xs[0]), 0, ts[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -371,7 +307,7 @@ def nanmean(
 
 # --- product --------------------------------------------------------------------------------------
 @op
-class Prod(Fold):
+class Prod(InDtype):
     """The product over `dims`, in `dtype` (None: as it is).
 
     Its derivative, the product of the others, is made of products from the left and from the
@@ -382,38 +318,29 @@ class Prod(Fold):
     aten = "prod.dim_int"
     saved_names = "dim=dims keepdim"
     saves = ("self", "result")
-    params = ("dims", "keepdim", "dtype")
-
-    def __init__(
-        self, dims: tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
-    ) -> None:
-        super().__init__(dims, keepdim)
-        self.dtype = dtype
 
     def forward(self, x: Any) -> Any:
-        if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return product(x, self.dims, self.keepdim)
+        return v.product(self.convert(x), self.dims, self.keepdim)
 
     def others(self, x: Any) -> Any:
         """For each element the product of the others that go into the same result."""
         shape = x.shape
-        x = fold(x if self.dtype is None else cast(x, self.dtype), self.dims)
+        x = fold(self.convert(x), self.dims)
         quick = products_of_others(x)
         if quick is not None:
             return unfold(quick, self.dims, shape)
         if 0 not in x.shape:
             w = wide(x)
-            left = shifted(cumprod(w, -1), 1, 1)
-            right = shifted(cumprod(flip(w, (-1,)), -1), 1, 1)
-            x = narrow(left * flip(right, (-1,)), x)
+            left = shift(v.cumprod(w, -1), 1, 1)
+            right = shift(v.cumprod(v.flip(w, (-1,)), -1), 1, 1)
+            x = narrow(left * v.flip(right, (-1,)), x)
         return unfold(x, self.dims, shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        return (self.back(g, x.shape) * conj(contiguous(self.others(x))),)
+        return (self.back(g, x.shape) * conj(v.contiguous(self.others(x))),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
+        return v.reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -462,7 +389,7 @@ def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None
 
 @implements("product")
 def _product(x: Any, axes: Any, keep: bool) -> Any:
-    return apply(Prod(negatives(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
+    return apply(Prod(axes_from_end(axes, x._array.ndim), keep, _sum_dtype(None, x._array)), x)
 
 
 # --- logsumexp ------------------------------------------------------------------------------------
@@ -476,22 +403,22 @@ class LogSumExp(Fold):
     def forward(self, x: Any) -> Any:
         w = wide(x)
         if count(x.shape, self.dims) == 0:
-            return narrow(log(reduce_sum(exp(w), self.dims, self.keepdim)), x)
-        top = reduce_max(real(w) if is_complex(w) else w, self.dims, True)
-        top = where(isinf(top), 0, top)
-        y = log(reduce_sum(exp(w - top), self.dims, True)) + top
+            return narrow(v.log(v.reduce_sum(v.exp(w), self.dims, self.keepdim)), x)
+        top = v.reduce_max(v.real(w) if is_complex(w) else w, self.dims, True)
+        top = v.where(v.isinf(top), 0, top)
+        y = v.log(v.reduce_sum(v.exp(w - top), self.dims, True)) + top
         if not self.keepdim:
-            y = reduce_sum(y, self.dims, False)
+            y = v.reduce_sum(y, self.dims, False)
         return narrow(y, x)
 
     def weights(self, x: Any, y: Any) -> Any:
-        return exp(x - self.back(y, x.shape))
+        return v.exp(x - self.back(y, x.shape))
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         return (self.back(g, x.shape) * conj(self.weights(x, y)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
+        return v.reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -514,22 +441,8 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """
     array = check_tensor(input, "logsumexp")
     if array.dtype.kind in "iub":
-        input = apply(Floated(dtypes.default_numpy), input)
+        input = v.cast(input, dtypes.default_numpy)
     return LogSumExp(dims_of("logsumexp", dim, array.ndim), keepdim), (input,)
-
-
-class Floated(Linear):
-    """Integers as floats, on the way into an op that has no integer form."""
-
-    name, params, differentiable = "to_float", ("dtype",), False
-    aten = None
-
-    def __init__(self, dtype: Any) -> None:
-        super().__init__()
-        self.dtype = dtype
-
-    def forward(self, x: Any) -> Any:
-        return cast(x, self.dtype)
 
 
 # --- trace ----------------------------------------------------------------------------------------
@@ -546,14 +459,14 @@ class Trace(Linear):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
-            x = cast(x, self.dtype)
-        return reduce_sum(diagonal(x, 0, -2, -1), (-1,), False)
+            x = v.cast(x, self.dtype)
+        return v.reduce_sum(v.diagonal(x, 0, -2, -1), (-1,), False)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         rows, columns = shape[-2:]
-        i = iota(g, rows, dtypes.int64.numpy)
-        j = iota(g, columns, dtypes.int64.numpy)
-        return where(equal(reshape(i, (rows, 1)), j), reshape(g, (*g.shape, 1, 1)), 0)
+        i = v.iota(g, rows, dtypes.int64.numpy)
+        j = v.iota(g, columns, dtypes.int64.numpy)
+        return v.where(v.equal(v.reshape(i, (rows, 1)), j), v.reshape(g, (*g.shape, 1, 1)), 0)
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -8,34 +8,9 @@ import math
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
-from rushlight.arrays.vocabulary import (
-    SLOT,
-    cast,
-    concat,
-    contiguous,
-    cumsum,
-    equal,
-    floor,
-    full,
-    gather,
-    isnan,
-    logical_or,
-    nonzero,
-    not_equal,
-    permute,
-    pick,
-    reduce_any,
-    reduce_max,
-    reduce_min,
-    reshape,
-    sort,
-    where,
-    window,
-)
-from rushlight.arrays.vocabulary import bincount as count_each
-from rushlight.arrays.vocabulary import searchsorted as place_among
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
@@ -44,7 +19,7 @@ from rushlight.ops.arguments import is_batched
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.reduction.family import single, wide
+from rushlight.ops.reduction.family import check_dim, wide
 from rushlight.ops.registry import function, op
 
 _INT64: Final = dtypes.int64.numpy
@@ -79,26 +54,23 @@ class Refused(Op):
         raise NotImplementedError(self.reason)
 
 
-class Unique2(Refused):
-    name, reason = "unique2", "the derivative for '_unique2' is not implemented."
-    aten = "_unique2.default"
+def _refuse(name: str, reason: str, **facts: Any) -> type[Refused]:
+    return type(name.title(), (Refused,), {"name": name, "reason": reason, **facts})
 
 
-class UniqueRuns(Refused):
-    name = "unique_consecutive"
-    reason = "the derivative for 'unique_consecutive' is not implemented."
+Unique2 = _refuse(
+    "unique2", "the derivative for '_unique2' is not implemented.", aten="_unique2.default"
+)
+UniqueRuns = _refuse(
+    "unique_consecutive", "the derivative for 'unique_consecutive' is not implemented."
+)
+UniqueSlices = _refuse("unique_dim", "the derivative for 'unique_dim' is not implemented.")
+WeightedCount = _refuse(
+    "bincount", "derivative for aten::bincount is not implemented", node="NotImplemented"
+)
 
 
-class UniqueSlices(Refused):
-    name, reason = "unique_dim", "the derivative for 'unique_dim' is not implemented."
-
-
-class WeightedCount(Refused):
-    name, node = "bincount", "NotImplemented"
-    reason = "derivative for aten::bincount is not implemented"
-
-
-def connected(cls: type[Refused], result: Any, input: Any) -> Any:
+def connect(cls: type[Refused], result: Any, input: Any) -> Any:
     """`result` as PyTorch gives it: asking for gradients if `input` does."""
     if not (input._requires_grad or input._node is not None):
         return result
@@ -111,19 +83,19 @@ def connected(cls: type[Refused], result: Any, input: Any) -> Any:
 def runs(fresh: Any) -> tuple[Any, Any, Any]:
     """From where a new run starts (a line of bools, the first true): the starts of the runs, the
     run of each place, and the lengths of the runs."""
-    fresh = cast(fresh, _INT64)
-    (starts,) = nonzero(fresh)
-    which = cumsum(fresh, -1) - 1
-    return starts, which, count_each(which, None, 0)
+    fresh = v.cast(fresh, _INT64)
+    (starts,) = v.nonzero(fresh)
+    which = v.cumsum(fresh, -1) - 1
+    return starts, which, v.bincount(which, None, 0)
 
 
 def changes(x: Any) -> Any:
     """Where an element of a line, or a row of a matrix, differs from the one before; true at the
     first."""
-    differs = not_equal(window(x, (slice(1, None),)), window(x, (slice(0, -1),)))
+    differs = v.not_equal(v.window(x, (slice(1, None),)), v.window(x, (slice(0, -1),)))
     if x.ndim == 2:
-        differs = reduce_any(differs, (-1,), False)
-    return concat([full(x, (min(1, x.shape[0]),), True, dtypes.bool_.numpy), differs], 0)
+        differs = v.reduce_any(differs, (-1,), False)
+    return v.concat([v.full(x, (min(1, x.shape[0]),), True, dtypes.bool_.numpy), differs], 0)
 
 
 @op
@@ -135,12 +107,12 @@ class Unique(Distinct):
     profile_name = "_unique"
 
     def forward(self, x: Any) -> Any:
-        line = reshape(x, (x.size,))
-        order = sort(wide(line), -1, False, True)
-        line = gather(line, -1, order)
+        line = v.reshape(x, (x.size,))
+        order = v.sort(wide(line), -1, False, True)
+        line = v.gather(line, -1, order)
         starts, which, lengths = runs(changes(line))
-        back = gather(which, -1, sort(order, -1, False, True))
-        return pick(line, (SLOT,), starts), reshape(back, x.shape), lengths
+        back = v.gather(which, -1, v.sort(order, -1, False, True))
+        return v.pick(line, (v.SLOT,), starts), v.reshape(back, x.shape), lengths
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -155,18 +127,18 @@ class UniqueConsecutive(Distinct):
 
     name, params = "unique_consecutive", ("dim",)
 
-    def __init__(self, dim: int | None) -> None:
+    def __init__(self, dim: Any) -> None:
         super().__init__()
-        self.dim = dim
+        self.dim = dim  # an int, or None
 
     def forward(self, x: Any) -> Any:
         if self.dim is None or x.ndim == 0:
-            line = reshape(x, (x.size,))
+            line = v.reshape(x, (x.size,))
             starts, which, lengths = runs(changes(line))
-            return pick(line, (SLOT,), starts), reshape(which, x.shape), lengths
+            return v.pick(line, (v.SLOT,), starts), v.reshape(which, x.shape), lengths
         rows = as_rows(x, self.dim)
         starts, which, lengths = runs(changes(rows))
-        return from_rows(pick(rows, (SLOT,), starts), x.shape, self.dim), which, lengths
+        return from_rows(v.pick(rows, (v.SLOT,), starts), x.shape, self.dim), which, lengths
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -175,22 +147,18 @@ class UniqueConsecutive(Distinct):
 
 
 @op
-class UniqueDim(Distinct):
+class UniqueDim(UniqueConsecutive):
     """The distinct slices along `dim`, in order."""
 
-    name, params = "unique_dim", ("dim",)
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
+    name = "unique_dim"
 
     def forward(self, x: Any) -> Any:
         rows = as_rows(x, self.dim)
         order = lexical(rows)
-        rows = pick(rows, (SLOT,), order)
+        rows = v.pick(rows, (v.SLOT,), order)
         starts, which, lengths = runs(changes(rows))
-        back = gather(which, -1, sort(order, -1, False, True))
-        return from_rows(pick(rows, (SLOT,), starts), x.shape, self.dim), back, lengths
+        back = v.gather(which, -1, v.sort(order, -1, False, True))
+        return from_rows(v.pick(rows, (v.SLOT,), starts), x.shape, self.dim), back, lengths
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -201,31 +169,31 @@ class UniqueDim(Distinct):
 def as_rows(x: Any, dim: int) -> Any:
     """The slices along `dim` as the rows of a matrix."""
     at = dim % x.ndim
-    x = permute(x, (at, *[d for d in range(x.ndim) if d != at]))
-    return reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    x = v.permute(x, (at, *[d for d in range(x.ndim) if d != at]))
+    return v.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
 
 
 def from_rows(rows: Any, shape: tuple[int, ...], dim: int) -> Any:
     """The inverse of `as_rows`, for as many rows as there are now."""
     at = dim % len(shape)
     rest = [n for d, n in enumerate(shape) if d != at]
-    x = reshape(rows, (rows.shape[0], *rest))
-    return contiguous(permute(x, (*range(1, at + 1), 0, *range(at + 1, len(shape)))))
+    x = v.reshape(rows, (rows.shape[0], *rest))
+    return v.contiguous(v.permute(x, (*range(1, at + 1), 0, *range(at + 1, len(shape)))))
 
 
 def lexical(rows: Any) -> Any:
     """The order of rows by their first element, then the second, and so on."""
     n = rows.shape[0]
-    order = sort(full(rows, (n,), 0, _INT64), -1, False, True)
+    order = v.sort(v.full(rows, (n,), 0, _INT64), -1, False, True)
     for j in reversed(range(rows.shape[1])):
-        column = gather(window(rows, (slice(None), j)), -1, order)
-        order = gather(order, -1, sort(wide(column), -1, False, True))
+        column = v.gather(v.window(rows, (slice(None), j)), -1, order)
+        order = v.gather(order, -1, v.sort(wide(column), -1, False, True))
     return order
 
 
-def _chosen(op: Any, node: type[Refused], input: Any, inverse: bool, counts: bool) -> Any:
+def _select_outputs(op: Any, node: type[Refused], input: Any, inverse: bool, counts: bool) -> Any:
     values, *others = apply(op, input)
-    values = connected(node, values, input)
+    values = connect(node, values, input)
     if not (inverse or counts):
         return values
     return (values, *[r for r, wanted in zip(others, (inverse, counts)) if wanted])
@@ -254,17 +222,13 @@ def unique(
     array = check_tensor(input, "unique")
     _refuse_complex("unique" if dim is None else "unique_dim", array)
     if dim is None:
-        return _chosen(Unique(), Unique2, input, return_inverse, return_counts)
-    at = single("unique", dim, array.ndim)
-    if array.ndim == 0:
-        raise RuntimeError(
-            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
-        )
+        return _select_outputs(Unique(), Unique2, input, return_inverse, return_counts)
+    at = check_dim("unique", dim, array.ndim)
     if array.ndim == 0 or any(n == 0 for d, n in enumerate(array.shape) if d - array.ndim != at):
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         )
-    return _chosen(UniqueDim(at), UniqueSlices, input, return_inverse, return_counts)
+    return _select_outputs(UniqueDim(at), UniqueSlices, input, return_inverse, return_counts)
 
 
 @function()
@@ -281,9 +245,8 @@ def unique_consecutive(
     """
     array = check_tensor(input, "unique_consecutive")
     _refuse_complex("unique" if dim is None else "unique_dim", array)
-    at = None if dim is None else single("unique_consecutive", dim, array.ndim)
-    what = UniqueConsecutive(at)
-    return _chosen(what, UniqueRuns, input, return_inverse, return_counts)
+    at = None if dim is None else check_dim("unique_consecutive", dim, array.ndim)
+    return _select_outputs(UniqueConsecutive(at), UniqueRuns, input, return_inverse, return_counts)
 
 
 # --- where values fall ----------------------------------------------------------------------------
@@ -302,17 +265,19 @@ class SearchSorted(Op):
 
     def forward(self, bounds: Any, x: Any) -> Any:
         if bounds.ndim == 1:
-            return cast(place_among(bounds, x, self.right), self.dtype)
+            return v.cast(v.searchsorted(bounds, x, self.right), self.dtype)
         rows = math.prod(bounds.shape[:-1])
-        lines = reshape(bounds, (rows, bounds.shape[-1]))
-        values = reshape(x, (rows, x.shape[-1]))
+        lines = v.reshape(bounds, (rows, bounds.shape[-1]))
+        values = v.reshape(x, (rows, x.shape[-1]))
         found = [
-            reshape(place_among(window(lines, (i,)), window(values, (i,)), self.right), (1, -1))
+            v.reshape(
+                v.searchsorted(v.window(lines, (i,)), v.window(values, (i,)), self.right), (1, -1)
+            )
             for i in range(rows)
         ]
         if not found:
-            return full(x, x.shape, 0, self.dtype)
-        return cast(reshape(concat(found, 0), x.shape), self.dtype)
+            return v.full(x, x.shape, 0, self.dtype)
+        return v.cast(v.reshape(v.concat(found, 0), x.shape), self.dtype)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -329,7 +294,7 @@ def _search(bounds: Any, x: Any, right: bool, int32: bool) -> Any:
     if dtypes.is_low_precision(common):
         common = dtypes.float32.numpy
     what = SearchSorted(right, (dtypes.int32 if int32 else dtypes.int64).numpy)
-    return what, (wrap(cast(bounds._array, common)), wrap(cast(x._array, common)))
+    return what, (wrap(v.cast(bounds._array, common)), wrap(v.cast(x._array, common)))
 
 
 @function(out=True, method=False)
@@ -382,7 +347,7 @@ def searchsorted(
                 f"boundary tensor {list(bounds.shape)}and got sorter tensor "
                 f"{list(sorter._array.shape)}"
             )
-        sorted_sequence = wrap(gather(bounds, -1, sorter._array))
+        sorted_sequence = wrap(v.gather(bounds, -1, sorter._array))
     return _search(sorted_sequence, input, right, out_int32)
 
 
@@ -419,9 +384,9 @@ class BinCount(Op):
 
     def forward(self, x: Any, weights: Any) -> Any:
         if weights is None or x.size == 0:
-            return count_each(cast(x, _INT64), None, self.minlength)
-        y = count_each(cast(x, _INT64), weights, self.minlength)
-        return cast(y, weights.dtype) if weights.dtype == dtypes.float32.numpy else y
+            return v.bincount(v.cast(x, _INT64), None, self.minlength)
+        y = v.bincount(v.cast(x, _INT64), weights, self.minlength)
+        return v.cast(y, weights.dtype) if weights.dtype == dtypes.float32.numpy else y
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -454,7 +419,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         y = one_by_one("bincount", lambda *xs: apply(what, *xs), input, weights)
     else:
         y = apply(what, input, weights)
-    return y if weights is None else connected(WeightedCount, y, weights)
+    return y if weights is None else connect(WeightedCount, y, weights)
 
 
 @op
@@ -473,19 +438,19 @@ class Histc(Op):
         """The ends: if none are given those of the numbers, which differ inside `vmap`."""
         if self.low is not None and self.high is not None:
             return self.low, self.high
-        low, high = reduce_min(line, (-1,), True), reduce_max(line, (-1,), True)
-        one = cast(equal(low, high), line.dtype)
+        low, high = v.reduce_min(line, (-1,), True), v.reduce_max(line, (-1,), True)
+        one = v.cast(v.equal(low, high), line.dtype)
         return low - one, high + one
 
     def forward(self, x: Any) -> Any:
-        line = wide(reshape(x, (x.size,)))
+        line = wide(v.reshape(x, (x.size,)))
         low, high = self.range(line)
-        outside = logical_or(isnan(line), logical_or(line < low, line > high))
-        line = where(outside, low, line)
-        part = floor((line - low) * (self.bins / (high - low)))
-        part = cast(where(part >= self.bins, self.bins - 1, part), _INT64)
-        counts = count_each(where(outside, self.bins, part), None, self.bins + 1)
-        return cast(window(counts, (slice(0, self.bins),)), x.dtype)
+        outside = v.logical_or(v.isnan(line), v.logical_or(line < low, line > high))
+        line = v.where(outside, low, line)
+        part = v.floor((line - low) * (self.bins / (high - low)))
+        part = v.cast(v.where(part >= self.bins, self.bins - 1, part), _INT64)
+        counts = v.bincount(v.where(outside, self.bins, part), None, self.bins + 1)
+        return v.cast(v.window(counts, (slice(0, self.bins),)), x.dtype)
 
     @staticmethod
     def samples(draw: Any) -> Any:

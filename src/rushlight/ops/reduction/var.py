@@ -10,7 +10,7 @@ import warnings
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import cast, deviations, equal, real, reduce_sum, sqrt, where
+from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
@@ -19,15 +19,15 @@ from rushlight.ops.checks import check_tensor, mismatch
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,
+    axes_from_end,
     count,
+    declare,
     dims_of,
     narrow,
-    negatives,
-    numpy_names,
     wide,
 )
 from rushlight.ops.reduction.sum import Sum
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import implements, op
 
 _PARTS: Final = {
     dtypes.complex32.numpy: dtypes.float16.numpy,
@@ -48,7 +48,7 @@ class Spread(Fold):
 
     def average(self, x: Any, keep: bool) -> Any:
         n = count(x.shape, self.dims)
-        y = reduce_sum(x, self.dims, keep)
+        y = v.reduce_sum(x, self.dims, keep)
         return y / n if n else y * math.nan
 
     def freedom(self, x: Any) -> Any:
@@ -57,13 +57,13 @@ class Spread(Fold):
     def variance(self, x: Any, root: bool) -> Any:
         """The variance or its root; a root may be in range where its square is not."""
         n = self.freedom(x)
-        y = deviations(x, self.dims, self.keepdim)
+        y = v.deviations(x, self.dims, self.keepdim)
         if n > 0:
             y = y / n
         else:
             # PyTorch divides by zero then; adding what comes out of that warns of nothing
-            y = y + cast(where(equal(y, 0), math.nan, math.inf), raw_dtype(y))
-        return cast(sqrt(y) if root else y, _PARTS.get(raw_dtype(x), raw_dtype(x)))
+            y = y + v.cast(v.where(v.equal(y, 0), math.nan, math.inf), raw_dtype(y))
+        return v.cast(v.sqrt(y) if root else y, _PARTS.get(raw_dtype(x), raw_dtype(x)))
 
     def slope(self, x: Any) -> Any:
         """The derivative of the variance by each element."""
@@ -74,22 +74,30 @@ class Spread(Fold):
         if self.dims is not None and not is_complex(d):  # as PyTorch has it, where dims are given
             if n:
                 return d * (2 / n)
-            side = cast(where(d > 0, math.inf, -math.inf), raw_dtype(d))
-            return where(equal(d, 0), math.nan, side)
+            side = v.cast(v.where(d > 0, math.inf, -math.inf), raw_dtype(d))
+            return v.where(v.equal(d, 0), math.nan, side)
         # real: what a complex infinity is multiplied with becomes NaN in both parts
-        d = real(d * conj(d)) if is_complex(d) else d
-        return cast(where(equal(d, 0), math.nan, math.inf), raw_dtype(d))
+        d = v.real(d * conj(d)) if is_complex(d) else d
+        return v.cast(v.where(v.equal(d, 0), math.nan, math.inf), raw_dtype(d))
 
-    def moved(self, t: Any, x: Any) -> Any:
+    def variance_tangent(self, t: Any, x: Any) -> Any:
         """How the variance moves when `x` moves along `t`."""
         p = conj(self.slope(x)) * t
-        return reduce_sum(real(p) if is_complex(p) else p, self.dims, self.keepdim)
+        return v.reduce_sum(v.real(p) if is_complex(p) else p, self.dims, self.keepdim)
+
+    @classmethod
+    def samples(cls, draw: Any) -> Any:
+        yield cls((-1,), False, 1), draw.real(2, 3)
+        yield cls(None, False, 0), draw.real(2, 3)
+        yield cls((-2,), True, 1), draw.real(3, 2)
+        yield cls((-1,), False, 1), draw.complex(2, 3)
+        yield cls((-1,), True, 1), draw.complex(2, 3)
 
 
 def _root_slope(y: Any) -> Any:
     """The derivative of the square root at its value `y`; 0 at 0, by convention."""
-    none = equal(y, 0)
-    return where(none, 0, 0.5 / where(none, 1, y))
+    none = v.equal(y, 0)
+    return v.where(none, 0, 0.5 / v.where(none, 1, y))
 
 
 @op
@@ -107,14 +115,7 @@ class Var(Spread):
         return (self.back(g, x.shape) * self.slope(x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0])
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Var((-1,), False, 1), draw.real(2, 3)
-        yield Var(None, False, 0), draw.real(2, 3)
-        yield Var((-2,), True, 1), draw.real(3, 2)
-        yield Var((-1,), False, 1), draw.complex(2, 3)
+        return self.variance_tangent(ts[0], xs[0])
 
 
 @op
@@ -132,14 +133,7 @@ class Std(Spread):
         return (self.back(g * _root_slope(y), x.shape) * self.slope(x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0]) * _root_slope(y)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Std((-1,), False, 1), draw.real(2, 3)
-        yield Std(None, False, 0), draw.real(2, 3)
-        yield Std((-2,), True, 1), draw.real(3, 2)
-        yield Std((-1,), False, 1), draw.complex(2, 3)
+        return self.variance_tangent(ts[0], xs[0]) * _root_slope(y)
 
 
 @op
@@ -160,13 +154,7 @@ class VarMean(Spread):
         return (self.back(g[0], x.shape) * self.slope(x) + self.from_mean(g[1], x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0]), self.average(ts[0], self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield VarMean((-1,), False, 1), draw.real(2, 3)
-        yield VarMean(None, False, 0), draw.real(2, 3)
-        yield VarMean((-1,), True, 1), draw.complex(2, 3)
+        return self.variance_tangent(ts[0], xs[0]), self.average(ts[0], self.keepdim)
 
 
 @op
@@ -184,115 +172,68 @@ class StdMean(VarMean):
         return (first + self.from_mean(g[1], x),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.moved(ts[0], xs[0]) * _root_slope(y[0]), self.average(ts[0], self.keepdim)
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield StdMean((-1,), False, 1), draw.real(2, 3)
-        yield StdMean(None, False, 0), draw.real(2, 3)
-        yield StdMean((-1,), True, 1), draw.complex(2, 3)
+        return self.variance_tangent(ts[0], xs[0]) * _root_slope(y[0]), self.average(
+            ts[0], self.keepdim
+        )
 
 
 @implements("deviations")
 def _deviations(x: Any, axes: Any, keep: bool) -> Any:
-    what = Var(negatives(axes, x._array.ndim), keep, 0)
+    what = Var(axes_from_end(axes, x._array.ndim), keep, 0)
     n = count(x._array.shape, what.dims)
     wide = x.to(dtypes.complex128 if x._array.dtype.kind == "c" else dtypes.float64)
     return apply(what, wide) * float(n) if n else apply(Sum(what.dims, keep), wide.real)
 
 
-def _spread(
-    name: str, cls: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any
-) -> Any:
-    """The op for PyTorch's three forms: `(unbiased)`, `(dim, unbiased, keepdim)`, and by name."""
-    array = check_tensor(input, name)
-    have = dtypes.of(array.dtype)
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if correction is not None and unbiased is not None:
-        raise mismatch(name, input, correction=correction, unbiased=unbiased)
-    if not (have.is_floating_point or have.is_complex):
-        if cls in (VarMean, StdMean):
-            raise RuntimeError(f"{name} only support floating point and complex dtypes")
-        raise RuntimeError("std and var only support floating point and complex dtypes")
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    what = cls(dims_of(name, dim, array.ndim), keepdim, correction)
-    out_size = count(array.shape, None) // max(count(array.shape, what.dims), 1)
-    if out_size and what.freedom(array) <= 0:
-        warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel).",
-            stacklevel=5,
-        )
-    return what, (input,)
+def _declare_spread(cls: Any, text: str, example: str, gives: str) -> None:
+    """The function of `var` and its like, in PyTorch's three forms: `(unbiased)`, `(dim, unbiased,
+    keepdim)`, and by name."""
+    name = cls.name
+    two = len(cls.outputs) == 2
+
+    def fn(
+        input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: Number | None = None,
+    ) -> Any:  # fmt: skip
+        array = check_tensor(input, name)
+        have = dtypes.of(array.dtype)
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if correction is not None and unbiased is not None:
+            raise mismatch(name, input, correction=correction, unbiased=unbiased)
+        if not (have.is_floating_point or have.is_complex):
+            what = name if two else "std and var"
+            raise RuntimeError(f"{what} only support floating point and complex dtypes")
+        if correction is None:
+            correction = 1 if unbiased is None else int(unbiased)
+        made = cls(dims_of(name, dim, array.ndim), keepdim, correction)
+        out_size = count(array.shape, None) // max(count(array.shape, made.dims), 1)
+        if out_size and made.freedom(array) <= 0:
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than "
+                "the reduction factor (input numel divided by output numel).",
+                stacklevel=4,
+            )
+        return apply(made, input) if two else (made, (input,))
+
+    out, result = ("", "(Tensor, Tensor)") if two else (", out=None", "Tensor")
+    header = f"(input, dim=None, *, correction=1, keepdim=False{out}) -> {result}"
+    declare(fn, name, header, text, example, gives, out=not two, method=not two)
 
 
-@function(out=True)
-@numpy_names
-def var(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """var(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
-
-    The variance; the sum of squares is divided by the number of elements less `correction`.
-
-    >>> import rushlight as torch
-    >>> torch.var(torch.tensor([1., 2., 3., 4.]))
-    tensor(1.6667)
-    """
-    return _spread("var", Var, input, dim, unbiased, keepdim, correction)
-
-
-@function(out=True)
-@numpy_names
-def std(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """std(input, dim=None, *, correction=1, keepdim=False, out=None) -> Tensor
-
-    The standard deviation, the square root of `var`.
-
-    >>> import rushlight as torch
-    >>> torch.std(torch.tensor([1., 2., 3., 4.]), correction=0)
-    tensor(1.1180)
-    """
-    return _spread("std", Std, input, dim, unbiased, keepdim, correction)
-
-
-@function(method=False)
-@numpy_names
-def var_mean(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """var_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
-
-    The variance and the mean.
-
-    >>> import rushlight as torch
-    >>> torch.var_mean(torch.tensor([1., 2., 3.]))
-    (tensor(1.), tensor(2.))
-    """
-    what, xs = _spread("var_mean", VarMean, input, dim, unbiased, keepdim, correction)
-    return apply(what, *xs)
-
-
-@function(method=False)
-@numpy_names
-def std_mean(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-    correction: Number | None = None,
-) -> Any:  # fmt: skip
-    """std_mean(input, dim=None, *, correction=1, keepdim=False) -> (Tensor, Tensor)
-
-    The standard deviation and the mean.
-
-    >>> import rushlight as torch
-    >>> torch.std_mean(torch.tensor([1., 2., 3.]))
-    (tensor(1.), tensor(2.))
-    """
-    what, xs = _spread("std_mean", StdMean, input, dim, unbiased, keepdim, correction)
-    return apply(what, *xs)
+_declare_spread(
+    Var, "The variance; the sum of squares is divided by the number of elements less `correction`.",
+    "torch.var(torch.tensor([1., 2., 3., 4.]))", "tensor(1.6667)",
+)  # fmt: skip
+_declare_spread(
+    Std, "The standard deviation, the square root of `var`.",
+    "torch.std(torch.tensor([1., 2., 3., 4.]), correction=0)", "tensor(1.1180)",
+)  # fmt: skip
+_declare_spread(
+    VarMean, "The variance and the mean.",
+    "torch.var_mean(torch.tensor([1., 2., 3.]))", "(tensor(1.), tensor(2.))",
+)  # fmt: skip
+_declare_spread(
+    StdMean, "The standard deviation and the mean.",
+    "torch.std_mean(torch.tensor([1., 2., 3.]))", "(tensor(1.), tensor(2.))",
+)  # fmt: skip

@@ -1,7 +1,4 @@
-"""Vector norms and the distance between two tensors.
-
-Built on the same parts as `reduce`.
-"""
+"""Vector norms and the distance between two tensors."""
 
 from __future__ import annotations
 
@@ -9,22 +6,7 @@ import math
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import (
-    absolute,
-    cast,
-    equal,
-    greater,
-    less,
-    not_equal,
-    power,
-    real,
-    reduce_max,
-    reduce_min,
-    reduce_sum,
-    sqrt,
-    where,
-    window,
-)
+from rushlight.arrays import vocabulary as v
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
@@ -40,37 +22,37 @@ from rushlight.ops.registry import function, op
 def norm_of(x: Any, p: float, dims: tuple[int, ...] | None, keep: bool) -> Any:
     """(sum of |x|^p)^(1/p) over `dims`, and its limits at 0 and at the infinities."""
     if p == 2 and not is_complex(x):
-        return sqrt(reduce_sum(x * x, dims, keep))
-    a = absolute(x)
+        return v.sqrt(v.reduce_sum(x * x, dims, keep))
+    a = v.absolute(x)
     if p == math.inf:
-        return reduce_max(a, dims, keep)
+        return v.reduce_max(a, dims, keep)
     if p == -math.inf:
-        return reduce_min(a, dims, keep)
+        return v.reduce_min(a, dims, keep)
     if p == 0:
-        return reduce_sum(cast(not_equal(a, 0), raw_dtype(a)), dims, keep)
+        return v.reduce_sum(v.cast(v.not_equal(a, 0), raw_dtype(a)), dims, keep)
     if p == 1:
-        return reduce_sum(a, dims, keep)
+        return v.reduce_sum(a, dims, keep)
     if p == 2:
-        return sqrt(reduce_sum(a * a, dims, keep))
-    return power(reduce_sum(power(a, p), dims, keep), 1 / p)
+        return v.sqrt(v.reduce_sum(a * a, dims, keep))
+    return v.power(v.reduce_sum(v.power(a, p), dims, keep), 1 / p)
 
 
 def safe(y: Any) -> Any:
     """`y` with 1 for 0, to divide by where the quotient is not used."""
-    return where(equal(y, 0), 1, y)
+    return v.where(v.equal(y, 0), 1, y)
 
 
 def over(x: Any, y: Any) -> Any:
     """x / y, and 0 where `y` is 0."""
-    return where(equal(y, 0), 0, x / safe(y))
+    return v.where(v.equal(y, 0), 0, x / safe(y))
 
 
 def direction(x: Any) -> Any:
     """x / |x|; 0 at 0, and at NaN as in PyTorch."""
     if is_complex(x):
-        return over(x, absolute(x))
+        return over(x, v.absolute(x))
     dtype = raw_dtype(x)
-    return cast(greater(x, 0), dtype) - cast(less(x, 0), dtype)
+    return v.cast(v.greater(x, 0), dtype) - v.cast(v.less(x, 0), dtype)
 
 
 def slope_of(x: Any, y: Any, p: float, dims: tuple[int, ...] | None) -> Any:
@@ -81,22 +63,22 @@ def slope_of(x: Any, y: Any, p: float, dims: tuple[int, ...] | None) -> Any:
         return direction(x)
     if p == 2:
         return over(x, y)
-    a = absolute(x)
+    a = v.absolute(x)
     if p in (math.inf, -math.inf):
-        hits = cast(same(a, y), raw_dtype(a))
-        return direction(x) * (hits / reduce_sum(hits, dims, True))
+        hits = v.cast(same(a, y), raw_dtype(a))
+        return direction(x) * (hits / v.reduce_sum(hits, dims, True))
     if p < 1:
-        steep = where(equal(a, 0), 0, power(safe(a), p - 1))
-        return direction(x) * steep * power(y, 1 - p)
+        steep = v.where(v.equal(a, 0), 0, v.power(safe(a), p - 1))
+        return direction(x) * steep * v.power(y, 1 - p)
     if p < 2:
-        return direction(x) * over(power(a, p - 1), power(y, p - 1))
-    return x * over(power(a, p - 2), power(y, p - 1))
+        return direction(x) * over(v.power(a, p - 1), v.power(y, p - 1))
+    return x * over(v.power(a, p - 2), v.power(y, p - 1))
 
 
-def moved(t: Any, slope: Any, dims: tuple[int, ...] | None, keep: bool) -> Any:
+def norm_tangent(t: Any, slope: Any, dims: tuple[int, ...] | None, keep: bool) -> Any:
     """How a norm moves when its input moves along `t`."""
     step = conj(slope) * t
-    return reduce_sum(real(step) if is_complex(step) else step, dims, keep)
+    return v.reduce_sum(v.real(step) if is_complex(step) else step, dims, keep)
 
 
 @op
@@ -117,7 +99,7 @@ class VectorNorm(Fold):
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
-            x = cast(x, self.dtype)
+            x = v.cast(x, self.dtype)
         return narrow(norm_of(wide(x), self.ord, self.dims, self.keepdim), x)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
@@ -127,7 +109,7 @@ class VectorNorm(Fold):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         x = xs[0]
         slope = slope_of(x, self.back(y, x.shape), self.ord, self.dims)
-        return y * 0 if slope is None else moved(ts[0], slope, self.dims, self.keepdim)
+        return y * 0 if slope is None else norm_tangent(ts[0], slope, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -138,33 +120,6 @@ class VectorNorm(Fold):
         yield VectorNorm(2.0, None, False), draw.real()
         yield VectorNorm(2.0, (-1,), False), draw.complex(2, 3)
         yield VectorNorm(3.0, (-1,), False), draw.complex(2, 3)
-
-
-def _vector_norm(input: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    array = check_tensor(input, "linalg_vector_norm")
-    have = dtypes.of(array.dtype)
-    if not (have.is_floating_point or have.is_complex):
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{have.scalar_type}"
-        )
-    if dtype is not None and dtype is not have:
-        if dtype.is_complex != have.is_complex:
-            kind = "complex" if have.is_complex else "real"
-            raise RuntimeError(
-                f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
-                f"{dtype.scalar_type}"
-            )
-        if dtypes.promote_types(have, dtype) is not dtype:
-            raise RuntimeError(
-                f"linalg.vector_norm: the dtype of the input ({have.scalar_type}) should be "
-                f"convertible without narrowing to the specified dtype ({dtype.scalar_type})"
-            )
-    dims = dims_of("linalg_vector_norm", dim, array.ndim)
-    if ord in (math.inf, -math.inf) or ord < 0:
-        _check_identity(array, ord, dims)
-    want = None if dtype is None or dtype is have else dtype.numpy
-    return VectorNorm(ord, dims, keepdim, want), (input,)
 
 
 def _check_identity(array: Any, ord: float, dims: tuple[int, ...] | None) -> None:
@@ -195,7 +150,30 @@ def vector_norm(
     >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
-    return _vector_norm(x, ord, dim, keepdim, dtype)
+    array = check_tensor(x, "linalg_vector_norm")
+    have = dtypes.of(array.dtype)
+    if not (have.is_floating_point or have.is_complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{have.scalar_type}"
+        )
+    if dtype is not None and dtype is not have:
+        if dtype.is_complex != have.is_complex:
+            kind = "complex" if have.is_complex else "real"
+            raise RuntimeError(
+                f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
+                f"{dtype.scalar_type}"
+            )
+        if dtypes.promote_types(have, dtype) is not dtype:
+            raise RuntimeError(
+                f"linalg.vector_norm: the dtype of the input ({have.scalar_type}) should be "
+                f"convertible without narrowing to the specified dtype ({dtype.scalar_type})"
+            )
+    dims = dims_of("linalg_vector_norm", dim, array.ndim)
+    if ord in (math.inf, -math.inf) or ord < 0:
+        _check_identity(array, ord, dims)
+    want = None if dtype is None or dtype is have else dtype.numpy
+    return VectorNorm(ord, dims, keepdim, want), (x,)
 
 
 # --- distance -------------------------------------------------------------------------------------
@@ -237,7 +215,7 @@ class Dist(Fold):
         if ts[1] is not None:
             t = t - ts[1]
         slope = slope_of(d, self.back(y, d.shape), self.p, self.dims)
-        return y * 0 if slope is None else moved(t, slope, self.dims, self.keepdim)
+        return y * 0 if slope is None else norm_tangent(t, slope, self.dims, self.keepdim)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -266,7 +244,7 @@ def dist(input: Any, other: Any, p: Number = 2) -> Any:
             f"{common.scalar_type} instead."
         )
     if input._array.dtype != other._array.dtype:
-        input, other = cast(input, common.numpy), cast(other, common.numpy)
+        input, other = v.cast(input, common.numpy), v.cast(other, common.numpy)
     return run(Dist(p), (input, other))
 
 
@@ -286,28 +264,28 @@ class CDist(Op):
     def gaps(self, a: Any, b: Any) -> Any:
         """Each row less each row: (..., rows of a, rows of b, columns)."""
         every = slice(None)
-        return window(a, (..., every, None, every)) - window(b, (..., None, every, every))
+        return v.window(a, (..., every, None, every)) - v.window(b, (..., None, every, every))
 
     def forward(self, a: Any, b: Any) -> Any:
         d = self.gaps(a, b)
         if d.shape[-1] == 0:
-            return reduce_sum(d, (-1,), False)
+            return v.reduce_sum(d, (-1,), False)
         return narrow(norm_of(wide(d), self.p, (-1,), False), d)
 
     def slope(self, d: Any, y: Any) -> Any:
-        y = window(y, (..., None))
+        y = v.window(y, (..., None))
         if self.p == math.inf:  # ties do not share here: PyTorch gives each the whole
-            return direction(d) * cast(equal(absolute(d), y), raw_dtype(d))
+            return direction(d) * v.cast(v.equal(v.absolute(d), y), raw_dtype(d))
         return slope_of(d, y, self.p, (-1,))
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, y: Any) -> Any:
         slope = self.slope(self.gaps(a, b), y)
         if slope is None:
             return a * 0, b * 0
-        step = window(g, (..., None)) * slope
+        step = v.window(g, (..., None)) * slope
         return (
-            reduce_sum(step, (-2,), False) if node._needs_grad(0) else None,
-            -reduce_sum(step, (-3,), False) if node._needs_grad(1) else None,
+            v.reduce_sum(step, (-2,), False) if node._needs_grad(0) else None,
+            -v.reduce_sum(step, (-3,), False) if node._needs_grad(1) else None,
         )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -316,7 +294,7 @@ class CDist(Op):
         if slope is None:
             return y * 0
         t = self.gaps(a * 0 if ts[0] is None else ts[0], b * 0 if ts[1] is None else ts[1])
-        return reduce_sum(t * slope, (-1,), False)
+        return v.reduce_sum(t * slope, (-1,), False)
 
     @staticmethod
     def samples(draw: Any) -> Any:

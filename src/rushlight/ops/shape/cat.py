@@ -12,7 +12,7 @@ from rushlight.core.record import apply
 from rushlight.errors import dim_out_of_range, sentence
 from rushlight.ops.arguments import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import about, function, functions, implements, op, variant
+from rushlight.ops.registry import describe, function, functions, implements, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.reshape import reshape
 from rushlight.ops.view.squeeze import atleast_1d, atleast_2d, atleast_3d
@@ -223,7 +223,7 @@ def _export_stack(
         return functions["cat"](xs, 0 if xs[0]._array.ndim == 1 else dim, out=out)
 
     header = f"{name}(tensors, *, out=None) -> Tensor"
-    doc = about(header, text, f"torch.{name}([{example}])", shown)
+    doc = describe(header, text, f"torch.{name}([{example}])", shown)
     function(method=False, aliases=aliases)(variant(joined, name, doc))
 
 

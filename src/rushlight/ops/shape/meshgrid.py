@@ -18,7 +18,7 @@ from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import one_dim, one_int
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.out import fill_out
-from rushlight.ops.registry import about, function, functions, op, variant
+from rushlight.ops.registry import describe, function, functions, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.cat import Join, cat, stack
 from rushlight.ops.view.expand import expand
@@ -228,7 +228,7 @@ def _export_indices(name: str, lower: bool, shown: str) -> None:
     header = f'{name}(row, col, offset=0, *, dtype=torch.long, device="cpu") -> Tensor'
     side = "lower" if lower else "upper"
     text = f"Row and column numbers of the {side} triangle of a matrix."
-    doc = about(header, text, f"torch.{name}(2, 2)", shown)
+    doc = describe(header, text, f"torch.{name}(2, 2)", shown)
     function(method=False)(variant(indices, name, doc))
 
 

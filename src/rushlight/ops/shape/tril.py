@@ -10,7 +10,7 @@ from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import about, function, implements, op, variant
+from rushlight.ops.registry import describe, function, implements, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.clone import RegionCopy
 from rushlight.ops.view.as_strided import Diagonal
@@ -71,7 +71,7 @@ def _export_triangle(cls: Any, side: str, other: str, shown: str) -> None:
 
     text = f"The {side} triangle of the last two dimensions, zeros {other} `diagonal`."
     header = f"{name}(input, diagonal=0, *, out=None) -> Tensor"
-    doc = about(header, text, f"torch.{name}(torch.ones(2, 2))", shown)
+    doc = describe(header, text, f"torch.{name}(torch.ones(2, 2))", shown)
     function(out=True, inplace=True)(variant(triangle, name, doc))
 
 

@@ -11,7 +11,7 @@ from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.registry import about, function, implements, methods, op, variant
+from rushlight.ops.registry import describe, function, implements, methods, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import turn
@@ -186,7 +186,7 @@ def _export_swap(name: str, first: str, second: str) -> None:
 
     header = f"{name}(input, {first}, {second}) -> Tensor"
     example = f"torch.{name}(torch.zeros(2, 3), 0, 1).shape"
-    doc = about(header, "Another name of `transpose`.", example, "torch.Size([3, 2])")
+    doc = describe(header, "Another name of `transpose`.", example, "torch.Size([3, 2])")
     function()(variant(swap, name, doc, a=first, b=second))
 
 

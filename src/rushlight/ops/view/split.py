@@ -13,7 +13,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.ops.arguments import ints, is_batched, one_dim, one_int
 from rushlight.ops.checks import check_tensor, invalid
-from rushlight.ops.registry import about, function, methods, op, variant
+from rushlight.ops.registry import describe, function, methods, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Select, Slice
 
@@ -263,7 +263,9 @@ def _export_split(name: str, dim: int, least: int, text: str, example: str, show
         return tensor_split(input, where, at)
 
     header = f"{name}(input, indices_or_sections) -> tuple of Tensors"
-    function()(variant(split, name, about(header, f"`tensor_split` along {text}.", example, shown)))
+    function()(
+        variant(split, name, describe(header, f"`tensor_split` along {text}.", example, shown))
+    )
 
 
 _export_split(
