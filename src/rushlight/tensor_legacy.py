@@ -62,7 +62,7 @@ def _refuse_alias(have: dtypes.dtype, want: dtypes.dtype) -> NoReturn:
 
 @function(free=False)
 def new(input: Any, *args: Any, device: Any = None) -> Any:
-    """new(values) or new(*sizes) -> Tensor: of this tensor's dtype. Older than `new_tensor`.
+    """`new(values)` or `new(*sizes)`: of this tensor's dtype. Older than `new_tensor`.
 
     Args:
         args: values, or sizes.

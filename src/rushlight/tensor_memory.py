@@ -69,11 +69,9 @@ def set_data(t: Any, value: Any) -> None:
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
-@function(free=False)
+@function(free=False, returns="numpy.ndarray")
 def numpy(input: Any, *, force: bool = False) -> Any:
-    """numpy(*, force=False) -> numpy.ndarray
-
-    The tensor as a NumPy array that shares its memory. With `force`, detached and copied to the
+    """The tensor as a NumPy array that shares its memory. With `force`, detached and copied to the
     CPU as needed.
 
     >>> torch.ones(2).numpy()
@@ -101,7 +99,7 @@ def numpy(input: Any, *, force: bool = False) -> Any:
 
 
 # --- DLPack ---------------------------------------------------------------------------------------
-@function(free=False)
+@function(free=False, returns="Any")
 def __dlpack__(
     input: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
     copy: bool | None = None,
@@ -124,9 +122,7 @@ def __dlpack_device__(input: Any) -> tuple[int, int]:
 
 @function(method=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
-    """from_dlpack(ext_tensor) -> Tensor
-
-    A tensor that shares memory with an array of another library.
+    """A tensor that shares memory with an array of another library.
 
     >>> import numpy
     >>> torch.from_dlpack(numpy.arange(3.))
@@ -227,7 +223,7 @@ def is_distributed(input: Any) -> bool:
 
 @function()
 def is_same_size(input: Any, other: Any) -> bool:
-    """is_same_size(input, other) -> bool: whether both have the same shape.
+    """Whether both have the same shape.
 
     >>> torch.is_same_size(torch.ones(2), torch.zeros(2))
     True
@@ -274,9 +270,7 @@ def _no_tensor(x: Any) -> Any:
 
 @function(free=False)
 def apply_(input: Any, callable: Callable[[Any], Any]) -> Any:
-    """apply_(callable) -> Tensor
-
-    Replace each element by what a Python function makes of it.
+    """Replace each element by what a Python function makes of it.
 
     >>> torch.arange(3).apply_(lambda n: n * 10)
     tensor([ 0, 10, 20])
@@ -286,13 +280,13 @@ def apply_(input: Any, callable: Callable[[Any], Any]) -> Any:
 
 @function(free=False)
 def map_(input: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
-    """map_(tensor, callable) -> Tensor: each element from it and another tensor's."""
+    """Each element from it and another tensor's."""
     return _put_numbers(input, "map_", callable, tensor)
 
 
 @function(free=False)
 def map2_(input: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
-    """map2_(x, y, callable) -> Tensor: each element from it and two other tensors'."""
+    """Each element from it and two other tensors'."""
     return _put_numbers(input, "map2_", callable, x, y)
 
 
@@ -392,7 +386,7 @@ def _unpickled(cls: Any, root: Any, where: tuple[Any, ...], requires_grad: bool)
 
 @function(free=False)
 def as_subclass(input: Any, cls: type) -> Any:
-    """as_subclass(cls) -> Tensor: the same values and history as an instance of `cls`."""
+    """The same values and history as an instance of `cls`."""
     if not issubclass(cls, factory.cls):
         raise RuntimeError("as_subclass expected type to be a subclass of torch.Tensor")
     if requires_grad(input):

@@ -59,9 +59,7 @@ node_class_of(spec_for(Set)).name = lambda node: "torch::autograd::NotImplemente
 def set_(
     input: Any, source: Any = None, storage_offset: Any = None, size: Any = None, stride: Any = None
 ) -> Any:
-    """set_(source=None, storage_offset=0, size=None, stride=None) -> Tensor
-
-    Look at the memory of another tensor or storage from now on.
+    """Look at the memory of another tensor or storage from now on.
 
     >>> x = torch.zeros(3)
     >>> x.set_(torch.arange(4.).untyped_storage(), 1, (3,))
@@ -155,9 +153,7 @@ def _check_positive(size: Any) -> None:
 # --- resize_ --------------------------------------------------------------------------------------
 @function(free=False)
 def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
-    """resize_(*sizes) -> Tensor
-
-    Give the tensor another shape, over the same memory; that grows if it is too small, for all
+    """Give the tensor another shape, over the same memory; that grows if it is too small, for all
     tensors that share it.
 
     >>> torch.arange(6).resize_(2, 2)
@@ -233,14 +229,14 @@ def resize_as_(
 
 @function(free=False)
 def resize(input: Any, *sizes: Any) -> Any:
-    """resize(*sizes) -> Tensor: as `reshape`, in PyTorch's oldest word for it. Deprecated."""
+    """As `reshape`, in PyTorch's oldest word for it. Deprecated."""
     warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
     return input.reshape(size_of("resize", sizes, None))
 
 
 @function(free=False)
 def resize_as(input: Any, tensor: Any) -> Any:
-    """resize_as(tensor) -> Tensor: `reshape` to the shape of another tensor. Deprecated."""
+    """`reshape` to the shape of another tensor. Deprecated."""
     warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
     return input.reshape(tuple(tensor._array.shape))
 

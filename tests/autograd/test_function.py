@@ -528,11 +528,6 @@ def test_shallow_rules_stay_on_the_callers_thread() -> None:
     assert {thread for thread, _ in seen} == {threading.get_ident()}
 
 
-@torch.library.custom_op("tests_names::twice", mutates_args=())
-def twice(x: torch.Tensor) -> torch.Tensor:
-    return x * 2
-
-
 class Double(torch.autograd.Function):
     generate_vmap_rule = True
 

@@ -27,7 +27,6 @@ class device:
 
     As a context manager it is where tensors are made that name no device.
 
-    >>> import rushlight as torch
     >>> torch.device("cuda:1"), torch.device("cpu").index
     (device(type='cuda', index=1), None)
     >>> with torch.device("cpu"):
@@ -244,7 +243,6 @@ def current() -> device:
 def get_default_device() -> device:
     """The device on which tensors are made by default.
 
-    >>> import rushlight as torch
     >>> torch.get_default_device()
     device(type='cpu')
     """
@@ -264,7 +262,6 @@ def get_default_device() -> device:
 def set_default_device(device: "str | int | device | None") -> None:
     """Sets the device on which this thread makes tensors by default; None goes back to the CPU.
 
-    >>> import rushlight as torch
     >>> torch.set_default_device("cpu")
     >>> torch.get_default_device()
     device(type='cpu')

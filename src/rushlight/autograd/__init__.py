@@ -1,6 +1,5 @@
 """Automatic differentiation: `backward`, `grad`, your own `Function`s, and the modes.
 
->>> import rushlight as torch
 >>> x = torch.tensor(2., requires_grad=True)
 >>> torch.autograd.grad(x ** 3, x)
 (tensor(12.),)

@@ -163,7 +163,6 @@ class detect_anomaly(ModeBlock):
     with `check_nan`, a NaN in any gradient is an error.
 
     >>> import warnings
-    >>> import rushlight as torch
     >>> x = torch.tensor([-1., 4.], requires_grad=True)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # the mode says that it is slow
@@ -193,7 +192,6 @@ class detect_anomaly(ModeBlock):
 class set_detect_anomaly(ModeBlock):
     """Set anomaly mode on or off: at once as a function, for a block as a context manager.
 
-    >>> import rushlight as torch
     >>> with torch.autograd.set_detect_anomaly(True):
     ...     torch.autograd.anomaly_mode.is_anomaly_enabled()
     True

@@ -52,7 +52,6 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs for `backward`; read them there from `ctx.saved_tensors`.
 
-        >>> import rushlight as torch
         >>> class Square(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):
@@ -72,7 +71,6 @@ class FunctionCtx:
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep tensors for `jvp`; read them there from `ctx.saved_tensors`.
 
-        >>> import rushlight as torch
         >>> from rushlight.autograd import forward_ad
         >>> class Square(torch.autograd.Function):
         ...     @staticmethod
@@ -101,7 +99,6 @@ class FunctionCtx:
     def mark_dirty(self, *args: Any) -> None:
         """Say which inputs `forward` wrote in place; each must also be returned.
 
-        >>> import rushlight as torch
         >>> class Double_(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):
@@ -132,7 +129,6 @@ class FunctionCtx:
     def mark_non_differentiable(self, *args: Any) -> None:
         """Say which outputs have no gradient (indices, masks).
 
-        >>> import rushlight as torch
         >>> class Sort(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):
@@ -152,7 +148,6 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool) -> None:
         """With False, `backward` gets None instead of zeros for outputs nobody used.
 
-        >>> import rushlight as torch
         >>> class Both(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):

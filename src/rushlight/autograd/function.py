@@ -53,7 +53,6 @@ class Function(Rules, metaclass=FunctionMeta):
 
     Define `forward` and `backward` as static methods, and call `apply`:
 
-    >>> import rushlight as torch
     >>> class Exp(torch.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):
@@ -156,7 +155,6 @@ def refused(outputs: tuple[Any, ...], message: str) -> tuple[Any, ...]:
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of `backward`: it cannot itself be differentiated, and says so if one tries.
 
-    >>> import rushlight as torch
     >>> class Square(torch.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):

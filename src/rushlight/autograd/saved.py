@@ -30,7 +30,6 @@ class saved_tensors_hooks(SavingBlock):
     When the value is needed, `unpack_hook` is called with what `pack_hook` returned and must give
     back a tensor of equal values. Of nested pairs only the innermost is used.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> def pack(t):
     ...     print("packing", t)
@@ -69,7 +68,6 @@ class save_on_cpu(saved_tensors_hooks):
     Tensors that are on the CPU already are kept as they are. With `pin_memory` they are copied, to
     ordinary memory: rushlight has no page-locked memory.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.autograd.graph.save_on_cpu():
     ...     y = x.exp() * x
@@ -91,7 +89,6 @@ class save_on_cpu(saved_tensors_hooks):
 class disable_saved_tensors_hooks(SavingBlock, ContextDecorator):
     """In this block, setting hooks on saved tensors raises a RuntimeError with this message.
 
-    >>> import rushlight as torch
     >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
     ...     with torch.autograd.graph.save_on_cpu():
     ...         pass
@@ -191,7 +188,6 @@ class allow_mutation_on_saved_tensors(SavingBlock, ContextDecorator):
 
     Forward and backward must both run inside the block.
 
-    >>> import rushlight as torch
     >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
     ...     x = torch.tensor([2.], requires_grad=True)
     ...     y = x.clone()

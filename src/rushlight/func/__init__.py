@@ -11,7 +11,6 @@ The files: `batching` (vmap), `reverse` and `forward` (derivatives), `tracking` 
 leaves a derivative), `arguments` (argnums, aux), `modules`. Below them stands
 `core.transforms`.
 
->>> import rushlight as torch
 >>> from rushlight.func import grad, vmap
 >>> vmap(grad(torch.sin))(torch.zeros(3))
 tensor([1., 1., 1.])

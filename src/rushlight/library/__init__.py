@@ -1,6 +1,5 @@
 """Your own operators (`torch.library`): functions that autograd takes for one op.
 
->>> import rushlight as torch
 >>> @torch.library.custom_op("demo::cube", mutates_args=())
 ... def cube(x: torch.Tensor) -> torch.Tensor:
 ...     return x ** 3

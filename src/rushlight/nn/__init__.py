@@ -1,6 +1,5 @@
 """Neural networks: modules, their parameters, first values, and functions.
 
->>> import rushlight as torch
 >>> from rushlight import nn
 >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
 >>> net(torch.ones(2, 3)).shape

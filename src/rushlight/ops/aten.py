@@ -1,6 +1,5 @@
 """The names of `torch.ops.aten`, for programs that compare with them or call them.
 
->>> import rushlight as torch
 >>> torch.ops.aten.mm.default
 <OpOverload(op='aten.mm', overload='default')>
 >>> torch.ops.aten.add.Tensor(torch.ones(2), 1)

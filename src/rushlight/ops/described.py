@@ -35,19 +35,6 @@ _FAMILY: Final[dict[tuple[str, str], tuple[str, str]]] = {
     for argument, fns, kind, meaning in FAMILIES
     for fn in fns.split()
 }
-# Results in the words of a docstring's first line.
-_RESULTS: Final = {
-    "Tensor": "Tensor", "LongTensor": "Tensor", "bool": "bool", "int": "int", "float": "float",
-    "str": "str", "dtype": "dtype", "numpy.ndarray": "numpy.ndarray", "None": "None",
-    "Size": "Size", "(Tensor, Tensor)": "tuple[Tensor, Tensor]",
-    "(Tensor, LongTensor)": "tuple[Tensor, Tensor]",
-    "(Tensor, Tensor, Tensor)": "tuple[Tensor, Tensor, Tensor]",
-    "Tensor or tuple of Tensors": "Tensor | tuple[Tensor, ...]",
-    "LongTensor or tuple of LongTensors": "Tensor | tuple[Tensor, ...]",
-    "tuple of Tensors": "tuple[Tensor, ...]", "seq": "tuple[Tensor, ...]",
-    "torch.Size or int": "Size | int", "tuple or int": "tuple[int, ...] | int",
-    "str or Tensor": "str | Tensor",
-}  # fmt: skip
 # Results with names, called as their functions are.
 _NAMED: Final = frozenset(return_names)
 # Names of types that are rushlight's own.
@@ -139,7 +126,7 @@ def kind_of(fn: str, name: str, annotation: object, default: object) -> str:
 
 
 def result_of(fn: Callable[..., Any], title: str) -> str:
-    """The type of a result: as annotated, or as the first line of the docstring says."""
+    """The type of a result: as annotated, or as its name says."""
     given = fn.__annotations__.get("return", "Any")
     text = given if isinstance(given, str) else getattr(given, "__name__", "Any")
     if title in _NAMED:
@@ -147,11 +134,7 @@ def result_of(fn: Callable[..., Any], title: str) -> str:
         return f"Tensor | {named}" if title in _EITHER else named
     if re.fullmatch(r"[a-z]\w*[a-z0-9]_", title):  # in place: they return their own tensor
         return "Tensor"
-    if text != "Any":
-        return text
-    head = " ".join((fn.__doc__ or "").split("\n\n")[0].split())
-    said = re.search(r"-> ([^:]*)", head)
-    return _RESULTS.get(said[1].split(", view(")[0].strip(), "Any") if said else "Any"
+    return text
 
 
 def _innermost(fn: Any) -> Any:
@@ -184,29 +167,34 @@ def _lines(title: str, names: tuple[str, ...], own: dict[str, str]) -> str:
         said = _family(title, name) or COMMON.get(name)
         words = own.get(name) or (f"{said[1]}." if said is not None else "")
         if words:  # a test finds names that have none
-            text += f"        {name}: {words}\n"
+            text += f"    {name}: {words}\n"
     return text
 
 
 def _told_doc(fn: FunctionType, doc: str) -> str:
-    """A docstring with its `Args:`, before the example."""
+    """A docstring as PyTorch's are: a header, the text, `Args:`, and an example that runs."""
     told = fn.__dict__.get("__signature__")
     title = told._title if isinstance(told, Told) else fn.__name__
     _, _, said = (_innermost(fn).__doc__ or "").partition("Args:\n")  # `f_` has the words of `f`
     own = dict(re.findall(r"^ +(\w+): (.*)$", said.partition("\n\n")[0], re.M))
-    before, found, after = doc.partition("Args:\n")
+    text, found, example = inspect.cleandoc(doc).partition("\n>>> ")
+    text = text.partition("Args:\n")[0].rstrip()
+    words = _lines(title, arguments_of(fn), own)
+    parts = [_header(fn, title), text] if isinstance(told, Told) else [text]
+    if words:
+        parts.append(f"Args:\n{words}".rstrip())
     if found:
-        doc = before.rstrip() + "\n\n" + after.partition("\n\n")[2]
-    text = _lines(title, arguments_of(fn), own)
-    if not text:
-        return doc
-    space, start = "    ", doc.find("\n\n") + 2
-    if start > 1 and doc[start : start + 1] != " ":  # not indented: from Python 3.13 on none is
-        space, text = "", text.replace("        ", "    ")
-    at = doc.find(f"\n{space}>>>")
-    if at < 0:
-        return f"{doc.rstrip()}\n\n{space}Args:\n{text}"
-    return f"{doc[:at].rstrip()}\n\n{space}Args:\n{text}{doc[at:]}"
+        start = "" if "import rushlight" in example else ">>> import rushlight as torch\n"
+        parts.append(f"{start}>>> {example}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _header(fn: FunctionType, title: str) -> str:
+    """The call of a function, as PyTorch's docstrings begin."""
+    full = _signature(fn, title)
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in full.parameters.values()]
+    name = title.removeprefix("linalg_")
+    return f"{name}{inspect.Signature(bare)} -> {full.return_annotation}"
 
 
 _described: Final[set[FunctionType]] = set()

@@ -153,13 +153,8 @@ def stft(
     onesided: bool | None = None, return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Any:  # fmt: skip
-    """stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, \
-pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None) \
--> Tensor
+    """The Fourier transforms of overlapping pieces of a signal: (..., frequency, piece).
 
-    The Fourier transforms of overlapping pieces of a signal: (..., frequency, piece).
-
-    >>> import rushlight as torch
     >>> window = torch.ones(4)
     >>> torch.stft(torch.ones(8), 4, window=window, center=False, return_complex=True)[:, 0].real
     tensor([4., 0., 0.])
@@ -241,15 +236,11 @@ def istft(
     window: Any = None, center: bool = True, normalized: bool = False,
     onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Any:  # fmt: skip
-    """istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, \
-normalized=False, onesided=None, length=None, return_complex=False) -> Tensor
-
-    The signal whose short-time Fourier transform is nearest to `input`.
+    """The signal whose short-time Fourier transform is nearest to `input`.
 
     Args:
         length: the length of the result; what follows from the frames if None.
 
-    >>> import rushlight as torch
     >>> x = torch.arange(8.)
     >>> torch.istft(torch.stft(x, 4, window=torch.ones(4), return_complex=True), 4).round()
     tensor([0., 1., 2., 3., 4., 5., 6., 7.])

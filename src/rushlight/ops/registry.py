@@ -62,6 +62,7 @@ def _export(
 def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
     namespace: str = "", out: bool = False, inplace: bool = False, bare: bool = False,
+    returns: str = "Tensor",
 ) -> Callable[[F], F]:  # fmt: skip
     """Export a function as `rushlight.f` (`free`), `Tensor.f` (`method`), and in a namespace.
 
@@ -70,12 +71,15 @@ def function(
     applied to them, and the function gets `out=`, and a form `f_` that writes its first input.
 
     With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
-    numbers and look at their arguments themselves.
+    numbers and look at their arguments themselves. `returns` is the type of what it returns, where
+    its annotation does not say.
     """
 
     def register_it(fn: F) -> F:
         title = name or fn.__name__
         names = (title, *aliases)
+        if fn.__annotations__.get("return", "Any") == "Any":
+            fn.__annotations__["return"] = returns
         if bare:
             _export(fn, names, method, free, namespace)
             return fn
@@ -83,13 +87,11 @@ def function(
             _export(_wrap(fn, title, None, False), names, method, free, namespace)
             return fn
         call = _wrap(fn, title, run, out)
-        call.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
         _export(call, names, method, free, namespace)
         if inplace:
             write = _wrap(fn, title, run_inplace, False)
             write.__name__ = write.__qualname__ = title + "_"
-            write.__doc__ = f"{title}_(...) -> Tensor\n\nIn-place version of `{title}`."
-            write.__annotations__ = call.__annotations__
+            write.__doc__ = f"In-place version of `{title}`."
             _export(write, tuple(n + "_" for n in names), method, free, "")
         return call  # type: ignore[return-value]  # what it returns is what differs
 
@@ -152,11 +154,9 @@ def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> 
     return made
 
 
-def describe(header: str, text: str, example: str = "", gives: str = "") -> str:
+def describe(text: str, example: str = "", gives: str = "") -> str:
     """The text of a public function that another function makes."""
-    if not example:
-        return f"{header}\n\n{text}\n"
-    return f"{header}\n\n{text}\n\n>>> import rushlight as torch\n>>> {example}\n{gives}\n"
+    return f"{text}\n\n>>> {example}\n{gives}\n" if example else f"{text}\n"
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:

@@ -31,11 +31,9 @@ def _linalg(name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 # --- linear equations -----------------------------------------------------------------------------
-@function(free=False)
+@function(free=False, returns="tuple[Tensor, Tensor]")
 def gesv(input: Any, A: Any) -> Any:
-    """gesv(A) -> (Tensor, Tensor)
-
-    The X of A X = input, and the LU factors of A. Removed from PyTorch: write `linalg.solve`.
+    """The X of A X = input, and the LU factors of A. Removed from PyTorch: write `linalg.solve`.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -47,13 +45,11 @@ def gesv(input: Any, A: Any) -> Any:
     return _linalg("solve", A, input), _linalg("lu_factor", A)[0]
 
 
-@function(free=False)
+@function(free=False, returns="tuple[Tensor, Tensor]")
 def gels(input: Any, A: Any) -> Any:
-    """gels(A) -> (Tensor, Tensor)
-
-    The X that makes A X come closest to input, and the QR factors of A as LAPACK packs them. Where
-    A has more rows than columns, the rows of X behind the solution hold the residuals. Removed
-    from PyTorch: write `linalg.lstsq`.
+    """The X that makes A X come closest to input, and the QR factors of A as LAPACK packs them.
+    Where A has more rows than columns, the rows of X behind the solution hold the residuals.
+    Removed from PyTorch: write `linalg.lstsq`.
     """
     _warn("gels", "torch.linalg.lstsq(A, B)")
     m, n = A.shape
@@ -68,13 +64,11 @@ def gels(input: Any, A: Any) -> Any:
     return found, functions["geqrf"](A.mT)[0].mT
 
 
-@function(free=False)
+@function(free=False, returns="tuple[Tensor, Tensor]")
 def trtrs(
     input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
-    """trtrs(A, upper=True, transpose=False, unitriangular=False) -> (Tensor, Tensor)
-
-    The X of A X = input for a triangle A, and a copy of A. Removed from PyTorch: write
+    """The X of A X = input for a triangle A, and a copy of A. Removed from PyTorch: write
     `linalg.solve_triangular`.
     """
     _warn("trtrs", "torch.linalg.solve_triangular(A, B, upper=...)")
@@ -90,12 +84,10 @@ def _check_batch(name: str, x: Any) -> None:
         raise RuntimeError(f"{name}: expected a 3D tensor, got a tensor of shape {list(x.shape)}")
 
 
-@function(free=False)
+@function(free=False, returns="tuple[Tensor, Tensor]")
 def btrifact(input: Any, info: Any = None, pivot: bool = True) -> Any:
-    """btrifact(info=None, pivot=True) -> (Tensor, Tensor)
-
-    The LU factors of each matrix of a batch, and the pivots, counted from 1. Removed from PyTorch:
-    write `linalg.lu_factor`.
+    """The LU factors of each matrix of a batch, and the pivots, counted from 1. Removed from
+    PyTorch: write `linalg.lu_factor`.
     """
     _warn("btrifact", "torch.linalg.lu_factor(A)")
     _check_batch("btrifact", input)
@@ -107,11 +99,9 @@ def btrifact(input: Any, info: Any = None, pivot: bool = True) -> Any:
     return factors, pivots
 
 
-@function(free=False)
+@function(free=False, returns="tuple[Tensor, Tensor, Tensor]")
 def btrifact_with_info(input: Any, pivot: bool = True) -> Any:
-    """btrifact_with_info(pivot=True) -> (Tensor, Tensor, Tensor)
-
-    `btrifact`, and for each matrix 0 or the place of a pivot that is zero. Removed from PyTorch:
+    """`btrifact`, and for each matrix 0 or the place of a pivot that is zero. Removed from PyTorch:
     write `linalg.lu_factor_ex`.
     """
     _warn("btrifact_with_info", "torch.linalg.lu_factor_ex(A)")
@@ -121,9 +111,7 @@ def btrifact_with_info(input: Any, pivot: bool = True) -> Any:
 
 @function(free=False)
 def btrisolve(input: Any, LU_data: Any, LU_pivots: Any) -> Any:
-    """btrisolve(LU_data, LU_pivots) -> Tensor
-
-    The x of A x = input for each vector of a batch, from what `btrifact` made of A. Removed from
+    """The x of A x = input for each vector of a batch, from what `btrifact` made of A. Removed from
     PyTorch: write `linalg.lu_solve`.
     """
     _warn("btrisolve", "torch.linalg.lu_solve(LU, pivots, B)")
@@ -136,9 +124,7 @@ def btrisolve(input: Any, LU_data: Any, LU_pivots: Any) -> Any:
 # --- Cholesky -------------------------------------------------------------------------------------
 @function(free=False)
 def potrf(input: Any, upper: bool = True) -> Any:
-    """potrf(upper=True) -> Tensor
-
-    The triangle U of input = UᵀU, or if not `upper` the L of LLᵀ. Removed from PyTorch: write
+    """The triangle U of input = UᵀU, or if not `upper` the L of LLᵀ. Removed from PyTorch: write
     `linalg.cholesky`, which gives L unless told otherwise.
     """
     _warn("potrf", f"torch.linalg.cholesky(A, upper={bool(upper)})")
@@ -147,31 +133,25 @@ def potrf(input: Any, upper: bool = True) -> Any:
 
 @function(free=False)
 def potri(input: Any, upper: bool = True) -> Any:
-    """potri(upper=True) -> Tensor
-
-    The inverse of the matrix whose `potrf` this is. Removed from PyTorch: write `cholesky_inverse`.
-    """
+    """The inverse of the matrix whose `potrf` this is. Removed from PyTorch: write
+    `cholesky_inverse`."""
     _warn("potri", f"torch.cholesky_inverse(L, upper={bool(upper)})")
     return functions["cholesky_inverse"](input, bool(upper))
 
 
 @function(free=False)
 def potrs(input: Any, input2: Any, upper: bool = True) -> Any:
-    """potrs(u, upper=True) -> Tensor
-
-    The X of A X = input for the matrix A whose `potrf` is `u`. Removed from PyTorch: write
+    """The X of A X = input for the matrix A whose `potrf` is `u`. Removed from PyTorch: write
     `cholesky_solve`.
     """
     _warn("potrs", f"torch.cholesky_solve(B, L, upper={bool(upper)})")
     return functions["cholesky_solve"](input, input2, bool(upper))
 
 
-@function(free=False)
+@function(free=False, returns="tuple[Tensor, Tensor]")
 def pstrf(input: Any, upper: bool = True, tol: float = -1) -> Any:
-    """pstrf(upper=True, tol=-1) -> (Tensor, Tensor)
-
-    A triangle U and an order p, largest pivots first, with input[p][:, p] = UᵀU; if not `upper` the
-    L of LLᵀ. Removed from PyTorch, without a successor: `linalg.cholesky` takes no pivots.
+    """A triangle U and an order p, largest pivots first, with input[p][:, p] = UᵀU; if not `upper`
+    the L of LLᵀ. Removed from PyTorch, without a successor: `linalg.cholesky` takes no pivots.
     """
     _warn("pstrf", "torch.linalg.cholesky(A), which takes no pivots, or torch.linalg.ldl_factor(A)")
     a = input.detach()
@@ -243,10 +223,8 @@ def _pairs(x: Any, count: int, normalized: bool, inverse: bool) -> Any:
 
 @function(free=False)
 def fft(input: Any, signal_ndim: int, normalized: bool = False) -> Any:
-    """fft(signal_ndim, normalized=False) -> Tensor
-
-    The transform of the last `signal_ndim` dimensions in front of the pairs. Removed from PyTorch:
-    write `torch.fft.fftn` on complex tensors, which rushlight lacks.
+    """The transform of the last `signal_ndim` dimensions in front of the pairs. Removed from
+    PyTorch: write `torch.fft.fftn` on complex tensors, which rushlight lacks.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -261,10 +239,7 @@ def fft(input: Any, signal_ndim: int, normalized: bool = False) -> Any:
 
 @function(free=False)
 def ifft(input: Any, signal_ndim: int, normalized: bool = False) -> Any:
-    """ifft(signal_ndim, normalized=False) -> Tensor
-
-    The way back from `fft`. Removed from PyTorch: write `torch.fft.ifftn` on complex tensors.
-    """
+    """The way back from `fft`. Removed from PyTorch: write `torch.fft.ifftn` on complex tensors."""
     _warn("ifft", "torch.fft.ifftn(torch.view_as_complex(x), ...)")
     _check_signal("ifft", input, signal_ndim, True)
     return _pairs(input, signal_ndim, normalized, True)
@@ -272,9 +247,7 @@ def ifft(input: Any, signal_ndim: int, normalized: bool = False) -> Any:
 
 @function(free=False)
 def rfft(input: Any, signal_ndim: int, normalized: bool = False, onesided: bool = True) -> Any:
-    """rfft(signal_ndim, normalized=False, onesided=True) -> Tensor
-
-    The transform of real numbers, in pairs: half of it if `onesided`, the rest being conjugate.
+    """The transform of real numbers, in pairs: half of it if `onesided`, the rest being conjugate.
     Removed from PyTorch: write `torch.fft.rfftn`.
     """
     _warn("rfft", f"torch.fft.{'rfftn' if onesided else 'fftn'}(x, ...)")
@@ -289,9 +262,7 @@ def irfft(
     input: Any, signal_ndim: int, normalized: bool = False, onesided: bool = True,
     signal_sizes: Any = None,
 ) -> Any:  # fmt: skip
-    """irfft(signal_ndim, normalized=False, onesided=True, signal_sizes=None) -> Tensor
-
-    The way back from `rfft`; half a transform does not tell whether the last dimension was even,
+    """The way back from `rfft`; half a transform does not tell whether the last dimension was even,
     `signal_sizes` does. Removed from PyTorch: write `torch.fft.irfftn`.
     """
     _warn("irfft", "torch.fft.irfftn(torch.view_as_complex(x), s=...)")

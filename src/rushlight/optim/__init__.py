@@ -1,6 +1,5 @@
 """Optimisers: they change parameters by their gradients, one `step` at a time.
 
->>> import rushlight as torch
 >>> net = torch.nn.Linear(2, 1)
 >>> opt = torch.optim.Adam(net.parameters(), lr=0.01)
 >>> net(torch.ones(3, 2)).sum().backward()

@@ -1,6 +1,5 @@
 """`torch.profiler`: profiles of training loops, step by step.
 
->>> import rushlight as torch
 >>> from rushlight.profiler import profile, record_function, ProfilerActivity
 >>> with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as prof:
 ...     with record_function("double"):

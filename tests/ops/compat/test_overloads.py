@@ -12,6 +12,11 @@ import pytest
 import rushlight as torch
 
 
+@torch.library.custom_op("tests_names::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
 def named() -> dict[str, Any]:
     """One of each kind of object that stands for a name of an op."""
     aten = torch.ops.aten

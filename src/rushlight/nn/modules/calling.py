@@ -167,7 +167,6 @@ class Calling:
     ) -> RemovableHandle:
         """Call `hook(module, args)` before `forward`; what it returns replaces the arguments.
 
-        >>> import rushlight as torch
         >>> m = torch.nn.Identity()
         >>> handle = m.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
         >>> m(torch.ones(2))
@@ -186,7 +185,6 @@ class Calling:
     ) -> RemovableHandle:
         """Call `hook(module, args, output)` after `forward`; what it returns replaces the output.
 
-        >>> import rushlight as torch
         >>> m = torch.nn.Linear(2, 1)
         >>> handle = m.register_forward_hook(lambda module, args, output: print(output.shape))
         >>> y = m(torch.ones(3, 2))
@@ -201,7 +199,6 @@ class Calling:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs
         are known; what it returns replaces them.
 
-        >>> import rushlight as torch
         >>> m = torch.nn.Tanh()
         >>> handle = m.register_full_backward_hook(lambda module, gi, go: print(gi, go))
         >>> m(torch.zeros(2, requires_grad=True)).sum().backward()

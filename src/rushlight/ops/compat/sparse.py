@@ -43,18 +43,14 @@ def _check_writable(self: Any) -> None:
 
 
 # --- what a strided tensor has not ----------------------------------------------------------------
-def _refuse(name: str, layout: str = "", kind: str = "Any") -> None:
+def _refuse(name: str, layout: str = "", kind: str = "Tensor") -> None:
     """Make a method of sparse tensors, which raises. `layout` is what PyTorch's error says that the
     method expects ("": it says that there is no backend), `kind` what the method returns."""
 
     def method(self: Any) -> Any:
         raise _expects(name, layout) if layout else _no_backend(name)
 
-    text = "Of sparse tensors only."
-    shown = "Tensor" if kind == "Any" else kind
-    made = variant(method, name, describe(f"{name}() -> {shown}", text) if layout else text)
-    made.__annotations__["return"] = kind
-    function(free=False)(made)
+    function(free=False, returns=kind)(variant(method, name, "Of sparse tensors only."))
 
 
 _refuse("coalesce", "sparse coordinate")
@@ -81,10 +77,7 @@ def _coalesced_(self: Any, coalesced: bool) -> Any:
 
 @function(free=False)
 def sparse_mask(self: Any, mask: Any) -> Any:
-    """sparse_mask(mask) -> Tensor
-
-    Needs a sparse mask.
-    """
+    """Needs a sparse mask."""
     raise _no_backend("sparse_mask")
 
 
@@ -93,7 +86,7 @@ def _refuse_resize(name: str) -> None:
         _check_writable(self)
         raise _no_backend(name)
 
-    text = describe(f"{name}(size, sparse_dim, dense_dim) -> Tensor", "Of sparse tensors only.")
+    text = describe("Of sparse tensors only.")
     function(free=False)(variant(resize, name, text))
 
 
@@ -103,10 +96,7 @@ _refuse_resize("sparse_resize_and_clear_")
 
 @function()
 def smm(input: Any, mat2: Any) -> Any:
-    """smm(input, mat2) -> Tensor
-
-    A sparse matrix times a dense one.
-    """
+    """A sparse matrix times a dense one."""
     raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
 
 
@@ -114,21 +104,15 @@ def smm(input: Any, mat2: Any) -> Any:
 def sspaddmm(
     input: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: Number = 1, out: Any = None
 ) -> Any:
-    """sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor
-
-    A sparse matrix times a dense one, added to a sparse one.
-    """
+    """A sparse matrix times a dense one, added to a sparse one."""
     raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
 
 
 # --- what it has ----------------------------------------------------------------------------------
 @function(free=False)
 def sparse_dim(self: Any) -> int:
-    """sparse_dim() -> int
+    """How many dimensions are sparse: none.
 
-    How many dimensions are sparse: none.
-
-    >>> import rushlight as torch
     >>> torch.ones(2, 3).sparse_dim()
     0
     """
@@ -137,11 +121,8 @@ def sparse_dim(self: Any) -> int:
 
 @function(free=False)
 def dense_dim(self: Any) -> int:
-    """dense_dim() -> int
+    """How many dimensions are dense: all.
 
-    How many dimensions are dense: all.
-
-    >>> import rushlight as torch
     >>> torch.ones(2, 3).dense_dim()
     2
     """
@@ -151,11 +132,8 @@ def dense_dim(self: Any) -> int:
 
 @function(free=False)
 def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
-    """to_dense(dtype=None, *, masked_grad=True) -> Tensor
+    """The tensor itself, in `dtype` if that is given: it is dense.
 
-    The tensor itself, in `dtype` if that is given: it is dense.
-
-    >>> import rushlight as torch
     >>> x = torch.ones(2)
     >>> x.to_dense() is x
     True
@@ -172,38 +150,27 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
 
 @function(free=False)
 def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """to_sparse(sparseDims) -> Tensor
-
-    Raises NotImplementedError: rushlight has no sparse layout.
-    """
+    """Raises NotImplementedError: rushlight has no sparse layout."""
     raise _no_layout("to_sparse")
 
 
 @function(free=False)
 def to_sparse_coo(self: Any) -> Any:
-    """to_sparse_coo() -> Tensor
-
-    Raises NotImplementedError: rushlight has no sparse layout.
-    """
+    """Raises NotImplementedError: rushlight has no sparse layout."""
     raise _no_layout("to_sparse_coo")
 
 
 @function(free=False)
 def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
-    """to_sparse_csr(dense_dim=None) -> Tensor
-
-    Raises NotImplementedError: rushlight has no sparse layout.
-    """
+    """Raises NotImplementedError: rushlight has no sparse layout."""
     raise _no_layout("to_sparse_csr")
 
 
 # --- streams, and what is gone --------------------------------------------------------------------
 @function(free=False)
 def record_stream(self: Any, s: Any) -> None:
-    """record_stream(stream)
-
-    Keep the memory from reuse until `stream` is done with it. NumPy's memory is never reused while
-    a tensor holds it, and CuPy's pool waits for its streams: there is nothing to do.
+    """Keep the memory from reuse until `stream` is done with it. NumPy's memory is never reused
+    while a tensor holds it, and CuPy's pool waits for its streams: there is nothing to do.
     """
     if isinstance(s, (TensorBase, bool, int, float, str)) or s is None:
         raise RuntimeError("unknown parameter type")
@@ -211,10 +178,7 @@ def record_stream(self: Any, s: Any) -> None:
 
 @function(free=False)
 def reinforce(self: Any, reward: Any) -> Any:
-    """reinforce(reward)
-
-    Gone since PyTorch 0.4; raises.
-    """
+    """Gone since PyTorch 0.4; raises."""
     raise RuntimeError(
         "reinforce() was removed.\n"
         "Use torch.distributions instead.\n"
@@ -232,37 +196,25 @@ def _gone(name: str, cure: str) -> RuntimeError:
 
 @function()
 def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
-    """symeig(input, eigenvectors=False, upper=True)
-
-    Removed from PyTorch; raises. See `linalg.eigh`.
-    """
+    """Removed from PyTorch; raises. See `linalg.eigh`."""
     raise _gone("symeig", "torch.linalg.eigvalsh(A, UPLO='U') or torch.linalg.eigh(A, UPLO='U')")
 
 
 @function()
 def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
-    """eig(input, eigenvectors=False)
-
-    Removed from PyTorch; raises. See `linalg.eig`.
-    """
+    """Removed from PyTorch; raises. See `linalg.eig`."""
     raise _gone("eig", "torch.linalg.eigvals(A) or torch.linalg.eig(A), whose results are complex")
 
 
 @function()
 def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
-    """lstsq(input, A)
-
-    Removed from PyTorch; raises. See `linalg.lstsq`.
-    """
+    """Removed from PyTorch; raises. See `linalg.lstsq`."""
     raise _gone("lstsq", "torch.linalg.lstsq(A, B), whose arguments come in the other order")
 
 
 @function(name="solve")
 def removed_solve(input: Any, A: Any, *, out: Any = None) -> Any:
-    """solve(input, A)
-
-    Removed from PyTorch; raises. See `linalg.solve`.
-    """
+    """Removed from PyTorch; raises. See `linalg.solve`."""
     raise _gone("solve", "torch.linalg.solve(A, B), whose arguments come in the other order")
 
 
@@ -270,8 +222,5 @@ def removed_solve(input: Any, A: Any, *, out: Any = None) -> Any:
 def removed_matrix_rank(
     input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None
 ) -> Any:
-    """matrix_rank(input, tol=None, symmetric=False)
-
-    Removed from PyTorch; raises. See `linalg.matrix_rank`.
-    """
+    """Removed from PyTorch; raises. See `linalg.matrix_rank`."""
     raise _gone("matrix_rank", "torch.linalg.matrix_rank(A, hermitian=symmetric)")

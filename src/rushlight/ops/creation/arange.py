@@ -47,14 +47,11 @@ def arange(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, **named: Any,
 ) -> Any:  # fmt: skip
-    """arange(start=0, end, step=1, *, out=None, dtype=None) -> Tensor
-
-    The numbers from `start`, by `step`, before `end`.
+    """The numbers from `start`, by `step`, before `end`.
 
     Args:
         args: `end`; or `start`, `end`, and `step` if it is not 1.
 
-    >>> import rushlight as torch
     >>> torch.arange(5)
     tensor([0, 1, 2, 3, 4])
     >>> torch.arange(1, 2.5, 0.5)
@@ -98,10 +95,7 @@ def range(
     dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """range(start=0, end, step=1, *, out=None, dtype=None) -> Tensor
-
-    The numbers from `start` to `end`, which counts too. Deprecated: use `arange`.
-    """
+    """The numbers from `start` to `end`, which counts too. Deprecated: use `arange`."""
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
@@ -187,11 +181,8 @@ def linspace(
     layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """linspace(start, end, steps, *, out=None, dtype=None) -> Tensor
+    """`steps` numbers from `start` to `end`, evenly spaced, both ends included.
 
-    `steps` numbers from `start` to `end`, evenly spaced, both ends included.
-
-    >>> import rushlight as torch
     >>> torch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
@@ -206,15 +197,12 @@ def logspace(
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None) -> Tensor
-
-    `steps` numbers from `base ** start` to `base ** end`, evenly spaced in the exponent.
+    """`steps` numbers from `base ** start` to `base ** end`, evenly spaced in the exponent.
 
     Args:
         start: the first exponent.
         end: the last exponent.
 
-    >>> import rushlight as torch
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
@@ -318,11 +306,8 @@ def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
 
 @function(out=True, method=False)
 def complex(real: Any, imag: Any) -> Any:
-    """complex(real, imag, *, out=None) -> Tensor
+    """Complex numbers from their real and imaginary parts.
 
-    Complex numbers from their real and imaginary parts.
-
-    >>> import rushlight as torch
     >>> torch.complex(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor([1.+3.j, 2.+4.j])
     """
@@ -332,11 +317,8 @@ def complex(real: Any, imag: Any) -> Any:
 
 @function(out=True, method=False)
 def polar(abs: Any, angle: Any) -> Any:
-    """polar(abs, angle, *, out=None) -> Tensor
+    """Complex numbers from their absolute value and angle.
 
-    Complex numbers from their absolute value and angle.
-
-    >>> import rushlight as torch
     >>> torch.polar(torch.tensor([1., 2.]), torch.tensor([0., 0.]))
     tensor([1.+0.j, 2.+0.j])
     """

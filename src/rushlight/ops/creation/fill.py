@@ -197,11 +197,8 @@ COPY: Final = Copy()
 
 @function(free=False)
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
-    """copy_(src, non_blocking=False) -> Tensor
+    """Copy `src`, broadcast and cast to fit, into this tensor.
 
-    Copy `src`, broadcast and cast to fit, into this tensor.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 2).copy_(torch.tensor([1., 2.]))
     tensor([[1., 2.],
             [1., 2.]])
@@ -350,11 +347,8 @@ def _check_value(name: str, value: Any) -> Any:
 
 @function(method=False)
 def fill(input: Any, value: Operand) -> Any:
-    """fill(input, value) -> Tensor
+    """A tensor like `input` that holds `value` everywhere.
 
-    A tensor like `input` that holds `value` everywhere.
-
-    >>> import rushlight as torch
     >>> torch.fill(torch.zeros(2), 3)
     tensor([3., 3.])
     """
@@ -366,11 +360,8 @@ def fill(input: Any, value: Operand) -> Any:
 
 @function()
 def fill_(input: Any, value: Any) -> Any:
-    """fill_(value) -> Tensor
+    """Write `value`, a number or a 0-d tensor, everywhere.
 
-    Write `value`, a number or a 0-d tensor, everywhere.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2).fill_(3)
     tensor([3., 3.])
     """
@@ -388,11 +379,8 @@ def fill_with(target: Any, value: Any, overlap: bool) -> Any:
 
 @function()
 def zero_(input: Any) -> Any:
-    """zero_() -> Tensor
+    """Write zero everywhere.
 
-    Write zero everywhere.
-
-    >>> import rushlight as torch
     >>> torch.ones(2).zero_()
     tensor([0., 0.])
     """

@@ -57,11 +57,8 @@ def _export_like(name: str, value: int | None, text: str, example: str, shown: s
             t._array.fill(value)
         return t
 
-    header = f"{name}(input, *, dtype=None, memory_format=...) -> Tensor"
     text = f"{text} of the shape and dtype of `input`."
-    function(method=False)(
-        variant(like, name, describe(header, text, f"torch.{name}({example}", shown))
-    )
+    function(method=False)(variant(like, name, describe(text, f"torch.{name}({example}", shown)))
 
 
 _export_like(
@@ -77,11 +74,8 @@ def full_like(
     pin_memory: bool = False, requires_grad: bool = False,
     memory_format: Any = dtypes.preserve_format,
 ) -> Any:  # fmt: skip
-    """full_like(input, fill_value, *, dtype=None, memory_format=...) -> Tensor
+    """One value in the shape and dtype of `input`.
 
-    One value in the shape and dtype of `input`.
-
-    >>> import rushlight as torch
     >>> torch.full_like(torch.ones(2), 7)
     tensor([7., 7.])
     """
@@ -125,9 +119,8 @@ def _export_new(
         shape = creation.size_of(name, size, creation.size_named(name, named))
         return _new(name, input, shape, value, dtype, layout, device, pin_memory, requires_grad)
 
-    header = f"{name}(size, *, dtype=None, device=None, requires_grad=False) -> Tensor"
     text = f"{what} with the dtype and device of this tensor."
-    function(free=False)(variant(new, name, describe(header, text, example, shown)))
+    function(free=False)(variant(new, name, describe(text, example, shown)))
 
 
 _export_new("new_empty", None, "An uninitialised tensor")
@@ -140,11 +133,8 @@ def new_full(
     input: Any, size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """new_full(size, fill_value, *, dtype=None, device=None, requires_grad=False) -> Tensor
+    """One value with the dtype and device of this tensor.
 
-    One value with the dtype and device of this tensor.
-
-    >>> import rushlight as torch
     >>> torch.ones(2).new_full((3,), 7)
     tensor([7., 7., 7.])
     """
@@ -163,11 +153,8 @@ def new_tensor(
     input: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """new_tensor(data, *, dtype=None, device=None, requires_grad=False) -> Tensor
+    """A copy of `data` with the dtype and device of this tensor.
 
-    A copy of `data` with the dtype and device of this tensor.
-
-    >>> import rushlight as torch
     >>> torch.ones(2, dtype=torch.float64).new_tensor([1, 2])
     tensor([1., 2.], dtype=torch.float64)
     """
@@ -185,11 +172,8 @@ def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False) -> Tensor
+    """An uninitialised tensor of explicit strides.
 
-    An uninitialised tensor of explicit strides.
-
-    >>> import rushlight as torch
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
@@ -212,11 +196,8 @@ def scalar_tensor(
     s: Number, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """scalar_tensor(s, *, dtype=None, device=None, requires_grad=False) -> Tensor
+    """A 0-d tensor, of the default dtype whatever the number.
 
-    A 0-d tensor, of the default dtype whatever the number.
-
-    >>> import rushlight as torch
     >>> torch.scalar_tensor(2)
     tensor(2.)
     """
@@ -231,12 +212,9 @@ def scalar_tensor(
 # --- taking over memory ---------------------------------------------------------------------------
 @function(method=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """as_tensor(data, dtype=None, device=None) -> Tensor
-
-    `data` as a tensor, without a copy where that can be: a tensor is itself (and keeps its
+    """`data` as a tensor, without a copy where that can be: a tensor is itself (and keeps its
     history), a NumPy array shares its memory.
 
-    >>> import rushlight as torch
     >>> torch.as_tensor([1, 2])
     tensor([1, 2])
     """
@@ -261,11 +239,8 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
     requires_grad: bool | None = None,
 ) -> Any:  # fmt: skip
-    """asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor
+    """Anything as a tensor: tensors, NumPy arrays and buffers share their memory unless `copy`.
 
-    Anything as a tensor: tensors, NumPy arrays and buffers share their memory unless `copy`.
-
-    >>> import rushlight as torch
     >>> torch.asarray(3)
     tensor(3)
     """
@@ -307,14 +282,11 @@ def asarray(
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Any:
-    """frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor
-
-    A 1-d tensor over the memory of a bytes-like object.
+    """A 1-d tensor over the memory of a bytes-like object.
 
     Args:
         offset: how many bytes to leave out before the first element.
 
-    >>> import rushlight as torch
     >>> torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8)
     tensor([1, 2, 3], dtype=torch.uint8)
     """

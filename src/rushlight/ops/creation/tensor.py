@@ -190,11 +190,8 @@ def tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
-    """tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor
+    """A new tensor with a copy of `data`: numbers, nested sequences of them, or a NumPy array.
 
-    A new tensor with a copy of `data`: numbers, nested sequences of them, or a NumPy array.
-
-    >>> import rushlight as torch
     >>> torch.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
             [3, 4]])
@@ -222,11 +219,8 @@ def copy_raw(array: Any, dtype: dtypes.dtype | None, place: device) -> Any:
 
 @function(method=False)
 def from_numpy(ndarray: Any) -> Any:
-    """from_numpy(ndarray) -> Tensor
+    """A tensor that shares the memory of a NumPy array: a change of one changes the other.
 
-    A tensor that shares the memory of a NumPy array: a change of one changes the other.
-
-    >>> import rushlight as torch
     >>> import numpy
     >>> a = numpy.array([1, 2, 3])
     >>> t = torch.from_numpy(a)
@@ -287,8 +281,7 @@ def _export_filled(name: str, value: int, example: str, shown: str) -> None:
         shape = size_of(name, size, size_named(name, named))
         return fill_new(name, shape, value, out, dtype, layout, device, pin_memory, requires_grad)
 
-    header = f"{name}(*size, out=None, dtype=None, device=None, requires_grad=False) -> Tensor"
-    text = describe(header, f"A tensor of {name}.", f"torch.{name}({example})", shown)
+    text = describe(f"A tensor of {name}.", f"torch.{name}({example})", shown)
     function(method=False)(variant(make, name, text))
 
 
@@ -302,11 +295,8 @@ def empty(
     pin_memory: bool = False, requires_grad: bool = False,
     memory_format: Any = dtypes.contiguous_format, **named: Any,
 ) -> Any:  # fmt: skip
-    """empty(*size, out=None, dtype=None, memory_format=...) -> Tensor
+    """A tensor whose values are whatever the memory held.
 
-    A tensor whose values are whatever the memory held.
-
-    >>> import rushlight as torch
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
@@ -337,11 +327,8 @@ def full(
     size: Any, fill_value: Number, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """full(size, fill_value, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
+    """A tensor of one value.
 
-    A tensor of one value.
-
-    >>> import rushlight as torch
     >>> torch.full((2, 3), 3.5)
     tensor([[3.5000, 3.5000, 3.5000],
             [3.5000, 3.5000, 3.5000]])
@@ -377,14 +364,11 @@ def eye(
     n: Any, m: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """eye(n, m=None, *, out=None, dtype=None, device=None, requires_grad=False) -> Tensor
-
-    Ones on the diagonal and zeros elsewhere.
+    """Ones on the diagonal and zeros elsewhere.
 
     Args:
         n: how many rows.
 
-    >>> import rushlight as torch
     >>> torch.eye(2)
     tensor([[1., 0.],
             [0., 1.]])

@@ -44,7 +44,7 @@ def scattering(
             return write_directly(what, xs[0], xs[1:], what.store, what.overlap)
 
         write.__name__ = write.__qualname__ = title + "_"
-        write.__doc__ = f"{title}_(...) -> Tensor\n\nIn-place version of `{title}`."
+        write.__doc__ = f"In-place version of `{title}`."
         write.__annotations__ = {**fn.__annotations__, "return": "Tensor"}
         function(name=title + "_", free=False)(write)
         if out:

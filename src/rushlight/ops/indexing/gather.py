@@ -85,11 +85,8 @@ class Ungather(Along):
 
 @function(out=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
-    """gather(input, dim, index, *, sparse_grad=False, out=None) -> Tensor
+    """Pick values along `dim`: for dim=0 of two, out[i][j] = input[index[i][j]][j].
 
-    Pick values along `dim`: for dim=0 of two, out[i][j] = input[index[i][j]][j].
-
-    >>> import rushlight as torch
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
     tensor([[1, 1],
             [4, 3]])

@@ -488,7 +488,6 @@ def getitem(self: Any, index: Any) -> Any:
 
     Ints, slices, None and `...` give a view; lists, index tensors and masks pick a copy.
 
-    >>> import rushlight as torch
     >>> x = torch.arange(6).reshape(2, 3)
     >>> x[1, ::2], x[:, [0, 0]], x[x > 3]
     (tensor([3, 5]), tensor([[0, 0],
@@ -531,7 +530,6 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
     Write a number or a tensor, broadcast and cast to fit, to a part of a tensor.
 
-    >>> import rushlight as torch
     >>> x = torch.zeros(2, 3)
     >>> x[0, 1:] = torch.tensor([1., 2.])
     >>> x[x == 0] = 9
@@ -667,7 +665,6 @@ def contains(self: Any, element: Any) -> bool:
 
     Whether any element of the tensor equals `element`.
 
-    >>> import rushlight as torch
     >>> 2 in torch.tensor([1, 2]), 3 in torch.tensor([1, 2])
     (True, False)
     """

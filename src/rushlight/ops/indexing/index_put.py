@@ -48,11 +48,8 @@ def _pattern_of(name: str, x: Any, indices: Any, values: Any) -> tuple[tuple[Any
 
 @function()
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """index_put(input, indices, values, accumulate=False) -> Tensor
+    """A copy of `input` with `values` written, or added, at a tuple of index tensors.
 
-    A copy of `input` with `values` written, or added, at a tuple of index tensors.
-
-    >>> import rushlight as torch
     >>> at = (torch.tensor([0, 0]), torch.tensor([1, 1]))
     >>> torch.zeros(2, 2).index_put(at, torch.tensor(1.), accumulate=True)
     tensor([[0., 2.],
@@ -66,11 +63,8 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 @function()
 def index_put_(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """index_put_(indices, values, accumulate=False) -> Tensor
+    """In-place version of `index_put`.
 
-    In-place version of `index_put`.
-
-    >>> import rushlight as torch
     >>> torch.zeros(3).index_put_((torch.tensor([1]),), torch.tensor(5.))
     tensor([0., 5., 0.])
     """

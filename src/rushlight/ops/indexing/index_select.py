@@ -146,11 +146,8 @@ class IndexSelect(Vector):
 
 @function(out=True)
 def index_select(input: Any, dim: int, index: Any) -> Any:
-    """index_select(input, dim, index, *, out=None) -> Tensor
+    """The slices of `input` along `dim` at the places of the vector `index`.
 
-    The slices of `input` along `dim` at the places of the vector `index`.
-
-    >>> import rushlight as torch
     >>> torch.index_select(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1, torch.tensor([2, 0]))
     tensor([[3, 1],
             [6, 4]])
@@ -214,11 +211,8 @@ class IndexAdd(Vector):
 
 @family.scattering()
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Number = 1) -> Any:
-    """index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor
+    """Add the slices of `source`, scaled by `alpha`, to those of `input` that `index` names.
 
-    Add the slices of `source`, scaled by `alpha`, to those of `input` that `index` names.
-
-    >>> import rushlight as torch
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1., 2., 3.]))
     tensor([4., 0., 2.])
     """
@@ -260,11 +254,8 @@ class IndexCopy(Vector):
 
 @family.scattering()
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    """index_copy(input, dim, index, source, *, out=None) -> Tensor
+    """Replace the slices of `input` that `index` names by those of `source`.
 
-    Replace the slices of `input` that `index` names by those of `source`.
-
-    >>> import rushlight as torch
     >>> torch.zeros(3).index_copy(0, torch.tensor([2, 0]), torch.tensor([1., 2.]))
     tensor([2., 0., 1.])
     """
@@ -384,11 +375,8 @@ class IndexFillWith(Vector):
 
 @family.scattering(out=False)
 def index_fill(input: Any, dim: int, index: Any, value: Operand) -> Any:
-    """index_fill(input, dim, index, value) -> Tensor
+    """Fill the slices of `input` that `index` names with `value`, a number or a 0-d tensor.
 
-    Fill the slices of `input` that `index` names with `value`, a number or a 0-d tensor.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).index_fill(1, torch.tensor([0, 2]), -1)
     tensor([[-1.,  0., -1.],
             [-1.,  0., -1.]])

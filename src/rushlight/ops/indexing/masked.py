@@ -134,11 +134,8 @@ def _check_mask(name: str, mask: Any, value: Any) -> None:
 
 @scattering(out=False)
 def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
-    """masked_fill(input, mask, value) -> Tensor
+    """`input` with `value`, a number or a 0-d tensor, where the boolean `mask` is true.
 
-    `input` with `value`, a number or a 0-d tensor, where the boolean `mask` is true.
-
-    >>> import rushlight as torch
     >>> torch.tensor([1., 2., 3.]).masked_fill(torch.tensor([True, False, True]), 0)
     tensor([0., 2., 0.])
     """
@@ -231,11 +228,8 @@ class MaskedScatter(Masked):
 
 @scattering(out=False)
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
-    """masked_scatter(input, mask, source) -> Tensor
+    """`input` with the values of `source`, in order, where the boolean `mask` is true.
 
-    `input` with the values of `source`, in order, where the boolean `mask` is true.
-
-    >>> import rushlight as torch
     >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([5., 6.]))
     tensor([5., 0., 6.])
     """
@@ -299,11 +293,8 @@ class MaskedSelect(Masked):
 
 @function(out=True)
 def masked_select(input: Any, mask: Any) -> Any:
-    """masked_select(input, mask, *, out=None) -> Tensor
+    """The values of `input` where the boolean `mask` is true, as a vector.
 
-    The values of `input` where the boolean `mask` is true, as a vector.
-
-    >>> import rushlight as torch
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
@@ -356,11 +347,8 @@ def _check_flat(name: str, x: Any, index: Any) -> None:
 
 @function(out=True)
 def take(input: Any, index: Any) -> Any:
-    """take(input, index, *, out=None) -> Tensor
+    """The elements of `input`, seen as a vector, at `index`.
 
-    The elements of `input`, seen as a vector, at `index`.
-
-    >>> import rushlight as torch
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3, -1]))
     tensor([1, 4, 4])
     """
@@ -415,11 +403,8 @@ class Put(Op):
 
 @scattering(out=False)
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
-    """put(input, index, source, accumulate=False) -> Tensor
+    """`input`, seen as a vector, with `source` written (or added) at `index`.
 
-    `input`, seen as a vector, with `source` written (or added) at `index`.
-
-    >>> import rushlight as torch
     >>> torch.put(torch.zeros(2, 2), torch.tensor([0, 3]), torch.tensor([5., 6.]))
     tensor([[5., 0.],
             [0., 6.]])
@@ -444,11 +429,9 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 @function()
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
-    """take_along_dim(input, indices, dim=None, *, out=None) -> Tensor
+    """`gather` with broadcasting: what `argsort` and `argmax` return picks the values they stand
+    for.
 
-    `gather` with broadcasting: what `argsort` and `argmax` return picks the values they stand for.
-
-    >>> import rushlight as torch
     >>> x = torch.tensor([[3, 1, 2]])
     >>> torch.take_along_dim(x, torch.tensor([[1, 2, 0]]), dim=1)
     tensor([[1, 2, 3]])
@@ -527,11 +510,8 @@ class NonzeroParts(Op):
 
 @function()
 def argwhere(input: Any, *, out: Any = None) -> Any:
-    """argwhere(input, *, out=None) -> Tensor
+    """Where `input` is not zero, a row of indices an element.
 
-    Where `input` is not zero, a row of indices an element.
-
-    >>> import rushlight as torch
     >>> torch.argwhere(torch.tensor([0, 1, 1]))
     tensor([[1],
             [2]])
@@ -544,13 +524,10 @@ def argwhere(input: Any, *, out: Any = None) -> Any:
     return apply(Nonzero(), input)
 
 
-@function()
+@function(returns="Tensor | tuple[Tensor, ...]")
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
-    """nonzero(input, *, out=None, as_tuple=False) -> LongTensor or tuple of LongTensors
+    """Where `input` is not zero: a row of indices an element, or, as a tuple, a vector a dimension.
 
-    Where `input` is not zero: a row of indices an element, or, as a tuple, a vector a dimension.
-
-    >>> import rushlight as torch
     >>> torch.nonzero(torch.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],
             [1, 0]])
@@ -669,14 +646,11 @@ def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any, *more: Any) -
 
 @function()
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
-    """select_scatter(input, src, dim, index) -> Tensor
-
-    A copy of `input` with `src` at one index of `dim`.
+    """A copy of `input` with `src` at one index of `dim`.
 
     Args:
         index: the index along `dim`.
 
-    >>> import rushlight as torch
     >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
     tensor([[0., 0.],
             [1., 1.]])
@@ -698,11 +672,8 @@ def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
 ) -> Any:  # fmt: skip
-    """slice_scatter(input, src, dim=0, start=None, end=None, step=1) -> Tensor
+    """A copy of `input` with `src` in a slice of `dim`.
 
-    A copy of `input` with `src` in a slice of `dim`.
-
-    >>> import rushlight as torch
     >>> torch.slice_scatter(torch.zeros(4), torch.ones(2), start=1, end=3)
     tensor([0., 1., 1., 0.])
     """
@@ -716,11 +687,8 @@ def slice_scatter(
 
 @function()
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """diagonal_scatter(input, src, offset=0, dim1=0, dim2=1) -> Tensor
+    """A copy of `input` with `src` in a diagonal.
 
-    A copy of `input` with `src` in a diagonal.
-
-    >>> import rushlight as torch
     >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -737,11 +705,8 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 def as_strided_scatter(
     input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Any:
-    """as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor
+    """A copy of `input` with `src` at the places that `as_strided` shows.
 
-    A copy of `input` with `src` at the places that `as_strided` shows.
-
-    >>> import rushlight as torch
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """

@@ -133,14 +133,11 @@ def scatter(
     input: Any, dim: int, index: Any, src: Operand | None = None, *, reduce: str | None = None,
     value: Number | None = None,
 ) -> Any:  # fmt: skip
-    """scatter(input, dim, index, src, *, reduce=None, out=None) -> Tensor
-
-    Write `src`, a tensor or a number, at `index` along `dim`: the reverse of `gather`.
+    """Write `src`, a tensor or a number, at `index` along `dim`: the reverse of `gather`.
 
     Args:
         reduce: 'add' or 'multiply' to what stands there, instead of writing over it.
 
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).scatter(1, torch.tensor([[0], [2]]), 1.)
     tensor([[1., 0., 0.],
             [0., 0., 1.]])
@@ -183,11 +180,8 @@ class ScatterFull(Op):
 
 @family.scattering()
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
-    """scatter_add(input, dim, index, src, *, out=None) -> Tensor
+    """Add `src` at `index` along `dim`; places named several times receive every addend.
 
-    Add `src` at `index` along `dim`; places named several times receive every addend.
-
-    >>> import rushlight as torch
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 0, 2]), torch.tensor([1., 2., 3.]))
     tensor([3., 0., 3.])
     """

@@ -141,14 +141,12 @@ def _reduce_along(x: Any, axis: int, index: Any, source: Any, how: str, include:
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
-    """scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None) -> Tensor
-
-    Join the values of `src` sent to each place: reduce is "sum", "prod", "mean", "amax" or "amin".
+    """Join the values of `src` sent to each place: reduce is "sum", "prod", "mean", "amax" or
+    "amin".
 
     Args:
         reduce: how what meets is joined: 'sum', 'prod', 'mean', 'amax' or 'amin'.
 
-    >>> import rushlight as torch
     >>> index = torch.tensor([0, 0, 1])
     >>> torch.ones(2).scatter_reduce(0, index, torch.tensor([5., 7., 3.]), "amax")
     tensor([7., 3.])
@@ -196,15 +194,12 @@ class IndexReduce(ScatterReduce):
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
-    """index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None) -> Tensor
-
-    Join the slices of `source` with those of `input` that `index` names: reduce is "prod", "mean",
-    "amax" or "amin".
+    """Join the slices of `source` with those of `input` that `index` names: reduce is "prod",
+    "mean", "amax" or "amin".
 
     Args:
         reduce: how what meets is joined: 'prod', 'mean', 'amax' or 'amin'.
 
-    >>> import rushlight as torch
     >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([2., 5.]), "prod")
     tensor([10.,  1.])
     """

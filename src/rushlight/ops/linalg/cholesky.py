@@ -106,11 +106,8 @@ def _sure_factor(A: Any, upper: bool, op: Any, function: str) -> Any:
 
 @function(method=False, free=False, namespace="linalg", name="cholesky")
 def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
-    """cholesky(A, *, upper=False, out=None) -> Tensor
+    """The lower triangle L with L Lᴴ = A of a positive matrix, or the upper one, Lᴴ.
 
-    The lower triangle L with L Lᴴ = A of a positive matrix, or the upper one, Lᴴ.
-
-    >>> import rushlight as torch
     >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
     tensor([[2., 0.],
             [1., 2.]])
@@ -123,12 +120,9 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> (Tensor, Tensor)
+    """As `cholesky`, with the order of the first minor that is not positive (0: none), in place of
+    an error.
 
-    As `cholesky`, with the order of the first minor that is not positive (0: none), in place of an
-    error.
-
-    >>> import rushlight as torch
     >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
     tensor(1, dtype=torch.int32)
     """
@@ -141,9 +135,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
 
 @function()
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """cholesky(input, upper=False, *, out=None) -> Tensor
-
-    The older form of `linalg.cholesky`. Deprecated, in PyTorch too.
+    """The older form of `linalg.cholesky`. Deprecated, in PyTorch too.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -220,14 +212,11 @@ class CholeskySolve(Factored):
 
 @function()
 def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """cholesky_solve(B, L, upper=False, *, out=None) -> Tensor
-
-    The X of A X = B from the triangular factor of a positive matrix A.
+    """The X of A X = B from the triangular factor of a positive matrix A.
 
     Args:
         input: the right-hand side, or a batch of them.
 
-    >>> import rushlight as torch
     >>> torch.cholesky_solve(torch.ones(1, 1), torch.tensor([[2.]]))
     tensor([[0.2500]])
     """
@@ -277,14 +266,11 @@ class CholeskyInverse(Factored):
 
 @function()
 def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """cholesky_inverse(L, upper=False, *, out=None) -> Tensor
-
-    The inverse of a positive matrix from its triangular factor.
+    """The inverse of a positive matrix from its triangular factor.
 
     Args:
         input: the Cholesky factor.
 
-    >>> import rushlight as torch
     >>> torch.cholesky_inverse(torch.tensor([[2.]]))
     tensor([[0.2500]])
     """

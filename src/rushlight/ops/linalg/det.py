@@ -88,11 +88,8 @@ def _checked_det(A: Any) -> Any:
 
 @function(method=False, free=False, namespace="linalg", name="det")
 def linalg_det(A: Any, *, out: Any = None) -> Any:
-    """det(A, *, out=None) -> Tensor
+    """The determinant of a square matrix, or of each of a batch.
 
-    The determinant of a square matrix, or of each of a batch.
-
-    >>> import rushlight as torch
     >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
@@ -102,11 +99,8 @@ def linalg_det(A: Any, *, out: Any = None) -> Any:
 
 @function()
 def det(input: Any) -> Any:
-    """det(input) -> Tensor
+    """The determinant of a square matrix, or of each of a batch.
 
-    The determinant of a square matrix, or of each of a batch.
-
-    >>> import rushlight as torch
     >>> torch.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
@@ -159,11 +153,8 @@ def _checked_slogdet(A: Any, function: str) -> Any:
 
 @function(method=False, free=False, namespace="linalg", name="slogdet")
 def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
-    """slogdet(A, *, out=None) -> (Tensor, Tensor)
+    """The sign of the determinant and the logarithm of its magnitude.
 
-    The sign of the determinant and the logarithm of its magnitude.
-
-    >>> import rushlight as torch
     >>> torch.linalg.slogdet(torch.tensor([[-1., 0.], [0., 1.]]))
     torch.return_types.linalg_slogdet(
     sign=tensor(-1.),
@@ -176,11 +167,8 @@ def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
 
 @function()
 def slogdet(input: Any, *, out: Any = None) -> Any:
-    """slogdet(input) -> (Tensor, Tensor)
+    """Another name of `linalg.slogdet`.
 
-    Another name of `linalg.slogdet`.
-
-    >>> import rushlight as torch
     >>> torch.slogdet(torch.tensor([[-1., 0.], [0., 1.]])).sign
     tensor(-1.)
     """
@@ -192,11 +180,8 @@ def slogdet(input: Any, *, out: Any = None) -> Any:
 
 @function()
 def logdet(input: Any) -> Any:
-    """logdet(input) -> Tensor
+    """The logarithm of the determinant: NaN where that is below zero.
 
-    The logarithm of the determinant: NaN where that is below zero.
-
-    >>> import rushlight as torch
     >>> torch.logdet(torch.eye(2))
     tensor(0.)
     """

@@ -190,12 +190,9 @@ def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
-    """eigh(A, UPLO='L', *, out=None) -> (Tensor, Tensor)
+    """Eigenvalues, in rising order, and eigenvectors, as columns, of a Hermitian matrix, of which
+    the lower triangle ("L") or the upper one ("U") is read.
 
-    Eigenvalues, in rising order, and eigenvectors, as columns, of a Hermitian matrix, of which the
-    lower triangle ("L") or the upper one ("U") is read.
-
-    >>> import rushlight as torch
     >>> torch.linalg.eigh(torch.tensor([[3., 0.], [0., 2.]])).eigenvalues
     tensor([2., 3.])
     """
@@ -205,11 +202,8 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
-    """eigvalsh(A, UPLO='L', *, out=None) -> Tensor
+    """The eigenvalues of a Hermitian matrix, in rising order.
 
-    The eigenvalues of a Hermitian matrix, in rising order.
-
-    >>> import rushlight as torch
     >>> torch.linalg.eigvalsh(torch.tensor([[3., 0.], [0., 2.]]))
     tensor([2., 3.])
     """
@@ -280,11 +274,8 @@ def _checked_eig(A: Any, name: str) -> Any:
 
 @function(method=False, free=False, namespace="linalg", name="eig")
 def linalg_eig(A: Any, *, out: Any = None) -> Any:
-    """eig(A, *, out=None) -> (Tensor, Tensor)
+    """Eigenvalues and eigenvectors, as columns, of a square matrix. They are complex.
 
-    Eigenvalues and eigenvectors, as columns, of a square matrix. They are complex.
-
-    >>> import rushlight as torch
     >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
     tensor([2.+0.j, 3.+0.j])
     """
@@ -293,11 +284,8 @@ def linalg_eig(A: Any, *, out: Any = None) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def eigvals(A: Any, *, out: Any = None) -> Any:
-    """eigvals(A, *, out=None) -> Tensor
+    """The eigenvalues of a square matrix. They are complex.
 
-    The eigenvalues of a square matrix. They are complex.
-
-    >>> import rushlight as torch
     >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
     tensor([2.+0.j, 3.+0.j])
     """
@@ -403,15 +391,17 @@ def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
     return apply(Svd(bool(full_matrices)), A)
 
 
-@function(method=False, free=False, namespace="linalg", name="svd")
+@function(
+    method=False,
+    free=False,
+    namespace="linalg",
+    name="svd",
+)
 def linalg_svd(
     A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
 ) -> Any:
-    """svd(A, full_matrices=True, *, driver=None, out=None) -> (Tensor, Tensor, Tensor)
+    """U, the singular values S in falling order, and Vᴴ, with A = U diag(S) Vᴴ.
 
-    U, the singular values S in falling order, and Vᴴ, with A = U diag(S) Vᴴ.
-
-    >>> import rushlight as torch
     >>> torch.linalg.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
@@ -422,11 +412,8 @@ def linalg_svd(
 
 @function(method=False, free=False, namespace="linalg")
 def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
-    """svdvals(A, *, driver=None, out=None) -> Tensor
+    """The singular values, in falling order.
 
-    The singular values, in falling order.
-
-    >>> import rushlight as torch
     >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [3., 0.]]))
     tensor([3., 2.])
     """
@@ -436,11 +423,8 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
 
 @function()
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """svd(input, some=True, compute_uv=True, *, out=None) -> (Tensor, Tensor, Tensor)
+    """The older form of `linalg.svd`, with V in place of Vᴴ.
 
-    The older form of `linalg.svd`, with V in place of Vᴴ.
-
-    >>> import rushlight as torch
     >>> torch.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """

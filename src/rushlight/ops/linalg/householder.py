@@ -128,11 +128,8 @@ class HouseholderProduct(Reflectors):
 
 @function(method=False, free=False, namespace="linalg")
 def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
-    """householder_product(A, tau, *, out=None) -> Tensor
+    """The first columns of the product of the reflectors that stand below the diagonal of A.
 
-    The first columns of the product of the reflectors that stand below the diagonal of A.
-
-    >>> import rushlight as torch
     >>> torch.linalg.householder_product(torch.ones(2, 1), torch.tensor([1.]))
     tensor([[ 0.],
             [-1.]])
@@ -156,11 +153,8 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
 
 @function()
 def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
-    """orgqr(input, tau) -> Tensor
+    """Another name of `linalg.householder_product`.
 
-    Another name of `linalg.householder_product`.
-
-    >>> import rushlight as torch
     >>> a, tau = torch.geqrf(torch.tensor([[3.], [4.]]))
     >>> torch.orgqr(a, tau).abs()
     tensor([[0.6000],
@@ -217,9 +211,7 @@ def ormqr(
     input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False,
     *, out: Any = None,
 ) -> Any:  # fmt: skip
-    """ormqr(input, tau, other, left=True, transpose=False, *, out=None) -> Tensor
-
-    The product of reflectors times a matrix (a matrix times it, unless `left`); the conjugate
+    """The product of reflectors times a matrix (a matrix times it, unless `left`); the conjugate
     transpose of that product if `transpose`.
 
     Args:
@@ -227,7 +219,6 @@ def ormqr(
         left: whether Q stands on the left.
         transpose: whether Q is transposed first.
 
-    >>> import rushlight as torch
     >>> torch.ormqr(torch.ones(2, 1), torch.tensor([1.]), torch.eye(2))
     tensor([[ 0., -1.],
             [-1.,  0.]])

@@ -124,11 +124,8 @@ def pinv(
     rtol: Operand | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """pinv(A, *, atol=None, rtol=None, hermitian=False, out=None) -> Tensor
+    """The pseudo-inverse. Singular values up to max(atol, rtol times the largest) count as zero.
 
-    The pseudo-inverse. Singular values up to max(atol, rtol times the largest) count as zero.
-
-    >>> import rushlight as torch
     >>> torch.linalg.pinv(torch.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
@@ -153,11 +150,8 @@ def pinv(
 
 @function()
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
-    """pinverse(input, rcond=1e-15) -> Tensor
+    """The older form of `linalg.pinv`.
 
-    The older form of `linalg.pinv`.
-
-    >>> import rushlight as torch
     >>> torch.pinverse(torch.tensor([[2.], [0.]]))
     tensor([[0.5000, 0.0000]])
     """
@@ -249,15 +243,17 @@ def lacking(rank: Any, full: int) -> bool:
     return has_values(raw) and not bool(v.reduce_all(raw == full, None, False))
 
 
-@function(method=False, free=False, namespace="linalg", name="lstsq")
+@function(
+    method=False,
+    free=False,
+    namespace="linalg",
+    name="lstsq",
+)
 def linalg_lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """lstsq(A, B, rcond=None, *, driver=None) -> (Tensor, Tensor, Tensor, Tensor)
-
-    The X that makes A X - B shortest; the squared lengths of the columns that are left, the rank
+    """The X that makes A X - B shortest; the squared lengths of the columns that are left, the rank
     and the singular values of A, each where PyTorch's `driver` tells it. All drivers compute the
     same here.
 
-    >>> import rushlight as torch
     >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).solution.round()
     tensor([[2.]])
     """

@@ -262,11 +262,8 @@ def _factor(A: Any, pivot: bool) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
-    """lu_factor(A, *, pivot=True, out=None) -> (Tensor, Tensor)
+    """The factors of A = P L U, both triangles in one matrix, and the exchanges of rows.
 
-    The factors of A = P L U, both triangles in one matrix, and the exchanges of rows.
-
-    >>> import rushlight as torch
     >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1., 2.], [4., 4.]]))
     >>> LU
     tensor([[4.0000, 4.0000],
@@ -281,11 +278,8 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """lu_factor_ex(A, *, pivot=True, check_errors=False, out=None) -> (Tensor, Tensor, Tensor)
+    """As `lu_factor`, with a third result that says which pivot is zero (0: none).
 
-    As `lu_factor`, with a third result that says which pivot is zero (0: none).
-
-    >>> import rushlight as torch
     >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
@@ -298,11 +292,8 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
 
 @function(method=False, free=False, namespace="linalg", name="lu")
 def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
-    """lu(A, *, pivot=True, out=None) -> (Tensor, Tensor, Tensor)
+    """A permutation P, a lower triangle L and an upper triangle U with A = P L U.
 
-    A permutation P, a lower triangle L and an upper triangle U with A = P L U.
-
-    >>> import rushlight as torch
     >>> torch.linalg.lu(torch.tensor([[2., 2.], [1., 4.]])).U
     tensor([[2., 2.],
             [0., 3.]])
@@ -312,11 +303,9 @@ def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return write_outs("linalg_lu", return_types.linalg_lu, (p.detach(), low, high), out)
 
 
-@function()
+@function(returns="tuple[Tensor, Tensor]")
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """lu(A, pivot=True, get_infos=False, *, out=None) -> (Tensor, Tensor)
-
-    The older form of `linalg.lu_factor`. Deprecated, in PyTorch too.
+    """The older form of `linalg.lu_factor`. Deprecated, in PyTorch too.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -340,11 +329,8 @@ def _order_of(pivots: Any, n: int) -> Any:
 def linalg_lu_solve(
     LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None
 ) -> Any:
-    """lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None) -> Tensor
+    """The X of A X = B (X A = B unless `left`) from the factors of A that `lu_factor` gives.
 
-    The X of A X = B (X A = B unless `left`) from the factors of A that `lu_factor` gives.
-
-    >>> import rushlight as torch
     >>> A = torch.tensor([[2., 0.], [0., 4.]])
     >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(A), torch.ones(2, 1))
     tensor([[0.5000],
@@ -369,9 +355,7 @@ def linalg_lu_solve(
 
 @function()
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
-    """lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor
-
-    The older form of `linalg.lu_solve`. Deprecated, in PyTorch too.
+    """The older form of `linalg.lu_solve`. Deprecated, in PyTorch too.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -388,11 +372,8 @@ def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True,
     *, out: Any = None,
 ) -> Any:  # fmt: skip
-    """lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None)
+    """P, L and U from the two results of `linalg.lu_factor`.
 
-    P, L and U from the two results of `linalg.lu_factor`.
-
-    >>> import rushlight as torch
     >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[2., 2.], [1., 4.]]))).L
     tensor([[1.0000, 0.0000],
             [0.5000, 1.0000]])

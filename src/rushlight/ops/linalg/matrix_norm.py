@@ -80,11 +80,8 @@ def matrix_norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, out=None) -> Tensor
+    """The norm of a matrix: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.
 
-    The norm of a matrix: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.
-
-    >>> import rushlight as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[0., 2.], [3., 0.]]), "nuc")
     tensor(5.)
     """
@@ -100,11 +97,8 @@ def linalg_norm(
     out: Any = None,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
-    """norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None) -> Tensor
+    """The norm of a vector or of a matrix, by the number of dimensions it is taken over.
 
-    The norm of a vector or of a matrix, by the number of dimensions it is taken over.
-
-    >>> import rushlight as torch
     >>> torch.linalg.norm(torch.tensor([[0., 2.], [3., 0.]]), 2)
     tensor(3.)
     """
@@ -140,12 +134,9 @@ def norm(
     dtype: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """norm(input, p='fro', dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+    """The norm of order `p` of all elements taken as one vector, or along dimensions; of a matrix
+    if `p` is 'nuc'.
 
-    The norm of order `p` of all elements taken as one vector, or along dimensions; of a matrix if
-    `p` is 'nuc'.
-
-    >>> import rushlight as torch
     >>> torch.norm(torch.tensor([3., 4.]))
     tensor(5.)
     >>> torch.norm(torch.tensor([[3., -4.], [1., 1.]]), p=1, dim=1)
@@ -167,11 +158,8 @@ def norm(
 
 @function(method=False)
 def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None) -> Tensor
+    """The sum of the singular values of a matrix.
 
-    The sum of the singular values of a matrix.
-
-    >>> import rushlight as torch
     >>> torch.nuclear_norm(torch.tensor([[0., 2.], [3., 0.]]))
     tensor(5.)
     """
@@ -182,12 +170,9 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
 # --- condition and rank ---------------------------------------------------------------------------
 @function(method=False, free=False, namespace="linalg")
 def cond(A: Any, p: Number | str | None = None, *, out: Any = None) -> Any:
-    """cond(A, p=None, *, out=None) -> Tensor
-
-    How much a matrix can enlarge relative errors: the norm of A times that of its inverse. By
+    """How much a matrix can enlarge relative errors: the norm of A times that of its inverse. By
     default the largest singular value over the smallest.
 
-    >>> import rushlight as torch
     >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
     tensor(2.)
     """
@@ -224,11 +209,8 @@ def matrix_rank(
     rtol: Operand | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None) -> Tensor
+    """How many singular values are greater than max(atol, rtol times the largest).
 
-    How many singular values are greater than max(atol, rtol times the largest).
-
-    >>> import rushlight as torch
     >>> torch.linalg.matrix_rank(torch.tensor([[1., 1.], [1., 1.]]))
     tensor(1)
     """
@@ -258,14 +240,11 @@ def matrix_rank(
 # --- powers ---------------------------------------------------------------------------------------
 @function(method=False, free=False, namespace="linalg", name="matrix_power")
 def linalg_matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
-    """matrix_power(A, n, *, out=None) -> Tensor
-
-    A square matrix multiplied by itself, n times; its inverse if n is negative.
+    """A square matrix multiplied by itself, n times; its inverse if n is negative.
 
     Args:
         n: the power.
 
-    >>> import rushlight as torch
     >>> torch.linalg.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
     tensor([[1., 5.],
             [0., 1.]])
@@ -275,14 +254,11 @@ def linalg_matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
 
 @function()
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
-    """matrix_power(input, n, *, out=None) -> Tensor
-
-    Another name of `linalg.matrix_power`.
+    """Another name of `linalg.matrix_power`.
 
     Args:
         n: the power.
 
-    >>> import rushlight as torch
     >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
     tensor([[1., 5.],
             [0., 1.]])

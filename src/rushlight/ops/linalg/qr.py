@@ -117,15 +117,12 @@ def _checked_qr(A: Any, mode: str) -> Any:
 
 @function(method=False, free=False, namespace="linalg", name="qr")
 def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
-    """qr(A, mode='reduced', *, out=None) -> (Tensor, Tensor)
-
-    Orthonormal columns Q and an upper triangle R with A = Q R. `mode`: "reduced", "complete" (Q is
-    square) or "r" (Q is empty).
+    """Orthonormal columns Q and an upper triangle R with A = Q R. `mode`: "reduced", "complete" (Q
+    is square) or "r" (Q is empty).
 
     Args:
         mode: 'reduced'; 'complete' for a square Q; 'r' for R alone.
 
-    >>> import rushlight as torch
     >>> Q, R = torch.linalg.qr(torch.tensor([[3.], [4.]]))
     >>> R.abs()
     tensor([[5.]])
@@ -136,9 +133,7 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
 
 @function()
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
-    """qr(input, some=True, *, out=None) -> (Tensor, Tensor)
-
-    The older form of `linalg.qr`. Deprecated, in PyTorch too.
+    """The older form of `linalg.qr`. Deprecated, in PyTorch too.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -169,12 +164,9 @@ class Geqrf(Op):
 
 @function()
 def geqrf(input: Any, *, out: Any = None) -> Any:
-    """geqrf(input, *, out=None) -> (Tensor, Tensor)
+    """QR as LAPACK leaves it: R with the reflectors below its diagonal, and their factors. It has
+    no derivative.
 
-    QR as LAPACK leaves it: R with the reflectors below its diagonal, and their factors. It has no
-    derivative.
-
-    >>> import rushlight as torch
     >>> a, tau = torch.geqrf(torch.tensor([[3.], [4.]]))
     >>> a[0].abs()
     tensor([5.])

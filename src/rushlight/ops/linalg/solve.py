@@ -54,11 +54,8 @@ def _invert(A: Any, function: str) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def inv(A: Any, *, out: Any = None) -> Any:
-    """inv(A, *, out=None) -> Tensor
+    """The inverse of a square matrix, or of each of a batch.
 
-    The inverse of a square matrix, or of each of a batch.
-
-    >>> import rushlight as torch
     >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
@@ -75,11 +72,8 @@ def _sure_inverse(A: Any) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
-    """inv_ex(A, *, check_errors=False, out=None) -> (Tensor, Tensor)
+    """The inverse, and which pivot is zero (0: none), in place of an error.
 
-    The inverse, and which pivot is zero (0: none), in place of an error.
-
-    >>> import rushlight as torch
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
@@ -92,11 +86,8 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
 
 @function()
 def inverse(input: Any, *, out: Any = None) -> Any:
-    """inverse(input, *, out=None) -> Tensor
+    """Another name of `linalg.inv`.
 
-    Another name of `linalg.inv`.
-
-    >>> import rushlight as torch
     >>> torch.inverse(torch.tensor([[4.]]))
     tensor([[0.2500]])
     """
@@ -183,11 +174,8 @@ def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
 
 @function(method=False, free=False, namespace="linalg")
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
-    """solve(A, B, *, left=True, out=None) -> Tensor
+    """The X of A X = B, or of X A = B unless `left`; B may be a vector.
 
-    The X of A X = B, or of X A = B unless `left`; B may be a vector.
-
-    >>> import rushlight as torch
     >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.]))
     tensor([1.0000, 0.5000])
     """
@@ -204,11 +192,9 @@ def _sure_solution(A: Any, B: Any, left: bool) -> Any:
 def solve_ex(
     A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """solve_ex(A, B, *, left=True, check_errors=False, out=None) -> (Tensor, Tensor)
+    """As `solve`, with a second result that says which pivot is zero (0: none), in place of an
+    error.
 
-    As `solve`, with a second result that says which pivot is zero (0: none), in place of an error.
-
-    >>> import rushlight as torch
     >>> torch.linalg.solve_ex(torch.eye(2), torch.ones(2)).info
     tensor(0, dtype=torch.int32)
     """
@@ -277,11 +263,8 @@ class SolveTriangular(Op):
 def solve_triangular(
     A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
 ) -> Any:
-    """solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None) -> Tensor
+    """The X of A X = B (X A = B unless `left`) for a triangle A; its other triangle is not read.
 
-    The X of A X = B (X A = B unless `left`) for a triangle A; its other triangle is not read.
-
-    >>> import rushlight as torch
     >>> torch.linalg.solve_triangular(torch.tensor([[2.]]), torch.tensor([[1.]]), upper=True)
     tensor([[0.5000]])
     """
@@ -371,9 +354,7 @@ def triangular_solve(
     input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False,
     *, out: Any = None,
 ) -> Any:  # fmt: skip
-    """triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None)
-
-    The X of A X = b for a triangle A, and a copy of A. Deprecated, in PyTorch too: write
+    """The X of A X = b for a triangle A, and a copy of A. Deprecated, in PyTorch too: write
     `linalg.solve_triangular`.
 
     Args:

@@ -401,12 +401,10 @@ def _export(
         check(input, a, b)
         return compute(input, a, b, beta, alpha, None, True)
 
-    header = f"{name}(input, {first}, {second}, *, beta=1, alpha=1, out=None) -> Tensor"
-    doc = describe(header, f"beta * input + alpha * {text}.", f"torch.{name}({example})", shown)
+    doc = describe(f"beta * input + alpha * {text}.", f"torch.{name}({example})", shown)
     function()(variant(add, name, doc, a=first, b=second))
     itself = "input" if free else "self"
-    header = f"{name}_({first}, {second}, *, beta=1, alpha=1) -> Tensor"
-    doc = describe(header, f"In-place version of `{name}`.")
+    doc = describe(f"In-place version of `{name}`.")
     function(free=free)(variant(write, f"{name}_", doc, input=itself, a=first, b=second))
 
 

@@ -242,16 +242,13 @@ def _size(shape: tuple[int, ...], dims: list[int]) -> int:
 
 @function(method=False)
 def einsum(*args: Any) -> Any:
-    """einsum(equation, *operands) -> Tensor
-
-    The sum of products over named dimensions: 'ij,jk->ik' is a product of matrices. A name that the
-    output lacks is summed; a name twice in one operand takes the diagonal; `...` stands for all
+    """The sum of products over named dimensions: 'ij,jk->ik' is a product of matrices. A name that
+    the output lacks is summed; a name twice in one operand takes the diagonal; `...` stands for all
     other dimensions.
 
     Args:
         args: the equation, such as "ij,jk->ik", and the operands.
 
-    >>> import rushlight as torch
     >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     >>> torch.einsum("ii->i", torch.tensor([[1., 2.], [3., 4.]]))

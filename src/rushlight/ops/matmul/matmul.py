@@ -25,11 +25,8 @@ from rushlight.ops.view.reshape import UnsafeView
 
 @function(bare=True)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
-    """matmul(input, other, *, out=None) -> Tensor
+    """The product of vectors, matrices or batches of matrices; batches broadcast.
 
-    The product of vectors, matrices or batches of matrices; batches broadcast.
-
-    >>> import rushlight as torch
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
@@ -162,11 +159,8 @@ def _matmul(a: Any, b: Any) -> Any:
 # --- over chosen dimensions -----------------------------------------------------------------------
 @function()
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
-    """inner(input, other, *, out=None) -> Tensor
+    """Sums of products over the last dimension of both; a 0-d input multiplies.
 
-    Sums of products over the last dimension of both; a 0-d input multiplies.
-
-    >>> import rushlight as torch
     >>> torch.inner(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
@@ -185,12 +179,9 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @function(method=False)
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
-    """tensordot(a, b, dims=2, out=None) -> Tensor
-
-    Sum of products over several dimensions: the last `dims` of `a` and the first of `b`, or two
+    """Sum of products over several dimensions: the last `dims` of `a` and the first of `b`, or two
     lists that name them.
 
-    >>> import rushlight as torch
     >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4), dims=2)
     tensor([12., 12.])
     """
@@ -266,12 +257,9 @@ def contract(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
 # --- chains ---------------------------------------------------------------------------------------
 @function(method=False, free=False, namespace="linalg")
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:
-    """multi_dot(tensors, *, out=None) -> Tensor
+    """The product of a chain of matrices, in the order that multiplies fewest numbers. The first
+    and the last may be vectors.
 
-    The product of a chain of matrices, in the order that multiplies fewest numbers. The first and
-    the last may be vectors.
-
-    >>> import rushlight as torch
     >>> torch.linalg.multi_dot([torch.ones(1, 2), torch.ones(2, 3), torch.ones(3)])
     tensor([6.])
     """
@@ -330,9 +318,7 @@ def multiply_chain(xs: list[Any]) -> Any:
 
 @function(method=False)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """chain_matmul(*matrices, out=None) -> Tensor
-
-    The product of matrices, in the order that multiplies fewest numbers. Deprecated, in PyTorch
+    """The product of matrices, in the order that multiplies fewest numbers. Deprecated, in PyTorch
     too: write `linalg.multi_dot`.
 
     >>> import rushlight as torch, warnings

@@ -315,11 +315,8 @@ def _made(cls: Any, *values: Any) -> Any:
 
 @function(bare=True)
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """mm(input, mat2, *, out=None) -> Tensor
+    """The product of two matrices.
 
-    The product of two matrices.
-
-    >>> import rushlight as torch
     >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
@@ -338,11 +335,8 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 
 @function(bare=True)
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """bmm(input, mat2, *, out=None) -> Tensor
+    """The products of two batches of matrices.
 
-    The products of two batches of matrices.
-
-    >>> import rushlight as torch
     >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[[3.]],
     <BLANKLINE>
@@ -363,11 +357,8 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 
 @function(bare=True)
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
-    """mv(input, vec, *, out=None) -> Tensor
+    """A matrix times a vector.
 
-    A matrix times a vector.
-
-    >>> import rushlight as torch
     >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
@@ -387,11 +378,8 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
 
 @function(bare=True)
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
-    """dot(input, tensor, *, out=None) -> Tensor
+    """The sum of the products of two vectors' elements.
 
-    The sum of the products of two vectors' elements.
-
-    >>> import rushlight as torch
     >>> torch.dot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
@@ -407,11 +395,8 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
 
 @function()
 def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
-    """vdot(input, other, *, out=None) -> Tensor
+    """`dot` with the complex conjugate of the first vector.
 
-    `dot` with the complex conjugate of the first vector.
-
-    >>> import rushlight as torch
     >>> torch.vdot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
@@ -422,11 +407,8 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @function()
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
-    """outer(input, vec2, *, out=None) -> Tensor
+    """The matrix of the products of two vectors' elements.
 
-    The matrix of the products of two vectors' elements.
-
-    >>> import rushlight as torch
     >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor([[3., 4.],
             [6., 8.]])
@@ -443,11 +425,8 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
 
 @function()
 def ger(input: Any, vec2: Any, *, out: Any = None) -> Any:
-    """ger(input, vec2, *, out=None) -> Tensor
+    """Another name of `outer`.
 
-    Another name of `outer`.
-
-    >>> import rushlight as torch
     >>> torch.ger(torch.tensor([1., 2.]), torch.tensor([3.]))
     tensor([[3.],
             [6.]])

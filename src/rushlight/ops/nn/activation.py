@@ -57,8 +57,7 @@ def export_activation(cls: Any, text: str, example: str, shown: str) -> None:
     def activation(input: Any, inplace: bool = False) -> Any:
         return act(name, made, input, inplace)
 
-    header = f"{name}(input, inplace=False) -> Tensor"
-    doc = describe(header, text, f"torch.nn.functional.{name}(torch.tensor([{example}]))", shown)
+    doc = describe(text, f"torch.nn.functional.{name}(torch.tensor([{example}]))", shown)
     fn = variant(activation, name, doc)
     fn.__module__ = cls.__module__
     functional()(fn)

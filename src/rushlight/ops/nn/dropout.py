@@ -79,8 +79,7 @@ def _export(
         check_tensor(input, name)
         return _drop(input, p, inplace, features, alpha) if training else input
 
-    header = f"{name}(input, p=0.5, training={training}, inplace=False) -> Tensor"
-    doc = describe(header, text, f"torch.nn.functional.{name}({example})", shown)
+    doc = describe(text, f"torch.nn.functional.{name}({example})", shown)
     functional()(variant(dropout, name, doc))
 
 
@@ -135,9 +134,8 @@ def _export_channels(name: str, n: int, what: str, example: str, shown: str) -> 
     def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
         return _feature_dropout(name, n, input, p, training, inplace)
 
-    header = f"{name}(input, p=0.5, training=True, inplace=False) -> Tensor"
     text = f"Dropout of whole channels of {what}."
-    doc = describe(header, text, f"torch.nn.functional.{name}({example}, p=1.)", shown)
+    doc = describe(text, f"torch.nn.functional.{name}({example}, p=1.)", shown)
     functional()(variant(dropout, name, doc))
 
 
@@ -163,9 +161,8 @@ def _export_free(
 
         function(method=False)(variant(dropout, title, doc))
 
-    make(name, False, describe(f"{name}(input, p, train) -> Tensor", text, example, shown))
-    header = f"{name}_(input, p, train) -> Tensor"
-    make(name + "_", True, describe(header, f"In-place version of `{name}`."))
+    make(name, False, describe(text, example, shown))
+    make(name + "_", True, describe(f"In-place version of `{name}`."))
 
 
 _export_free(

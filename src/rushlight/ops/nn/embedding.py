@@ -107,16 +107,12 @@ def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Any:  # fmt: skip
-    """embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
-    scale_grad_by_freq=False, sparse=False) -> Tensor
-
-    The rows of `weight` that `input` names. With `max_norm` rows that are longer are first
+    """The rows of `weight` that `input` names. With `max_norm` rows that are longer are first
     shortened, in place.
 
     Args:
         weight: the table, a row for each index.
 
-    >>> import rushlight as torch
     >>> table = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])
     >>> torch.nn.functional.embedding(torch.tensor([2, 0]), table)
     tensor([[4., 5.],
@@ -163,14 +159,11 @@ def _free_embedding(
     weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:  # fmt: skip
-    """embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False) -> Tensor
-
-    `nn.functional.embedding`, with the table first.
+    """`nn.functional.embedding`, with the table first.
 
     Args:
         weight: the table, a row for each index.
 
-    >>> import rushlight as torch
     >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1]))
     tensor([[2., 3.]])
     """
@@ -179,14 +172,11 @@ def _free_embedding(
 
 @functional()
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """one_hot(tensor, num_classes=-1) -> LongTensor
-
-    Each class index as a vector that is 1 there and 0 elsewhere.
+    """Each class index as a vector that is 1 there and 0 elsewhere.
 
     Args:
         tensor: the classes, as whole numbers.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
     tensor([[1, 0, 0],
             [0, 0, 1]])

@@ -43,11 +43,8 @@ SELU = Elu(1.6732632423543772, 1.0507009873554805, 1.0)
 
 @functional()
 def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
-    """elu(input, alpha=1.0, inplace=False) -> Tensor
+    """x above 0, alpha * (exp(x) - 1) below.
 
-    x above 0, alpha * (exp(x) - 1) below.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
@@ -56,20 +53,14 @@ def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
 
 @functional()
 def elu_(input: Any, alpha: Number = 1.0) -> Any:
-    """elu_(input, alpha=1.0) -> Tensor
-
-    In-place version of `elu`.
-    """
+    """In-place version of `elu`."""
     return act("elu_", shared(Elu, *fit_bounds(input, alpha), 1.0, 1.0), input, True)
 
 
 @function(method=False, namespace="nn.functional")
 def selu(input: Any, inplace: bool = False) -> Any:
-    """selu(input, inplace=False) -> Tensor
+    """`elu` scaled so that it keeps mean 0 and variance 1.
 
-    `elu` scaled so that it keeps mean 0 and variance 1.
-
-    >>> import rushlight as torch
     >>> torch.selu(torch.tensor([-1., 1.]))
     tensor([-1.1113,  1.0507])
     """
@@ -78,10 +69,7 @@ def selu(input: Any, inplace: bool = False) -> Any:
 
 @function(method=False, namespace="nn.functional")
 def selu_(input: Any) -> Any:
-    """selu_(input) -> Tensor
-
-    In-place version of `selu`.
-    """
+    """In-place version of `selu`."""
     return act("selu_", SELU, input, True)
 
 
@@ -104,11 +92,8 @@ class Celu(Piecewise):
 
 @functional()
 def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
-    """celu(input, alpha=1.0, inplace=False) -> Tensor
+    """x above 0, alpha * (exp(x / alpha) - 1) below.
 
-    x above 0, alpha * (exp(x / alpha) - 1) below.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.celu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
@@ -119,11 +104,8 @@ def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
 
 @function(name="celu", method=False)
 def _celu(input: Any, alpha: Number = 1.0) -> Any:
-    """celu(input, alpha=1.0) -> Tensor
+    """x above 0, alpha * (exp(x / alpha) - 1) below.
 
-    x above 0, alpha * (exp(x / alpha) - 1) below.
-
-    >>> import rushlight as torch
     >>> torch.celu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
@@ -132,10 +114,7 @@ def _celu(input: Any, alpha: Number = 1.0) -> Any:
 
 @function(method=False, namespace="nn.functional")
 def celu_(input: Any, alpha: Number = 1.0) -> Any:
-    """celu_(input, alpha=1.0) -> Tensor
-
-    In-place version of `celu`.
-    """
+    """In-place version of `celu`."""
     return celu(input, alpha, True)
 
 
@@ -169,11 +148,9 @@ class Gelu(Activation):
 
 @functional()
 def gelu(input: Any, *, approximate: str = "none") -> Any:
-    """gelu(input, *, approximate='none') -> Tensor
+    """x times the probability that a standard normal variable is below x; with 'tanh', a near
+    formula.
 
-    x times the probability that a standard normal variable is below x; with 'tanh', a near formula.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.gelu(torch.tensor([-1., 1.]))
     tensor([-0.1587,  0.8413])
     """
@@ -247,15 +224,12 @@ class Softplus(Piecewise):
 
 @functional()
 def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
-    """softplus(input, beta=1, threshold=20) -> Tensor
-
-    log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
 
     Args:
         beta: how sharp the bend is.
         threshold: where `input * beta` exceeds it the result is `input` itself.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
     """
@@ -285,11 +259,8 @@ by_name["log_expit"] = LogSigmoid()  # what rules write as special(x, "log_expit
 
 @functional()
 def logsigmoid(input: Any) -> Any:
-    """logsigmoid(input) -> Tensor
+    """log(sigmoid(x)), exact where sigmoid(x) would round to 0.
 
-    log(sigmoid(x)), exact where sigmoid(x) would round to 0.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.logsigmoid(torch.tensor([0., -1000.]))
     tensor([-6.9315e-01, -1.0000e+03])
     """
@@ -298,11 +269,8 @@ def logsigmoid(input: Any) -> Any:
 
 @functional()
 def softsign(input: Any) -> Any:
-    """softsign(input) -> Tensor
+    """x / (1 + |x|).
 
-    x / (1 + |x|).
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.softsign(torch.tensor([-1., 3.]))
     tensor([-0.5000,  0.7500])
     """
@@ -311,11 +279,8 @@ def softsign(input: Any) -> Any:
 
 @functional(name="sigmoid")
 def _sigmoid(input: Any) -> Any:
-    """sigmoid(input) -> Tensor
+    """1 / (1 + exp(-x)).
 
-    1 / (1 + exp(-x)).
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.sigmoid(torch.tensor([0.]))
     tensor([0.5000])
     """
@@ -324,11 +289,8 @@ def _sigmoid(input: Any) -> Any:
 
 @functional(name="tanh")
 def _tanh(input: Any) -> Any:
-    """tanh(input) -> Tensor
+    """Hyperbolic tangent, element by element.
 
-    Hyperbolic tangent, element by element.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.tanh(torch.tensor([0., 1.]))
     tensor([0.0000, 0.7616])
     """

@@ -47,11 +47,8 @@ class Hardtanh(Piecewise):
 def hardtanh(
     input: Any, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False
 ) -> Any:
-    """hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False) -> Tensor
+    """x held between two values.
 
-    x held between two values.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5]))
     tensor([-1.0000,  0.5000])
     """
@@ -65,20 +62,14 @@ def hardtanh(
 
 @functional()
 def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
-    """hardtanh_(input, min_val=-1.0, max_val=1.0) -> Tensor
-
-    In-place version of `hardtanh`.
-    """
+    """In-place version of `hardtanh`."""
     return hardtanh(input, min_val, max_val, True)
 
 
 @functional()
 def relu6(input: Any, inplace: bool = False) -> Any:
-    """relu6(input, inplace=False) -> Tensor
+    """min(max(0, x), 6), element by element.
 
-    min(max(0, x), 6), element by element.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.relu6(torch.tensor([-1., 2., 9.]))
     tensor([0., 2., 6.])
     """
@@ -150,15 +141,12 @@ class Threshold(Piecewise):
 
 @function(method=False, namespace="nn.functional")
 def threshold(input: Any, threshold: Number, value: Number, inplace: bool = False) -> Any:
-    """threshold(input, threshold, value, inplace=False) -> Tensor
-
-    x above the threshold, `value` elsewhere.
+    """x above the threshold, `value` elsewhere.
 
     Args:
         threshold: what is not above it becomes `value`.
         value: what it becomes.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
     tensor([-9.,  2.])
     """
@@ -167,10 +155,7 @@ def threshold(input: Any, threshold: Number, value: Number, inplace: bool = Fals
 
 @function(method=False, namespace="nn.functional")
 def threshold_(input: Any, threshold: Number, value: Number) -> Any:
-    """threshold_(input, threshold, value) -> Tensor
-
-    In-place version of `threshold`.
-    """
+    """In-place version of `threshold`."""
     return act("threshold_", shared(Threshold, *fit_bounds(input, threshold, value)), input, True)
 
 
@@ -207,11 +192,8 @@ class Softshrink(Shrink):
 
 @functional()
 def softshrink(input: Any, lambd: Number = 0.5) -> Any:
-    """softshrink(input, lambd=0.5) -> Tensor
+    """x moved towards 0 by `lambd`, 0 if it would pass it.
 
-    x moved towards 0 by `lambd`, 0 if it would pass it.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.softshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-0.5000,  0.0000,  1.5000])
     """
@@ -242,11 +224,8 @@ class Hardshrink(Shrink):
 
 @function(namespace="nn.functional")
 def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
-    """hardshrink(input, lambd=0.5) -> Tensor
+    """x, but 0 within `lambd` of 0.
 
-    x, but 0 within `lambd` of 0.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.hardshrink(torch.tensor([-1., 0.2, 2.]))
     tensor([-1.,  0.,  2.])
     """
@@ -257,11 +236,8 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
 
 @functional()
 def tanhshrink(input: Any) -> Any:
-    """tanhshrink(input) -> Tensor
+    """x - tanh(x).
 
-    x - tanh(x).
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.tanhshrink(torch.tensor([0., 1.]))
     tensor([0.0000, 0.2384])
     """

@@ -23,14 +23,11 @@ from rushlight.ops.sample_inputs import Draw
 
 @functional(bare=True)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    """linear(input, weight, bias=None) -> Tensor
-
-    input @ weight.T + bias.
+    """input @ weight.T + bias.
 
     Args:
         weight: the matrix, of shape [out, in].
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.linear(torch.ones(1, 3), torch.ones(2, 3), torch.tensor([0., 1.]))
     tensor([[3., 4.]])
     """
@@ -131,14 +128,11 @@ TRILINEAR = Trilinear()
 
 @function(method=False, namespace="nn.functional")
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """bilinear(input1, input2, weight, bias=None) -> Tensor
-
-    For each output o: input1 · weight[o] · input2 + bias[o].
+    """For each output o: input1 · weight[o] · input2 + bias[o].
 
     Args:
         weight: the matrices, of shape [out, in1, in2].
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(1, 2, 3))
     tensor([[6.]])
     """

@@ -67,13 +67,9 @@ def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None,
-    reduction='mean') -> Tensor
-
-    -(target * log(input) + (1 - target) * log(1 - input)), averaged; no logarithm counts below
+    """-(target * log(input) + (1 - target) * log(1 - input)), averaged; no logarithm counts below
     -100.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.]))
     tensor(0.6931)
     """
@@ -143,12 +139,8 @@ def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Any = None,
 ) -> Any:  # fmt: skip
-    """binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None,
-    reduction='mean', pos_weight=None) -> Tensor
+    """`binary_cross_entropy` of sigmoid(input), computed from the input itself.
 
-    `binary_cross_entropy` of sigmoid(input), computed from the input itself.
-
-    >>> import rushlight as torch
     >>> F = torch.nn.functional
     >>> F.binary_cross_entropy_with_logits(torch.tensor([0., 1000.]), torch.tensor([1., 1.]))
     tensor(0.3466)

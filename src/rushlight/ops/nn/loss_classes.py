@@ -237,15 +237,11 @@ def nll_loss(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
-    reduction='mean') -> Tensor
-
-    The negative of each sample's log-probability of its target class, averaged.
+    """The negative of each sample's log-probability of its target class, averaged.
 
     Args:
         target: the class of each example.
 
-    >>> import rushlight as torch
     >>> logs = torch.tensor([[-1., -2.], [-3., -4.]])
     >>> torch.nn.functional.nll_loss(logs, torch.tensor([0, 1]))
     tensor(2.5000)
@@ -262,15 +258,11 @@ def cross_entropy(
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
-    """cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
-    reduction='mean', label_smoothing=0.0) -> Tensor
-
-    The cross entropy of softmax(input) and the target: class indices, or probabilities.
+    """The cross entropy of softmax(input) and the target: class indices, or probabilities.
 
     Args:
         target: the class of each example, or the probabilities of all classes.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
     """
@@ -349,13 +341,9 @@ def kl_div(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,
 ) -> Any:  # fmt: skip
-    """kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
-    -> Tensor
+    """target * (log(target) - input), averaged: the input holds log-probabilities. 'batchmean'
+    divides the sum by the batch size, as the mathematical divergence does.
 
-    target * (log(target) - input), averaged: the input holds log-probabilities. 'batchmean' divides
-    the sum by the batch size, as the mathematical divergence does.
-
-    >>> import rushlight as torch
     >>> p = torch.tensor([[0.5, 0.5]])
     >>> torch.nn.functional.kl_div(p.log(), p, reduction="batchmean")
     tensor(0.)

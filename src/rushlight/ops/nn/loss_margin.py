@@ -42,11 +42,8 @@ def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean') -> Tensor
+    """log(1 + exp(-target * input)), averaged; the target holds 1 and -1.
 
-    log(1 + exp(-target * input)), averaged; the target holds 1 and -1.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.]), torch.tensor([1.]))
     tensor(0.6931)
     """
@@ -61,15 +58,11 @@ def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None,
-    reduction='mean') -> Tensor
-
-    The input where the target is 1, max(0, margin - input) where it is -1, averaged.
+    """The input where the target is 1, max(0, margin - input) where it is -1, averaged.
 
     Args:
         target: 1 or -1.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([.5, .5]), torch.tensor([1, -1]))
     tensor(0.5000)
     """
@@ -87,15 +80,11 @@ def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
-    reduction='mean') -> Tensor
-
-    max(0, -target * (input1 - input2) + margin), averaged.
+    """max(0, -target * (input1 - input2) + margin), averaged.
 
     Args:
         target: 1 where the first should be the larger, -1 where the second.
 
-    >>> import rushlight as torch
     >>> one = torch.ones(1)
     >>> torch.nn.functional.margin_ranking_loss(one, 2 * one, one)
     tensor(1.)
@@ -117,15 +106,11 @@ def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
-    reduction='mean') -> Tensor
-
-    1 - cos where the target is 1, max(0, cos - margin) where it is -1, averaged.
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, averaged.
 
     Args:
         target: 1 where the two should be alike, -1 where not.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([[1., 0.]])
     >>> torch.nn.functional.cosine_embedding_loss(x, x, torch.tensor([-1]))
     tensor(1.)
@@ -156,12 +141,8 @@ def triplet_margin_loss(
     eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False,
-    size_average=None, reduce=None, reduction='mean') -> Tensor
+    """max(0, distance to the positive - distance to the negative + margin), averaged.
 
-    max(0, distance to the positive - distance to the negative + margin), averaged.
-
-    >>> import rushlight as torch
     >>> x = torch.zeros(1, 2)
     >>> torch.nn.functional.triplet_margin_loss(x, x, x + 10)
     tensor(0.)

@@ -67,12 +67,8 @@ def mse_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
-    """mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)
-    -> Tensor
+    """(input - target)², averaged.
 
-    (input - target)², averaged.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.mse_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(2.)
     """
@@ -91,12 +87,8 @@ def l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
-    """l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)
-    -> Tensor
+    """|input - target|, averaged.
 
-    |input - target|, averaged.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.l1_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
@@ -134,15 +126,11 @@ def smooth_l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
 ) -> Any:  # fmt: skip
-    """smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)
-    -> Tensor
-
-    |input - target|, but quadratic within `beta` of 0, averaged.
+    """|input - target|, but quadratic within `beta` of 0, averaged.
 
     Args:
         beta: the difference at which the loss turns from a square to a line.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
@@ -182,11 +170,8 @@ class HuberLoss(DifferenceLoss):
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
-    """huber_loss(input, target, reduction='mean', delta=1.0, weight=None) -> Tensor
+    """(input - target)² / 2 within `delta` of 0, linear outside, averaged.
 
-    (input - target)² / 2 within `delta` of 0, linear outside, averaged.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.huber_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
@@ -213,12 +198,8 @@ def poisson_nll_loss(
     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08,
-    reduce=None, reduction='mean') -> Tensor
+    """The negative log-likelihood of counts under a Poisson distribution; `input` is its log rate.
 
-    The negative log-likelihood of counts under a Poisson distribution; `input` is its log rate.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
     tensor(1.)
     """
@@ -237,12 +218,9 @@ def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean') -> Tensor
+    """The negative log-likelihood of targets under normal distributions of mean `input` and
+    variance `var`, which counts as at least `eps`.
 
-    The negative log-likelihood of targets under normal distributions of mean `input` and variance
-    `var`, which counts as at least `eps`.
-
-    >>> import rushlight as torch
     >>> one = torch.ones(1)
     >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
     tensor(0.5000)

@@ -296,12 +296,9 @@ def _check_kinds(kernel: str, x: Any, *others: Any) -> None:
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor
+    """Each sample, normalised over its last dimensions to mean 0 and variance 1, then times
+    `weight` plus `bias`.
 
-    Each sample, normalised over its last dimensions to mean 0 and variance 1, then times `weight`
-    plus `bias`.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
@@ -313,24 +310,18 @@ def _free_layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Any:  # fmt: skip
-    """layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor
+    """`nn.functional.layer_norm`.
 
-    `nn.functional.layer_norm`.
-
-    >>> import rushlight as torch
     >>> torch.layer_norm(torch.tensor([[1., 3.]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
     return _layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
-@function(method=False)
+@function(method=False, returns="tuple[Tensor, Tensor, Tensor]")
 def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """native_layer_norm(input, normalized_shape, weight, bias, eps) -> (Tensor, Tensor, Tensor)
+    """`layer_norm`, with the mean and the inverse of the deviation.
 
-    `layer_norm`, with the mean and the inverse of the deviation.
-
-    >>> import rushlight as torch
     >>> torch.native_layer_norm(torch.tensor([[1., 3.]]), (2,), None, None, 0.)[1]
     tensor([[2.]])
     """
@@ -406,13 +397,9 @@ def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
-    """batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False,
-    momentum=0.1, eps=1e-05) -> Tensor
-
-    Each channel (dimension 1), normalised over the batch (in training) or by the running
+    """Each channel (dimension 1), normalised over the batch (in training) or by the running
     statistics, then times `weight` plus `bias`.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([[1., 10.], [3., 30.]])
     >>> torch.nn.functional.batch_norm(x, None, None, training=True)
     tensor([[-1.0000, -1.0000],
@@ -440,12 +427,8 @@ def _free_batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
     momentum: float, eps: float, cudnn_enabled: bool = False,
 ) -> Any:  # fmt: skip
-    """batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
-    cudnn_enabled) -> Tensor
+    """`nn.functional.batch_norm`, with its arguments in another order.
 
-    `nn.functional.batch_norm`, with its arguments in another order.
-
-    >>> import rushlight as torch
     >>> x = torch.tensor([[1.], [3.]])
     >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[-1.0000],

@@ -41,11 +41,8 @@ RELU = Relu()
 
 @function(bare=True)
 def relu(input: Any) -> Any:
-    """relu(input) -> Tensor
+    """max(0, x), element by element.
 
-    max(0, x), element by element.
-
-    >>> import rushlight as torch
     >>> torch.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
@@ -54,20 +51,14 @@ def relu(input: Any) -> Any:
 
 @function(namespace="nn.functional")
 def relu_(input: Any) -> Any:
-    """relu_(input) -> Tensor
-
-    In-place version of `relu`.
-    """
+    """In-place version of `relu`."""
     return act("relu_", RELU, input, True)
 
 
 @functional(name="relu", bare=True)
 def _relu(input: Any, inplace: bool = False) -> Any:
-    """relu(input, inplace=False) -> Tensor
+    """max(0, x), element by element.
 
-    max(0, x), element by element.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
@@ -95,11 +86,8 @@ class LeakyRelu(Piecewise):
 
 @functional()
 def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False) -> Any:
-    """leaky_relu(input, negative_slope=0.01, inplace=False) -> Tensor
+    """x above 0, negative_slope * x below.
 
-    x above 0, negative_slope * x below.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.5)
     tensor([-0.5000,  2.0000])
     """
@@ -108,10 +96,7 @@ def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False)
 
 @functional()
 def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
-    """leaky_relu_(input, negative_slope=0.01) -> Tensor
-
-    In-place version of `leaky_relu`.
-    """
+    """In-place version of `leaky_relu`."""
     return act("leaky_relu_", shared(LeakyRelu, *fit_bounds(input, negative_slope)), input, True)
 
 
@@ -146,14 +131,11 @@ class PreluKernel(Activation):
 
 @function(namespace="nn.functional")
 def prelu(input: Any, weight: Any) -> Any:
-    """prelu(input, weight) -> Tensor
-
-    x above 0, weight * x below; one weight, or one a channel (dimension 1).
+    """x above 0, weight * x below; one weight, or one a channel (dimension 1).
 
     Args:
         weight: the slope of negative values: one, or one for each channel.
 
-    >>> import rushlight as torch
     >>> torch.prelu(torch.tensor([-1., 2.]), torch.tensor(0.5))
     tensor([-0.5000,  2.0000])
     """
@@ -214,12 +196,9 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Any:
-    """rrelu(input, lower=1/8, upper=1/3, training=False, inplace=False) -> Tensor
+    """x above 0, a * x below, where a is drawn between `lower` and `upper` for each element;
+    outside training a is the middle.
 
-    x above 0, a * x below, where a is drawn between `lower` and `upper` for each element; outside
-    training a is the middle.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), 0.25, 0.75)
     tensor([-0.5000,  2.0000])
     """
@@ -242,11 +221,8 @@ def rrelu(
 
 @function(name="rrelu", method=False)
 def _rrelu(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
-    """rrelu(input, lower=1/8, upper=1/3, training=False) -> Tensor
+    """`nn.functional.rrelu`.
 
-    `nn.functional.rrelu`.
-
-    >>> import rushlight as torch
     >>> torch.rrelu(torch.tensor([-1., 2.]), 0.25, 0.75)
     tensor([-0.5000,  2.0000])
     """
@@ -255,8 +231,5 @@ def _rrelu(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: b
 
 @function(method=False, namespace="nn.functional")
 def rrelu_(input: Any, lower: Number = 1 / 8, upper: Number = 1 / 3, training: bool = False) -> Any:
-    """rrelu_(input, lower=1/8, upper=1/3, training=False) -> Tensor
-
-    In-place version of `rrelu`.
-    """
+    """In-place version of `rrelu`."""
     return rrelu(input, lower, upper, training, True)

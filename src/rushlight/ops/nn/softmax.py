@@ -153,12 +153,10 @@ def _export(cls: Any, text: str, example: str, shown: str, half: str) -> None:
     def guessing(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
         return along(cls, name, input, _implicit(name, input, dim, _stacklevel), dtype)
 
-    header = f"{name}(input, dim, dtype=None, *, out=None) -> Tensor"
-    doc = describe(header, text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
+    doc = describe(text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
     function()(variant(free, name, doc))
-    header = f"{name}(input, dim=None, _stacklevel=3, dtype=None) -> Tensor"
     call = f"torch.nn.functional.{name}(torch.tensor([0., 0.]), dim=0)"
-    functional()(variant(guessing, name, describe(header, text, call, f"tensor([{half}, {half}])")))
+    functional()(variant(guessing, name, describe(text, call, f"tensor([{half}, {half}])")))
 
 
 _export(
@@ -173,11 +171,8 @@ _export(
 
 @functional()
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """softmin(input, dim=None, _stacklevel=3, dtype=None) -> Tensor
+    """softmax(-input).
 
-    softmax(-input).
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.softmin(torch.tensor([0., 0.]), dim=0)
     tensor([0.5000, 0.5000])
     """
@@ -188,15 +183,12 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 def gumbel_softmax(
     logits: Any, tau: Operand = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
-    """gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1) -> Tensor
-
-    A differentiable draw from the categories with these logits: softmax of the logits plus Gumbel
-    noise. With `hard` the result is one-hot, and the gradient is that of the soft draw.
+    """A differentiable draw from the categories with these logits: softmax of the logits plus
+    Gumbel noise. With `hard` the result is one-hot, and the gradient is that of the soft draw.
 
     Args:
         tau: the temperature: the lower, the nearer to one-hot vectors.
 
-    >>> import rushlight as torch
     >>> torch.nn.functional.gumbel_softmax(torch.tensor([1., 2.]), hard=True).sum()
     tensor(1.)
     """
@@ -252,11 +244,8 @@ class Glu(Op):
 
 @functional()
 def glu(input: Any, dim: int = -1) -> Any:
-    """glu(input, dim=-1) -> Tensor
+    """The first half of `input` along `dim` times the sigmoid of the second half.
 
-    The first half of `input` along `dim` times the sigmoid of the second half.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.glu(torch.tensor([1., 2., 0., 0.]))
     tensor([0.5000, 1.0000])
     """
@@ -277,11 +266,8 @@ def glu(input: Any, dim: int = -1) -> Any:
 # --- likeness -------------------------------------------------------------------------------------
 @functional()
 def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
-    """normalize(input, p=2.0, dim=1, eps=1e-12, out=None) -> Tensor
+    """input divided by its norm along `dim`, or by `eps` where that is larger.
 
-    input divided by its norm along `dim`, or by `eps` where that is larger.
-
-    >>> import rushlight as torch
     >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
     tensor([[0.6000, 0.8000]])
     """
@@ -297,11 +283,8 @@ def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: A
 
 @function(method=False, namespace="nn.functional")
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """cosine_similarity(x1, x2, dim=1, eps=1e-8) -> Tensor
+    """The cosine of the angle between two vectors along `dim`.
 
-    The cosine of the angle between two vectors along `dim`.
-
-    >>> import rushlight as torch
     >>> torch.cosine_similarity(torch.tensor([[3., 4.]]), torch.tensor([[4., 3.]]))
     tensor([0.9600])
     """
@@ -329,11 +312,8 @@ def _length(x: Any, dim: int, eps: float) -> Any:
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
-    """pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False) -> Tensor
+    """The p-norm of x1 - x2 + eps over the last dimension.
 
-    The p-norm of x1 - x2 + eps over the last dimension.
-
-    >>> import rushlight as torch
     >>> torch.pairwise_distance(torch.tensor([[3., 4.]]), torch.zeros(1, 2))
     tensor([5.0000])
     """

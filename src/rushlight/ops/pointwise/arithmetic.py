@@ -61,11 +61,8 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
 
 @function(out=True, inplace=True)
 def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
-    """add(input, other, *, alpha=1, out=None) -> Tensor
+    """Add `other`, scaled by `alpha`, to `input`.
 
-    Add `other`, scaled by `alpha`, to `input`.
-
-    >>> import rushlight as torch
     >>> torch.add(torch.tensor([1., 2.]), 10, alpha=2)
     tensor([21., 22.])
     """
@@ -80,11 +77,8 @@ def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
 
 @function(out=True, inplace=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
-    """sub(input, other, *, alpha=1, out=None) -> Tensor
+    """Subtract `other`, scaled by `alpha`, from `input`.
 
-    Subtract `other`, scaled by `alpha`, from `input`.
-
-    >>> import rushlight as torch
     >>> torch.sub(torch.tensor([1., 2.]), 10, alpha=2)
     tensor([-19., -18.])
     """
@@ -133,11 +127,8 @@ operators.rsub = RsubNumber()
 
 @function(method=False)
 def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
-    """rsub(input, other, *, alpha=1) -> Tensor
+    """`other` minus `input` scaled by `alpha`: subtraction the other way round.
 
-    `other` minus `input` scaled by `alpha`: subtraction the other way round.
-
-    >>> import rushlight as torch
     >>> torch.rsub(torch.tensor([1., 2.]), 10)
     tensor([9., 8.])
     """
@@ -156,11 +147,8 @@ def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
 # --- multiplication and division ------------------------------------------------------------------
 @function(out=True, inplace=True, aliases=("multiply",))
 def mul(input: Any, other: Any) -> Any:
-    """mul(input, other, *, out=None) -> Tensor
+    """Multiply element by element.
 
-    Multiply element by element.
-
-    >>> import rushlight as torch
     >>> torch.mul(torch.tensor([1., 2.]), 3)
     tensor([3., 6.])
     """
@@ -216,11 +204,8 @@ DIV_TRUNC, DIV_FLOOR = DivTrunc(), DivFloor()
 
 @function(out=True, inplace=True, aliases=("divide",))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """div(input, other, *, rounding_mode=None, out=None) -> Tensor
+    """Divide element by element; `rounding_mode` 'trunc' rounds towards zero and 'floor' down.
 
-    Divide element by element; `rounding_mode` 'trunc' rounds towards zero and 'floor' down.
-
-    >>> import rushlight as torch
     >>> x = torch.tensor([5, -5])
     >>> torch.div(x, 2), torch.div(x, 2, rounding_mode="floor")
     (tensor([ 2.5000, -2.5000]), tensor([ 2, -3]))
@@ -239,11 +224,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 @function(out=True, inplace=True)
 def true_divide(input: Any, other: Any) -> Any:
-    """true_divide(input, other, *, out=None) -> Tensor
+    """Divide element by element; integers give floats.
 
-    Divide element by element; integers give floats.
-
-    >>> import rushlight as torch
     >>> torch.true_divide(torch.tensor([1, 2]), 2)
     tensor([0.5000, 1.0000])
     """
@@ -254,11 +236,8 @@ def true_divide(input: Any, other: Any) -> Any:
 # --- negation -------------------------------------------------------------------------------------
 @function(out=True, inplace=True, aliases=("negative",))
 def neg(input: Any) -> Any:
-    """neg(input, *, out=None) -> Tensor
+    """The negative of each element.
 
-    The negative of each element.
-
-    >>> import rushlight as torch
     >>> torch.neg(torch.tensor([1., -2.]))
     tensor([-1.,  2.])
     """

@@ -155,11 +155,8 @@ _implement_division("floor_divide", "div_floor_cpu", DivFloor())
 
 @function(out=True, inplace=True)
 def fmod(input: Any, other: Any) -> Any:
-    """fmod(input, other, *, out=None) -> Tensor
+    """What is left after division, with the sign of `input`.
 
-    What is left after division, with the sign of `input`.
-
-    >>> import rushlight as torch
     >>> torch.fmod(torch.tensor([5., -5.]), 3)
     tensor([ 2., -2.])
     """
@@ -172,11 +169,8 @@ def fmod(input: Any, other: Any) -> Any:
 
 @function(out=True, inplace=True)
 def remainder(input: Any, other: Any) -> Any:
-    """remainder(input, other, *, out=None) -> Tensor
+    """What is left after division, with the sign of `other`: Python's `%`.
 
-    What is left after division, with the sign of `other`: Python's `%`.
-
-    >>> import rushlight as torch
     >>> torch.remainder(torch.tensor([5., -5.]), 3)
     tensor([2., 1.])
     """
@@ -197,11 +191,8 @@ def remainder(input: Any, other: Any) -> Any:
 
 @function(out=True, inplace=True)
 def floor_divide(input: Any, other: Any) -> Any:
-    """floor_divide(input, other, *, out=None) -> Tensor
+    """Divide and round down: Python's `//`.
 
-    Divide and round down: Python's `//`.
-
-    >>> import rushlight as torch
     >>> torch.floor_divide(torch.tensor([5, -5]), 2)
     tensor([ 2, -3])
     """
@@ -402,14 +393,11 @@ register_impl("heaviside", HEAVISIDE)
 
 @function(out=True, inplace=True)
 def heaviside(input: Any, values: Any) -> Any:
-    """heaviside(input, values, *, out=None) -> Tensor
-
-    0 below zero, 1 above it, and `values` at zero.
+    """0 below zero, 1 above it, and `values` at zero.
 
     Args:
         values: the result where `input` is 0.
 
-    >>> import rushlight as torch
     >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
     """

@@ -113,15 +113,12 @@ def _refuse_to(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
 
 @function(free=False)
 def to(input: Any, *args: Any, **named: Any) -> Any:
-    """to(device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=...) -> Tensor
-
-    The tensor in another dtype or on another device, or like another tensor: itself where nothing
-    changes.
+    """The tensor in another dtype or on another device, or like another tensor: itself where
+    nothing changes.
 
     Args:
         args: a dtype; or a device, and a dtype; or a tensor that has both.
 
-    >>> import rushlight as torch
     >>> torch.ones(2).to(torch.int64)
     tensor([1, 1])
     """
@@ -181,11 +178,8 @@ for _name, _dtype in (
 
 @function(free=False)
 def type_as(input: Any, other: Any) -> Any:
-    """type_as(other) -> Tensor
+    """The tensor in the dtype, and on the device, of another.
 
-    The tensor in the dtype, and on the device, of another.
-
-    >>> import rushlight as torch
     >>> torch.ones(2, dtype=torch.int64).type_as(torch.ones(1))
     tensor([1., 1.])
     """
@@ -196,16 +190,13 @@ def type_as(input: Any, other: Any) -> Any:
 _BY_TITLE: Final = {d.scalar_type + "Tensor": d for d in dtypes.all_dtypes}
 
 
-@function(free=False)
+@function(free=False, returns="str | Tensor")
 def type(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """type(dtype=None, non_blocking=False) -> str or Tensor
-
-    The name of the tensor's type, or the tensor as another: a dtype, a name or a class.
+    """The name of the tensor's type, or the tensor as another: a dtype, a name or a class.
 
     Args:
         dtype: the dtype or its name; None asks for the name.
 
-    >>> import rushlight as torch
     >>> x = torch.ones(2)
     >>> x.type(), x.type(torch.int64), x.type("torch.DoubleTensor").dtype
     ('torch.FloatTensor', tensor([1, 1]), torch.float64)
@@ -234,11 +225,8 @@ def type(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 @function(free=False)
 def cpu(input: Any, memory_format: Any = dtypes.preserve_format) -> Any:
-    """cpu() -> Tensor
+    """The tensor in the CPU's memory: itself if it is there.
 
-    The tensor in the CPU's memory: itself if it is there.
-
-    >>> import rushlight as torch
     >>> x = torch.ones(2)
     >>> x.cpu() is x
     True
@@ -251,7 +239,7 @@ def cuda(
     input: Any, device: Any = None, non_blocking: bool = False,
     memory_format: Any = dtypes.preserve_format,
 ) -> Any:  # fmt: skip
-    """cuda(device=None) -> Tensor: the tensor on a GPU. Needs CuPy."""
+    """The tensor on a GPU. Needs CuPy."""
     cupy()
     return convert(input, None, _gpu(device), False, memory_format)
 

@@ -193,11 +193,8 @@ def _modest(bound: Any) -> bool:
 
 @function(out=True, inplace=True, aliases=("clip",))
 def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
-    """clamp(input, min=None, max=None, *, out=None) -> Tensor
+    """Each element, but at least `min` and at most `max`: numbers or tensors.
 
-    Each element, but at least `min` and at most `max`: numbers or tensors.
-
-    >>> import rushlight as torch
     >>> torch.clamp(torch.tensor([-1., 0.3, 2.]), 0, 1)
     tensor([0.0000, 0.3000, 1.0000])
     """
@@ -245,7 +242,7 @@ def _declare_bound(side: str, word: str, gives: str, by_tensor: Any, by_number: 
         return with_numbers(by_number, low, high), (input,)
 
     text = describe(
-        f"{name}(input, {side}, *, out=None) -> Tensor", f"Each element, but at {word} `{side}`.",
+        f"Each element, but at {word} `{side}`.",
         f"torch.{name}(torch.tensor([-1., 2.]), 0)", gives,
     )  # fmt: skip
     function(out=True, inplace=True)(variant(fn, name, text, bound=side))
@@ -315,11 +312,8 @@ LERP = Lerp()
 
 @function(out=True, inplace=True)
 def lerp(input: Any, end: Any, weight: Operand) -> Any:
-    """lerp(input, end, weight, *, out=None) -> Tensor
+    """On the way from `input` to `end`, at `weight`: a number or a tensor.
 
-    On the way from `input` to `end`, at `weight`: a number or a tensor.
-
-    >>> import rushlight as torch
     >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([1., 20.]), 0.5)
     tensor([ 0.5000, 15.0000])
     """
@@ -432,8 +426,7 @@ def _fused(cls: Any, text: str, at: str, gives: str) -> None:
         value = _value(name, value, xs)
         return (usual if value == 1 else cls(value)), xs
 
-    header = f"{name}(input, tensor1, tensor2, *, value=1, out=None) -> Tensor"
-    whole = describe(header, text, f"torch.{name}({at})", gives)
+    whole = describe(text, f"torch.{name}({at})", gives)
     function(out=True, inplace=True)(variant(fn, name, whole))
 
 
@@ -497,11 +490,8 @@ class NanToNum(Elementwise):
 def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
-    """nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None) -> Tensor
+    """Replace NaN by `nan`, and the infinities by `posinf` and `neginf` (None: the dtype's limits).
 
-    Replace NaN by `nan`, and the infinities by `posinf` and `neginf` (None: the dtype's limits).
-
-    >>> import rushlight as torch
     >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, 1.]), posinf=9.)
     tensor([0., 9., 1.])
     """
@@ -548,11 +538,8 @@ FREXP = Frexp()
 
 @function()
 def frexp(input: Any, *, out: Any = None) -> Any:
-    """frexp(input, *, out=None) -> (Tensor mantissa, Tensor exponent)
+    """Take numbers apart: input = mantissa · 2**exponent, with a mantissa from 0.5 to 1.
 
-    Take numbers apart: input = mantissa · 2**exponent, with a mantissa from 0.5 to 1.
-
-    >>> import rushlight as torch
     >>> mantissa, exponent = torch.frexp(torch.tensor([4., -3.]))
     >>> mantissa, exponent
     (tensor([ 0.5000, -0.7500]), tensor([3, 2], dtype=torch.int32))

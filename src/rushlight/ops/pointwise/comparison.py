@@ -128,11 +128,8 @@ _compare(
 def isclose(
     input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Any:
-    """isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> Tensor
+    """Whether elements are close: |input - other| <= atol + rtol · |other|.
 
-    Whether elements are close: |input - other| <= atol + rtol · |other|.
-
-    >>> import rushlight as torch
     >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1. + 1e-7, 2.1]))
     tensor([ True, False])
     """
@@ -166,11 +163,8 @@ def isclose(
 def allclose(
     input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool
+    """Whether all elements are close, as `isclose` has it.
 
-    Whether all elements are close, as `isclose` has it.
-
-    >>> import rushlight as torch
     >>> torch.allclose(torch.tensor([1., 2.]), torch.tensor([1., 2. + 1e-7]))
     True
     """
@@ -186,11 +180,8 @@ def allclose(
 
 @function()
 def equal(input: Any, other: Any) -> bool:
-    """equal(input, other) -> bool
+    """Whether two tensors have the same shape and the same elements.
 
-    Whether two tensors have the same shape and the same elements.
-
-    >>> import rushlight as torch
     >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
     True
     """
@@ -210,11 +201,8 @@ def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """isin(elements, test_elements, *, assume_unique=False, invert=False) -> Tensor
+    """Whether each of `elements` is among `test_elements`.
 
-    Whether each of `elements` is among `test_elements`.
-
-    >>> import rushlight as torch
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
     tensor([False,  True,  True])
     """
@@ -347,15 +335,12 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
 
 
 def where(*args: Any, out: Any = None, **named: Any) -> Any:
-    """where(condition, input, other, *, out=None) -> Tensor
-
-    Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
+    """Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
     With the condition alone: where it holds, as `nonzero(condition, as_tuple=True)`.
 
     Args:
         args: `condition`, and then, unless the indices are wanted, `input` and `other`.
 
-    >>> import rushlight as torch
     >>> x = torch.tensor([1., -2., 3.])
     >>> torch.where(x > 0, x, 0.)
     tensor([1., 0., 3.])
@@ -413,15 +398,11 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
 functions["where"] = where
 
 
+@function(name="where", free=False, bare=True)
 def _where_method(self: Any, condition: Any, other: Any) -> Any:
-    """where(condition, other) -> Tensor
-
-    The tensor's elements where `condition` holds, `other`'s elsewhere.
+    """The tensor's elements where `condition` holds, `other`'s elsewhere.
 
     Args:
         condition: where it is true the tensor's own element is taken, elsewhere `other`'s.
     """
     return where(condition, self, other)
-
-
-methods["where"] = _where_method

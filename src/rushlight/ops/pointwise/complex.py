@@ -59,11 +59,8 @@ register_impl("conjugate", CONJ)
 
 @function(name="conj")
 def conj_of(input: Any) -> Any:
-    """conj(input) -> Tensor
+    """The complex conjugate; a real tensor itself.
 
-    The complex conjugate; a real tensor itself.
-
-    >>> import rushlight as torch
     >>> torch.conj(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
@@ -73,11 +70,8 @@ def conj_of(input: Any) -> Any:
 
 @function()
 def conj_physical(input: Any, *, out: Any = None) -> Any:
-    """conj_physical(input, *, out=None) -> Tensor
+    """The complex conjugate, in memory of its own; a real tensor itself.
 
-    The complex conjugate, in memory of its own; a real tensor itself.
-
-    >>> import rushlight as torch
     >>> torch.conj_physical(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
@@ -88,20 +82,14 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 
 @function()
 def conj_physical_(input: Any) -> Any:
-    """conj_physical_() -> Tensor
-
-    In-place version of `conj_physical`.
-    """
+    """In-place version of `conj_physical`."""
     return run_inplace(CONJ_PHYSICAL, (input,)) if is_complex(input) else input
 
 
 @function(aliases=("resolve_neg",))
 def resolve_conj(input: Any) -> Any:
-    """resolve_conj(input) -> Tensor
+    """The tensor itself: conjugation is never put off here.
 
-    The tensor itself: conjugation is never put off here.
-
-    >>> import rushlight as torch
     >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
     tensor([1.-2.j])
     """
@@ -110,11 +98,8 @@ def resolve_conj(input: Any) -> Any:
 
 @function(aliases=("is_neg",))
 def is_conj(input: Any) -> bool:
-    """is_conj(input) -> bool
+    """Whether conjugation was put off: never, here.
 
-    Whether conjugation was put off: never, here.
-
-    >>> import rushlight as torch
     >>> torch.is_conj(torch.tensor([1 + 2j]).conj())
     False
     """
@@ -165,11 +150,8 @@ VIEW_AS_REAL, VIEW_AS_COMPLEX = ViewAsReal(), ViewAsComplex()
 @function(method=False)
 @implements("as_pairs")
 def view_as_real(input: Any) -> Any:
-    """view_as_real(input) -> Tensor
+    """A view of complex numbers as pairs of real ones, in a last dimension of two.
 
-    A view of complex numbers as pairs of real ones, in a last dimension of two.
-
-    >>> import rushlight as torch
     >>> torch.view_as_real(torch.tensor([1 + 2j]))
     tensor([[1., 2.]])
     """
@@ -182,11 +164,8 @@ def view_as_real(input: Any) -> Any:
 @function(method=False)
 @implements("as_complex")
 def view_as_complex(input: Any) -> Any:
-    """view_as_complex(input) -> Tensor
+    """A view of pairs of real numbers, the last dimension, as complex ones.
 
-    A view of pairs of real numbers, the last dimension, as complex ones.
-
-    >>> import rushlight as torch
     >>> torch.view_as_complex(torch.tensor([[1., 2.]]))
     tensor([1.+2.j])
     """
@@ -210,11 +189,8 @@ def view_as_complex(input: Any) -> Any:
 @function(method=False)
 @implements("real")
 def real(input: Any) -> Any:
-    """real(input) -> Tensor
+    """The real part, as a view; a real tensor itself.
 
-    The real part, as a view; a real tensor itself.
-
-    >>> import rushlight as torch
     >>> torch.real(torch.tensor([1 + 2j]))
     tensor([1.])
     """
@@ -225,11 +201,8 @@ def real(input: Any) -> Any:
 @function(method=False)
 @implements("imag")
 def imag(input: Any) -> Any:
-    """imag(input) -> Tensor
+    """The imaginary part, as a view.
 
-    The imaginary part, as a view.
-
-    >>> import rushlight as torch
     >>> torch.imag(torch.tensor([1 + 2j]))
     tensor([2.])
     """

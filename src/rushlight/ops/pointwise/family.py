@@ -193,13 +193,11 @@ def expose(
         return chosen, (input, other)
 
     fn: Callable[..., Any] = one if len(cls.inputs) == 1 else two
-    given = ", ".join(fn.__code__.co_varnames[: fn.__code__.co_argcount])
     shown = f"torch.tensor({at})" if at.endswith("]") else at
     home = "torch" if free else f"torch.{namespace}"
     fn.__name__ = fn.__qualname__ = title
     fn.__module__ = cls.__module__
-    header = f"{title}({given}{', *, out=None' if out else ''}) -> Tensor"
-    fn.__doc__ = describe(header, cls.__doc__, f"{home}.{title}({shown})", f"tensor({gives})")
+    fn.__doc__ = describe(cls.__doc__, f"{home}.{title}({shown})", f"tensor({gives})")
     function(
         name=title, aliases=aliases, inplace=inplace, out=out, method=method, free=free,
         namespace=namespace,

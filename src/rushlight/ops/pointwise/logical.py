@@ -136,11 +136,8 @@ register_impl("invert", BITWISE_NOT)
 
 @function(out=True, inplace=True)
 def bitwise_not(input: Any) -> Any:
-    """bitwise_not(input, *, out=None) -> Tensor
+    """The bits that are not set; not, of bools.
 
-    The bits that are not set; not, of bools.
-
-    >>> import rushlight as torch
     >>> torch.bitwise_not(torch.tensor([0, 5]))
     tensor([-1, -6])
     """

@@ -275,11 +275,8 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
 
 @function(out=True, inplace=True, name="pow")
 def power_of(input: Any, exponent: Any) -> Any:
-    """pow(input, exponent, *, out=None) -> Tensor
+    """`input` to the power of `exponent`; one of them may be a number.
 
-    `input` to the power of `exponent`; one of them may be a number.
-
-    >>> import rushlight as torch
     >>> torch.pow(torch.tensor([1., 2., 3.]), 2), torch.pow(2, torch.tensor([1., 2., 3.]))
     (tensor([1., 4., 9.]), tensor([2., 4., 8.]))
     """
@@ -288,11 +285,8 @@ def power_of(input: Any, exponent: Any) -> Any:
 
 @function(out=True, inplace=True)
 def square(input: Any) -> Any:
-    """square(input, *, out=None) -> Tensor
+    """The square of each element.
 
-    The square of each element.
-
-    >>> import rushlight as torch
     >>> torch.square(torch.tensor([2., -3.]))
     tensor([4., 9.])
     """
@@ -313,11 +307,8 @@ def _double_kind(input: Any, exponent: Any) -> dtypes.dtype:
 
 @function(out=True)
 def float_power(input: Any, exponent: Operand) -> Any:
-    """float_power(input, exponent, *, out=None) -> Tensor
+    """`pow` in double precision.
 
-    `pow` in double precision.
-
-    >>> import rushlight as torch
     >>> torch.float_power(torch.tensor([1, 2]), 2)
     tensor([1., 4.], dtype=torch.float64)
     """
@@ -329,10 +320,7 @@ def float_power(input: Any, exponent: Operand) -> Any:
 
 @function(free=False)
 def float_power_(input: Any, exponent: Operand) -> Any:
-    """float_power_(exponent) -> Tensor
-
-    In-place version of `float_power`, for tensors of double precision.
-    """
+    """In-place version of `float_power`, for tensors of double precision."""
     kind = _double_kind(input, exponent)
     if input._array.dtype != kind.numpy:
         raise RuntimeError(

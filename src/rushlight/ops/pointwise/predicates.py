@@ -78,11 +78,8 @@ row(
 # --- of the whole tensor --------------------------------------------------------------------------
 @function()
 def is_nonzero(input: Any) -> bool:
-    """is_nonzero(input) -> bool
+    """Whether a tensor of one element is not zero.
 
-    Whether a tensor of one element is not zero.
-
-    >>> import rushlight as torch
     >>> torch.is_nonzero(torch.tensor([0.]))
     False
     """
@@ -96,11 +93,8 @@ def is_nonzero(input: Any) -> bool:
 
 @function()
 def is_floating_point(input: Any) -> bool:
-    """is_floating_point(input) -> bool
+    """Whether the tensor's dtype is one of the floats.
 
-    Whether the tensor's dtype is one of the floats.
-
-    >>> import rushlight as torch
     >>> torch.is_floating_point(torch.tensor([1.]))
     True
     """
@@ -109,11 +103,8 @@ def is_floating_point(input: Any) -> bool:
 
 @function()
 def is_complex(input: Any) -> bool:
-    """is_complex(input) -> bool
+    """Whether the tensor's dtype is complex.
 
-    Whether the tensor's dtype is complex.
-
-    >>> import rushlight as torch
     >>> torch.is_complex(torch.tensor([1j]))
     True
     """
@@ -122,24 +113,18 @@ def is_complex(input: Any) -> bool:
 
 @function()
 def is_signed(input: Any) -> bool:
-    """is_signed(input) -> bool
+    """Whether the tensor's dtype has negative numbers.
 
-    Whether the tensor's dtype has negative numbers.
-
-    >>> import rushlight as torch
     >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
     False
     """
     return dtypes.of(input._array.dtype).is_signed
 
 
-@function(method=False, name="result_type")
+@function(method=False, name="result_type", returns="dtype")
 def result_type_of(tensor1: Any, tensor2: Any) -> Any:
-    """result_type(tensor1, tensor2) -> dtype
+    """The dtype that arithmetic on two tensors or numbers gives.
 
-    The dtype that arithmetic on two tensors or numbers gives.
-
-    >>> import rushlight as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """

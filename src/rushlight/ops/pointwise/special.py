@@ -355,14 +355,11 @@ def _polygamma(n: Any, input: Any) -> Any:
 
 @function(out=True, method=False, namespace="special")
 def polygamma(n: int, input: Any) -> Any:
-    """polygamma(n, input, *, out=None) -> Tensor
-
-    The derivative number `n` of `digamma`.
+    """The derivative number `n` of `digamma`.
 
     Args:
         n: which derivative of `digamma`.
 
-    >>> import rushlight as torch
     >>> torch.polygamma(1, torch.tensor([1., 0.5]))
     tensor([1.6449, 4.9348])
     """
@@ -371,9 +368,7 @@ def polygamma(n: int, input: Any) -> Any:
 
 @function(out=True, free=False, inplace=True, name="polygamma")
 def polygamma_method(input: Any, n: int) -> Any:
-    """polygamma(n) -> Tensor
-
-    See `rushlight.polygamma`.
+    """See `rushlight.polygamma`.
 
     Args:
         n: which derivative of `digamma`.
@@ -383,14 +378,11 @@ def polygamma_method(input: Any, n: int) -> Any:
 
 @function(out=True, inplace=True)
 def mvlgamma(input: Any, p: int) -> Any:
-    """mvlgamma(input, p, *, out=None) -> Tensor
-
-    The logarithm of the gamma function of `p` dimensions.
+    """The logarithm of the gamma function of `p` dimensions.
 
     Args:
         p: the dimension of the multivariate function.
 
-    >>> import rushlight as torch
     >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)
     tensor([0.4516, 1.5502])
     """

@@ -63,10 +63,7 @@ methods["__abs__"] = functions["abs"]
 
 @function(name="abs_", aliases=("absolute_",))
 def abs_in_place(input: Any) -> Any:
-    """abs_() -> Tensor
-
-    In-place version of `abs`, for real tensors.
-    """
+    """In-place version of `abs`, for real tensors."""
     check_tensors("abs_", input=input)
     if is_complex(input):
         raise RuntimeError("In-place abs is not supported for complex tensors.")
@@ -142,11 +139,8 @@ expose(Signbit, "[-1., -0., 0.]", "[ True,  True, False]", inplace=False, primit
 
 @function()
 def positive(input: Any) -> Any:
-    """positive(input) -> Tensor
+    """The tensor itself, as the operator `+` gives it; not for bools.
 
-    The tensor itself, as the operator `+` gives it; not for bools.
-
-    >>> import rushlight as torch
     >>> torch.positive(torch.tensor([1., -2.]))
     tensor([ 1., -2.])
     """
@@ -227,11 +221,8 @@ register_impl("rint", ROUND)
 
 @function(out=True, inplace=True, name="round", namespace="special")
 def round_to(input: Any, *, decimals: int | None = None) -> Any:
-    """round(input, *, decimals=0, out=None) -> Tensor
+    """Round to the nearest integer, halves to the even one; or to a number of decimals.
 
-    Round to the nearest integer, halves to the even one; or to a number of decimals.
-
-    >>> import rushlight as torch
     >>> torch.round(torch.tensor([0.5, 1.5])), torch.round(torch.tensor([0.1234]), decimals=2)
     (tensor([0., 2.]), tensor([0.1200]))
     """
@@ -335,14 +326,11 @@ LOGIT = Logit()
 
 @function(out=True, inplace=True, namespace="special")
 def logit(input: Any, eps: float | None = None) -> Any:
-    """logit(input, eps=None, *, out=None) -> Tensor
-
-    log(x / (1 - x)); with `eps`, x is first clamped to [eps, 1 - eps].
+    """log(x / (1 - x)); with `eps`, x is first clamped to [eps, 1 - eps].
 
     Args:
         eps: `input` is clamped to [eps, 1 - eps] first; not at all if None.
 
-    >>> import rushlight as torch
     >>> torch.logit(torch.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """

@@ -113,11 +113,8 @@ def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> An
 def uniform_(
     input: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **named: Any
 ) -> Any:
-    """uniform_(from=0, to=1, *, generator=None) -> Tensor
+    """Fill with numbers drawn evenly from [from, to).
 
-    Fill with numbers drawn evenly from [from, to).
-
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.empty(2).uniform_()
     tensor([0.4963, 0.7682])
@@ -137,11 +134,8 @@ def _named_from(name: str, given: Any, named: dict[str, Any]) -> Any:
 
 @function(free=False)
 def normal_(input: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
-    """normal_(mean=0, std=1, *, generator=None) -> Tensor
+    """Fill with numbers drawn from a normal distribution.
 
-    Fill with numbers drawn from a normal distribution.
-
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.empty(2).normal_()
     tensor([ 1.5410, -0.2934])
@@ -152,14 +146,14 @@ def normal_(input: Any, mean: float = 0, std: float = 1, *, generator: Any = Non
 
 @function(free=False)
 def log_normal_(input: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
-    """log_normal_(mean=1, std=2, *, generator=None) -> Tensor: fill with exp of normal numbers."""
+    """Fill with exp of normal numbers."""
     gen = _generator("log_normal_", generator)
     return _fill(_LOG_NORMAL, input, lambda a: random.log_normal_(a, mean, std, gen))
 
 
 @function(free=False)
 def exponential_(input: Any, lambd: float = 1, *, generator: Any = None) -> Any:
-    """exponential_(lambd=1, *, generator=None) -> Tensor: fill from an exponential distribution.
+    """Fill from an exponential distribution.
 
     Args:
         lambd: the rate.
@@ -170,14 +164,14 @@ def exponential_(input: Any, lambd: float = 1, *, generator: Any = None) -> Any:
 
 @function(free=False)
 def cauchy_(input: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
-    """cauchy_(median=0, sigma=1, *, generator=None) -> Tensor: fill from a Cauchy distribution."""
+    """Fill from a Cauchy distribution."""
     gen = _generator("cauchy_", generator)
     return _fill(_CAUCHY, input, lambda a: random.cauchy_(a, median, sigma, gen))
 
 
 @function(free=False)
 def geometric_(input: Any, p: float, *, generator: Any = None) -> Any:
-    """geometric_(p, *, generator=None) -> Tensor: fill from a geometric distribution."""
+    """Fill from a geometric distribution."""
     gen = _generator("geometric_", generator)
     return _fill(_GEOMETRIC, input, lambda a: random.geometric_(a, p, gen))
 
@@ -191,14 +185,11 @@ _RANDOM_FORMS: Final = """
 
 @function(free=False)
 def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
-    """random_(from=0, to=None, *, generator=None) -> Tensor
-
-    Fill with integers from [from, to); without bounds, with any the dtype holds exactly.
+    """Fill with integers from [from, to); without bounds, with any the dtype holds exactly.
 
     Args:
         bounds: `to`, left out itself; or `from` and `to`.
 
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.empty(3, dtype=torch.int64).random_(10)
     tensor([4, 9, 3])
@@ -219,11 +210,8 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
 
 @function(free=False)
 def bernoulli_(input: Any, p: Operand = 0.5, *, generator: Any = None) -> Any:
-    """bernoulli_(p=0.5, *, generator=None) -> Tensor
+    """Fill with ones, each with probability `p` (a number, or a tensor of them), and zeros.
 
-    Fill with ones, each with probability `p` (a number, or a tensor of them), and zeros.
-
-    >>> import rushlight as torch
     >>> torch.zeros(3).bernoulli_(1.0)
     tensor([1., 1., 1.])
     """
@@ -281,9 +269,8 @@ def _export_sampled(
             requires_grad,
         )  # fmt: skip
 
-    header = f"{name}(*size, generator=None, out=None, dtype=None{options}) -> Tensor"
     example = f"generator = torch.manual_seed(0)\n>>> torch.{name}(3)"
-    function(method=False)(variant(sample, name, describe(header, text, example, shown)))
+    function(method=False)(variant(sample, name, describe(text, example, shown)))
 
 
 _export_sampled(
@@ -320,14 +307,11 @@ def randint(
     *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
 ) -> Any:  # fmt: skip
-    """randint(low=0, high, size, *, generator=None, out=None, dtype=torch.int64) -> Tensor
-
-    Integers drawn evenly from [low, high).
+    """Integers drawn evenly from [low, high).
 
     Args:
         args: `high` and `size`; or `low`, `high` and `size`.
 
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.randint(10, (3,))
     tensor([4, 9, 3])
@@ -362,14 +346,11 @@ def randperm(
     n: Any, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """randperm(n, *, generator=None, out=None, dtype=torch.int64, device=None) -> Tensor
-
-    The integers from 0 to n - 1 in random order.
+    """The integers from 0 to n - 1 in random order.
 
     Args:
         n: how many numbers: 0 to n - 1.
 
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.randperm(4)
     tensor([0, 1, 3, 2])
@@ -431,8 +412,7 @@ def _export_like(name: str, draw: Callable[[Any, Any], None], text: str) -> None
             memory_format,
         )  # fmt: skip
 
-    header = f"{name}(input, *, dtype=None, memory_format=...) -> Tensor"
-    function(method=False)(variant(like, name, describe(header, text)))
+    function(method=False)(variant(like, name, describe(text)))
 
 
 _export_like(
@@ -447,10 +427,7 @@ def randint_like(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     memory_format: Any = dtypes.preserve_format,
 ) -> Any:  # fmt: skip
-    """randint_like(input, low=0, high, *, dtype=None, device=None, memory_format=...) -> Tensor
-
-    Integers drawn evenly from [low, high), in the shape and dtype of `input`.
-    """
+    """Integers drawn evenly from [low, high), in the shape and dtype of `input`."""
     gen = _generator("randint_like", generator)
     if high is None:
         low, high = 0, low
@@ -479,11 +456,8 @@ def normal(
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """normal(mean, std=1.0, size=None, *, generator=None, out=None) -> Tensor
+    """Normal numbers, each with its own mean and deviation where those are tensors.
 
-    Normal numbers, each with its own mean and deviation where those are tensors.
-
-    >>> import rushlight as torch
     >>> generator = torch.manual_seed(0)
     >>> torch.normal(torch.tensor([0., 10.]), 1.0)
     tensor([1.5410, 9.7066])
@@ -530,14 +504,11 @@ def _record(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
 
 @function()
 def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
-    """bernoulli(input, *, generator=None, out=None) -> Tensor
-
-    Ones, each with the probability that stands in its place in `input`, and zeros.
+    """Ones, each with the probability that stands in its place in `input`, and zeros.
 
     Args:
         input: the probabilities, where `p` does not give one for all.
 
-    >>> import rushlight as torch
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
@@ -562,14 +533,11 @@ def multinomial(
     input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """multinomial(input, num_samples, replacement=False, *, generator=None, out=None) -> Tensor
-
-    Indices drawn with probabilities proportional to the rows of `input`.
+    """Indices drawn with probabilities proportional to the rows of `input`.
 
     Args:
         input: the weights of what may be drawn; each row is one distribution.
 
-    >>> import rushlight as torch
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
     """

@@ -102,8 +102,7 @@ def _declare_test(cls: Any, example: str) -> None:
 
     plural = "element is" if name == "any" else "elements are"
     declare(
-        fn, name, "(input, dim=None, keepdim=False, *, out=None) -> Tensor",
-        f"Whether {name} {plural} true (not zero).",
+        fn, name, f"Whether {name} {plural} true (not zero).",
         f"torch.{name}(torch.tensor({example}), 1)", "tensor([ True, False])",
     )  # fmt: skip
     implements("reduce_" + name)(implement)
@@ -116,11 +115,8 @@ _declare_test(All, "[[True, True], [False, True]]")
 @function()
 @numpy_names
 def count_nonzero(input: Any, dim: Any = None) -> Any:
-    """count_nonzero(input, dim=None) -> Tensor
+    """How many elements are not zero.
 
-    How many elements are not zero.
-
-    >>> import rushlight as torch
     >>> torch.count_nonzero(torch.tensor([[0, 1], [2, 3]]), dim=0)
     tensor([1, 2])
     """

@@ -245,8 +245,7 @@ def _declare_scan(cls: Any, word: str, gives: str) -> None:
         return apply(cls(_negative(axis, x)), x)
 
     declare(
-        fn, name, "(input, dim, *, dtype=None, out=None) -> Tensor",
-        f"The running {word} along a dimension.",
+        fn, name, f"The running {word} along a dimension.",
         f"torch.{name}(torch.tensor([1., 2., 3.]), 0)", gives, out=True, inplace=True,
     )  # fmt: skip
     implements(name)(implement)
@@ -259,11 +258,8 @@ _declare_scan(CumProd, "product", "tensor([1., 2., 6.])")
 @function(out=True)
 @numpy_names
 def logcumsumexp(input: Any, dim: Any) -> Any:
-    """logcumsumexp(input, dim, *, out=None) -> Tensor
+    """The logarithm of the running sum of exponentials along a dimension, without overflow.
 
-    The logarithm of the running sum of exponentials along a dimension, without overflow.
-
-    >>> import rushlight as torch
     >>> torch.logcumsumexp(torch.tensor([0., 0., 0.]), 0)
     tensor([0.0000, 0.6931, 1.0986])
     """
@@ -284,8 +280,7 @@ def _declare_champion(cls: Any, kind: Any, word: str, example: str, gives: str) 
         return write_outs(name, kind, apply(cls(check_dim(name, dim, array.ndim)), input), out)
 
     declare(
-        fn, name, "(input, dim, *, out=None) -> (Tensor values, Tensor indices)",
-        f"The {word} element so far along a dimension, and its index.", example, gives,
+        fn, name, f"The {word} element so far along a dimension, and its index.", example, gives,
     )  # fmt: skip
 
 

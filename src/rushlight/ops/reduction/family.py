@@ -101,12 +101,12 @@ class InDtype(Fold):
 
 # --- in public functions --------------------------------------------------------------------------
 def declare(
-    fn: Callable[..., Any], name: str, header: str, text: str, example: str, gives: str,
+    fn: Callable[..., Any], name: str, text: str, example: str, gives: str,
     **how: Any,
 ) -> None:  # fmt: skip
     """Export `fn`, which the members of a family share, under a name of its own, and with NumPy's
     names for parameters. `how` are arguments of `function`."""
-    function(**how)(numpy_names(variant(fn, name, describe(name + header, text, example, gives))))
+    function(**how)(numpy_names(variant(fn, name, describe(text, example, gives))))
 
 
 def numpy_names(fn: F) -> F:

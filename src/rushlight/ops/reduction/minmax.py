@@ -261,7 +261,7 @@ def _declare_amax(cls: Any, kernel: str, word: str, gives: str) -> None:
         return fill_out(name, out, y)
 
     declare(
-        fn, name, "(input, dim=(), keepdim=False, *, out=None) -> Tensor",
+        fn, name,
         f"The {word} element along dimensions; elements that tie share the gradient evenly.",
         f"torch.{name}(torch.tensor([[1., 5.], [3., 2.]]), 1)", gives,
     )  # fmt: skip
@@ -281,14 +281,11 @@ _declare_amax(Amax, "max_values_cpu", "largest", "tensor([5., 3.])")
 _declare_amax(Amin, "min_values_cpu", "smallest", "tensor([1., 2.])")
 
 
-@function()
+@function(returns="tuple[Tensor, Tensor]")
 @numpy_names
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
-    """aminmax(input, *, dim=None, keepdim=False, out=None) -> (Tensor min, Tensor max)
+    """The smallest and the largest element, together.
 
-    The smallest and the largest element, together.
-
-    >>> import rushlight as torch
     >>> torch.aminmax(torch.tensor([1., 5., 3.])).max
     tensor(5.)
     """
@@ -346,8 +343,6 @@ def _declare_max(
     most, more = words
     declare(
         fn, name,
-        f"(input) or {name}(input, dim, keepdim=False, *, out=None) or {name}(input, other) "
-        "-> Tensor",
         f"The {most} of all elements; or the {most} along a dimension, with its index; or the "
         f"{more}\nof two tensors, element by element.",
         f"x = torch.tensor([[1., 5.], [3., 2.]])\n>>> torch.{name}(x)\n{gives[0]}\n"
@@ -385,7 +380,7 @@ def _declare_arg(cls: Any, word: str, gives: str) -> None:
         return cls((at,) if array.ndim else None, keepdim), (input,)
 
     declare(
-        fn, name, "(input, dim=None, keepdim=False) -> Tensor",
+        fn, name,
         f"The index of the {word} element, in the flattened tensor or along a dimension.",
         f"torch.{name}(torch.tensor([1., 5., 3.]))", gives, out=True,
     )  # fmt: skip

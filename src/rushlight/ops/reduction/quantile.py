@@ -169,8 +169,7 @@ def _declare_quantile(name: str, skip: bool, text: str, example: str, gives: str
             )
         return Quantile(dims_of(name, dim, array.ndim), keepdim, interpolation, skip), (input, q)
 
-    header = "(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor"
-    declare(fn, name, header, text, f"torch.{name}({example})", gives, out=True)
+    declare(fn, name, text, f"torch.{name}({example})", gives, out=True)
 
 
 _declare_quantile(

@@ -79,12 +79,9 @@ class Renorm(Op):
 
 @function(out=True, inplace=True)
 def renorm(input: Any, p: Number, dim: int, maxnorm: Number) -> Any:
-    """renorm(input, p, dim, maxnorm, *, out=None) -> Tensor
+    """A copy in which each slice along `dim` whose norm of order `p` is above `maxnorm` is scaled
+    down to it.
 
-    A copy in which each slice along `dim` whose norm of order `p` is above `maxnorm` is scaled down
-    to it.
-
-    >>> import rushlight as torch
     >>> torch.renorm(torch.tensor([[3., 4.], [0., 1.]]), 2, 0, 1)
     tensor([[0.6000, 0.8000],
             [0.0000, 1.0000]])

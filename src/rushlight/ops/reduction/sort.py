@@ -140,17 +140,14 @@ def _sort(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any)
     return write_outs("sort", return_types.sort, apply(what, input), out)
 
 
-@function()
+@function(returns="tuple[Tensor, Tensor]")
 @numpy_names
 def sort(
     input: Any, dim: Any = -1, descending: bool = False, *, stable: bool | None = None,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """sort(input, dim=-1, descending=False, *, stable=False, out=None) -> (Tensor, Tensor)
+    """The elements in order along a dimension, and the indices they came from.
 
-    The elements in order along a dimension, and the indices they came from.
-
-    >>> import rushlight as torch
     >>> torch.sort(torch.tensor([3., 1., 2.]))
     torch.return_types.sort(
     values=tensor([1., 2., 3.]),
@@ -164,11 +161,8 @@ def sort(
 @function(out=True)
 @numpy_names
 def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool = False) -> Any:
-    """argsort(input, dim=-1, descending=False, *, stable=False) -> Tensor
+    """The indices that sort a tensor along a dimension.
 
-    The indices that sort a tensor along a dimension.
-
-    >>> import rushlight as torch
     >>> torch.argsort(torch.tensor([3., 1., 2.]))
     tensor([1, 2, 0])
     """
@@ -179,11 +173,8 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool
 
 @function()
 def msort(input: Any, *, out: Any = None) -> Any:
-    """msort(input, *, out=None) -> Tensor
+    """The elements in order along the first dimension.
 
-    The elements in order along the first dimension.
-
-    >>> import rushlight as torch
     >>> torch.msort(torch.tensor([[3., 1.], [2., 4.]]))
     tensor([[2., 1.],
             [3., 4.]])
@@ -192,20 +183,17 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return y if out is None else fill_out("msort", out, y)
 
 
-@function()
+@function(returns="tuple[Tensor, Tensor]")
 @numpy_names
 def topk(
     input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> (Tensor, Tensor)
-
-    The `k` largest (or smallest) elements along a dimension, in order, and their indices.
+    """The `k` largest (or smallest) elements along a dimension, in order, and their indices.
 
     Args:
         k: how many to give.
 
-    >>> import rushlight as torch
     >>> torch.topk(torch.tensor([1., 4., 3., 2.]), 2).values
     tensor([4., 3.])
     """
@@ -332,17 +320,14 @@ def _refuse(kernel: str, array: Any, kinds: str) -> None:
         raise not_implemented(kernel, array.dtype)
 
 
-@function()
+@function(returns="tuple[Tensor, Tensor]")
 @numpy_names
 def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -> Any:
-    """kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)
-
-    The `k`-th smallest element along a dimension (`k` counts from 1), and its index.
+    """The `k`-th smallest element along a dimension (`k` counts from 1), and its index.
 
     Args:
         k: which one: 1 is the smallest.
 
-    >>> import rushlight as torch
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
     tensor(2.)
     """
@@ -372,8 +357,7 @@ def _declare_median(every: Any, along: Any, kind: Any, text: str, example: str, 
         check_nonempty("median", array.shape, at)
         return write_outs(name, kind, apply(along((at,), keepdim), input), out)
 
-    header = f"(input) or {name}(input, dim=-1, keepdim=False, *, out=None) -> Tensor"
-    declare(fn, name, header, text, f"torch.{name}(torch.tensor({example}))", gives)
+    declare(fn, name, text, f"torch.{name}(torch.tensor({example}))", gives)
 
 
 _declare_median(
@@ -387,14 +371,11 @@ _declare_median(
 )  # fmt: skip
 
 
-@function()
+@function(returns="tuple[Tensor, Tensor]")
 @numpy_names
 def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -> Any:
-    """mode(input, dim=-1, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)
+    """The most frequent element along a dimension, the smallest of several, and its last index.
 
-    The most frequent element along a dimension, the smallest of several, and its last index.
-
-    >>> import rushlight as torch
     >>> torch.mode(torch.tensor([1, 2, 2, 3])).values
     tensor(2)
     """

@@ -143,8 +143,7 @@ def _declare_sum(
                 raise better from None
             raise
 
-    header = f"{name}(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor"
-    function(bare=True)(variant(fn, name, describe(header, text, example, gives)))
+    function(bare=True)(variant(fn, name, describe(text, example, gives)))
 
 
 SUM: Final = SumAll()
@@ -261,11 +260,8 @@ class NanSum(Sum):
 @function(out=True)
 @numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+    """The sum of all elements that are not NaN.
 
-    The sum of all elements that are not NaN.
-
-    >>> import rushlight as torch
     >>> torch.nansum(torch.tensor([1., float('nan'), 2.]))
     tensor(3.)
     """
@@ -284,11 +280,8 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def nanmean(
     input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Any:
-    """nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+    """The mean of all elements that are not NaN.
 
-    The mean of all elements that are not NaN.
-
-    >>> import rushlight as torch
     >>> torch.nanmean(torch.tensor([1., float('nan'), 2.]))
     tensor(1.5000)
     """
@@ -370,11 +363,8 @@ class ProdAll(Prod):
 @function(out=True)
 @numpy_names
 def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+    """The product of all elements, or along a dimension. Integers are multiplied as int64.
 
-    The product of all elements, or along a dimension. Integers are multiplied as int64.
-
-    >>> import rushlight as torch
     >>> torch.tensor([2., 3., 4.]).prod()
     tensor(24.)
     """
@@ -431,11 +421,8 @@ class LogSumExp(Fold):
 @function(out=True, namespace="special")
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
-    """logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor
+    """The logarithm of the sum of exponentials along one or more dimensions, without overflow.
 
-    The logarithm of the sum of exponentials along one or more dimensions, without overflow.
-
-    >>> import rushlight as torch
     >>> torch.logsumexp(torch.tensor([100., 100.]), 0)
     tensor(100.6931)
     """
@@ -478,11 +465,8 @@ class Trace(Linear):
 
 @function()
 def trace(input: Any) -> Any:
-    """trace(input) -> Tensor
+    """The sum along the diagonal of a matrix.
 
-    The sum along the diagonal of a matrix.
-
-    >>> import rushlight as torch
     >>> torch.trace(torch.tensor([[1., 2.], [3., 4.]]))
     tensor(5.)
     """

@@ -210,12 +210,9 @@ def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: Any = None,
 ) -> Any:  # fmt: skip
-    """unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Tensor
-
-    The distinct elements (along `dim`: the distinct slices), in order; if asked, also where each
+    """The distinct elements (along `dim`: the distinct slices), in order; if asked, also where each
     element of the input went, and how many there were of each.
 
-    >>> import rushlight as torch
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
@@ -235,11 +232,8 @@ def unique(
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """unique_consecutive(input, return_inverse=False, return_counts=False, dim=None) -> Tensor
+    """The elements (along `dim`: the slices) without those that repeat the one before.
 
-    The elements (along `dim`: the slices) without those that repeat the one before.
-
-    >>> import rushlight as torch
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
@@ -302,14 +296,11 @@ def searchsorted(
     sorted_sequence: Any, input: Operand, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Any:  # fmt: skip
-    """searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, out=None, sorter=None) -> Tensor
+    """The index at which each value would have to be put into a sorted sequence to keep it sorted.
 
-    The index at which each value would have to be put into a sorted sequence to keep it sorted.
-
-    >>> import rushlight as torch
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([2, 3]))
     tensor([1, 1])
-    """  # noqa: E501
+    """
     bounds = check_tensor(sorted_sequence, "searchsorted")
     if side is not None:
         if side not in ("left", "right"):
@@ -355,11 +346,8 @@ def searchsorted(
 def bucketize(
     input: Operand, boundaries: Any, *, out_int32: bool = False, right: bool = False
 ) -> Any:
-    """bucketize(input, boundaries, *, out_int32=False, right=False, out=None) -> Tensor
+    """The index of the bucket that each value falls into; `boundaries` are sorted.
 
-    The index of the bucket that each value falls into; `boundaries` are sorted.
-
-    >>> import rushlight as torch
     >>> torch.bucketize(torch.tensor([1, 3, 6]), torch.tensor([2, 4]))
     tensor([0, 1, 2])
     """
@@ -396,11 +384,8 @@ class BinCount(Op):
 
 @function()
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """bincount(input, weights=None, minlength=0) -> Tensor
+    """How often each non-negative integer occurs in a line of them.
 
-    How often each non-negative integer occurs in a line of them.
-
-    >>> import rushlight as torch
     >>> torch.bincount(torch.tensor([1, 3, 3]))
     tensor([0, 1, 0, 2])
     """
@@ -460,16 +445,13 @@ class Histc(Op):
 
 @function(out=True)
 def histc(input: Any, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
-    """histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor
-
-    How many elements fall into each of `bins` equal parts between `min` and `max` (if they are
+    """How many elements fall into each of `bins` equal parts between `min` and `max` (if they are
     equal: between the smallest and the largest element).
 
     Args:
         min: where the first bin begins.
         max: where the last bin ends; with both 0, the range of `input` is taken.
 
-    >>> import rushlight as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """

@@ -216,9 +216,8 @@ def _declare_spread(cls: Any, text: str, example: str, gives: str) -> None:
             )
         return apply(made, input) if two else (made, (input,))
 
-    out, result = ("", "(Tensor, Tensor)") if two else (", out=None", "Tensor")
-    header = f"(input, dim=None, *, correction=1, keepdim=False{out}) -> {result}"
-    declare(fn, name, header, text, example, gives, out=not two, method=not two)
+    result = "tuple[Tensor, Tensor]" if two else "Tensor"
+    declare(fn, name, text, example, gives, out=not two, method=not two, returns=result)
 
 
 _declare_spread(

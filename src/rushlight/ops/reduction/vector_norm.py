@@ -142,11 +142,8 @@ def _check_identity(array: Any, ord: float, dims: tuple[int, ...] | None) -> Non
 def vector_norm(
     x: Any, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor
+    """The vector norm of order `ord` of all elements, or along dimensions.
 
-    The vector norm of order `ord` of all elements, or along dimensions.
-
-    >>> import rushlight as torch
     >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
@@ -227,11 +224,8 @@ class Dist(Fold):
 
 @function()
 def dist(input: Any, other: Any, p: Number = 2) -> Any:
-    """dist(input, other, p=2) -> Tensor
+    """The norm of order `p` of the difference.
 
-    The norm of order `p` of the difference.
-
-    >>> import rushlight as torch
     >>> torch.dist(torch.tensor([1., 2.]), torch.tensor([4., 6.]))
     tensor(5.)
     """
@@ -308,12 +302,9 @@ class CDist(Op):
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
-    """cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor
-
-    The distance between each row of `x1` and each row of `x2`. `compute_mode` is checked, and
+    """The distance between each row of `x1` and each row of `x2`. `compute_mode` is checked, and
     changes nothing: distances are always taken from the differences.
 
-    >>> import rushlight as torch
     >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])
     """

@@ -141,11 +141,8 @@ def _common(xs: tuple[Any, ...]) -> Any:
 
 @function(out=True, aliases=("concat", "concatenate"), method=False)
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
-    """cat(tensors, dim=0, *, out=None) -> Tensor
+    """The tensors one after another along a dimension.
 
-    The tensors one after another along a dimension.
-
-    >>> import rushlight as torch
     >>> torch.cat([torch.zeros(2), torch.ones(1)])
     tensor([0., 0., 1.])
     """
@@ -187,11 +184,8 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
 
 @function(out=True, method=False)
 def stack(tensors: Any, dim: int = 0) -> Any:
-    """stack(tensors, dim=0, *, out=None) -> Tensor
+    """Tensors of one shape side by side along a new dimension.
 
-    Tensors of one shape side by side along a new dimension.
-
-    >>> import rushlight as torch
     >>> torch.stack([torch.zeros(2), torch.ones(2)])
     tensor([[0., 0.],
             [1., 1.]])
@@ -222,8 +216,7 @@ def _export_stack(
         xs = [raise_to(x) for x in list_of_tensors(name, tensors)]
         return functions["cat"](xs, 0 if xs[0]._array.ndim == 1 else dim, out=out)
 
-    header = f"{name}(tensors, *, out=None) -> Tensor"
-    doc = describe(header, text, f"torch.{name}([{example}])", shown)
+    doc = describe(text, f"torch.{name}([{example}])", shown)
     function(method=False, aliases=aliases)(variant(joined, name, doc))
 
 

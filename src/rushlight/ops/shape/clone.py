@@ -42,11 +42,8 @@ class Clone(Linear):
 
 @function()
 def clone(input: Any, *, memory_format: Any = None) -> Any:
-    """clone(input, *, memory_format=torch.preserve_format) -> Tensor
+    """A copy, through which gradients flow.
 
-    A copy, through which gradients flow.
-
-    >>> import rushlight as torch
     >>> torch.clone(torch.tensor([1, 2]))
     tensor([1, 2])
     """
@@ -127,11 +124,8 @@ class NarrowCopy(RegionCopy):
 
 @function(out=True)
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
-    """narrow_copy(input, dim, start, length, *, out=None) -> Tensor
+    """`narrow`, as a copy.
 
-    `narrow`, as a copy.
-
-    >>> import rushlight as torch
     >>> torch.narrow_copy(torch.arange(5), 0, 1, 2)
     tensor([1, 2])
     """
@@ -169,39 +163,30 @@ class UnsafeSplitWithSizes(UnsafePieces, SplitWithSizes):
         yield UnsafeSplitWithSizes((1, 2), -1), draw.real(2, 3)
 
 
-@function()
+@function(returns="tuple[Tensor, ...]")
 def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
-    """unsafe_split(input, split_size, dim=0) -> tuple of Tensors
+    """`split` whose pieces may be written in place.
 
-    `split` whose pieces may be written in place.
-
-    >>> import rushlight as torch
     >>> torch.unsafe_split(torch.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
     return apply(split_op(UnsafeSplit, input, split_size, dim), input)
 
 
-@function()
+@function(returns="tuple[Tensor, ...]")
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple of Tensors
+    """`split_with_sizes` whose pieces may be written in place.
 
-    `split_with_sizes` whose pieces may be written in place.
-
-    >>> import rushlight as torch
     >>> torch.unsafe_split_with_sizes(torch.arange(3), (1, 2))
     (tensor([0]), tensor([1, 2]))
     """
     return apply(sizes_op(UnsafeSplitWithSizes, input, split_sizes, dim), input)
 
 
-@function()
+@function(returns="tuple[Tensor, ...]")
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
-    """unsafe_chunk(input, chunks, dim=0) -> tuple of Tensors
+    """`chunk` whose pieces may be written in place.
 
-    `chunk` whose pieces may be written in place.
-
-    >>> import rushlight as torch
     >>> torch.unsafe_chunk(torch.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """

@@ -59,11 +59,8 @@ def _lies(array: Any, order: tuple[int, ...]) -> bool:
 
 @function(free=False)
 def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> bool:
-    """is_contiguous(memory_format=torch.contiguous_format) -> bool
+    """Whether the elements lie in memory in order, without gaps.
 
-    Whether the elements lie in memory in order, without gaps.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).t().is_contiguous()
     False
     """
@@ -77,11 +74,8 @@ def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> 
 
 @function(free=False)
 def contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
-    """contiguous(memory_format=torch.contiguous_format) -> Tensor
+    """The tensor itself if its elements lie in order, otherwise a copy in which they do.
 
-    The tensor itself if its elements lie in order, otherwise a copy in which they do.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).t().contiguous().stride()
     (2, 1)
     """
@@ -92,13 +86,10 @@ def contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> Any
     return methods["clone"](input, memory_format=memory_format)
 
 
-@function(free=False)
+@function(free=False, returns="tuple[int, ...] | int")
 def stride(input: Any, dim: Any = None) -> Any:
-    """stride(dim=None) -> tuple or int
+    """How many elements lie between neighbours along each dimension.
 
-    How many elements lie between neighbours along each dimension.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).stride()
     (3, 1)
     """
@@ -112,24 +103,18 @@ def stride(input: Any, dim: Any = None) -> Any:
 
 @function(free=False)
 def storage_offset(input: Any) -> int:
-    """storage_offset() -> int
+    """How many elements of the memory come before the first one.
 
-    How many elements of the memory come before the first one.
-
-    >>> import rushlight as torch
     >>> torch.arange(5)[2:].storage_offset()
     2
     """
     return int(ByteBounds(bottom(input._array)).offset // input._array.dtype.itemsize)
 
 
-@function(free=False)
+@function(free=False, returns="Size | int")
 def size(input: Any, dim: Any = None) -> Any:
-    """size(dim=None) -> torch.Size or int
+    """The shape, or one size of it.
 
-    The shape, or one size of it.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).size(), torch.zeros(2, 3).size(-1)
     (torch.Size([2, 3]), 3)
     """
@@ -143,11 +128,8 @@ def size(input: Any, dim: Any = None) -> Any:
 
 @function(free=False, aliases=("ndimension",))
 def dim(input: Any) -> int:
-    """dim() -> int
+    """The number of dimensions.
 
-    The number of dimensions.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).dim()
     2
     """
@@ -156,11 +138,8 @@ def dim(input: Any) -> int:
 
 @function(aliases=())
 def numel(input: Any) -> int:
-    """numel(input) -> int
+    """The number of elements.
 
-    The number of elements.
-
-    >>> import rushlight as torch
     >>> torch.numel(torch.zeros(2, 3))
     6
     """
@@ -169,11 +148,8 @@ def numel(input: Any) -> int:
 
 @function(free=False)
 def nelement(input: Any) -> int:
-    """nelement() -> int
+    """Another name of `numel`.
 
-    Another name of `numel`.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3).nelement()
     6
     """
@@ -182,11 +158,8 @@ def nelement(input: Any) -> int:
 
 @function(free=False)
 def element_size(input: Any) -> int:
-    """element_size() -> int
+    """The number of bytes of an element.
 
-    The number of bytes of an element.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2).element_size()
     4
     """
@@ -195,11 +168,8 @@ def element_size(input: Any) -> int:
 
 @function(free=False)
 def data_ptr(input: Any) -> int:
-    """data_ptr() -> int
+    """The address of the first element.
 
-    The address of the first element.
-
-    >>> import rushlight as torch
     >>> x = torch.zeros(2, 2)
     >>> x.data_ptr() == x.t().data_ptr()
     True
@@ -211,11 +181,8 @@ def data_ptr(input: Any) -> int:
 
 @function(free=False)
 def is_set_to(input: Any, tensor: Any) -> bool:
-    """is_set_to(tensor) -> bool
+    """Whether both show the same memory in the same shape and strides.
 
-    Whether both show the same memory in the same shape and strides.
-
-    >>> import rushlight as torch
     >>> x = torch.zeros(2, 2)
     >>> x.is_set_to(x.view(2, 2)), x.is_set_to(x.t())
     (True, False)

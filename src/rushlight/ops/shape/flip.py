@@ -50,11 +50,8 @@ def _flip(input: Any, dims: tuple[int, ...]) -> Any:
 
 @function(method=False)
 def flip(input: Any, dims: Any) -> Any:
-    """flip(input, dims) -> Tensor
+    """A copy with the order along `dims` reversed.
 
-    A copy with the order along `dims` reversed.
-
-    >>> import rushlight as torch
     >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
@@ -64,11 +61,8 @@ def flip(input: Any, dims: Any) -> Any:
 
 @function(name="flip", free=False)
 def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
-    """flip(*dims) -> Tensor
+    """A copy with the order along `dims` reversed.
 
-    A copy with the order along `dims` reversed.
-
-    >>> import rushlight as torch
     >>> torch.tensor([1, 2, 3]).flip(0)
     tensor([3, 2, 1])
     """
@@ -77,11 +71,8 @@ def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
 
 @function()
 def fliplr(input: Any) -> Any:
-    """fliplr(input) -> Tensor
+    """A copy with the columns in reverse order.
 
-    A copy with the columns in reverse order.
-
-    >>> import rushlight as torch
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
@@ -92,11 +83,8 @@ def fliplr(input: Any) -> Any:
 
 @function()
 def flipud(input: Any) -> Any:
-    """flipud(input) -> Tensor
+    """A copy with the rows in reverse order.
 
-    A copy with the rows in reverse order.
-
-    >>> import rushlight as torch
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
@@ -139,14 +127,11 @@ class Roll(Linear):
 
 @function()
 def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
-    """roll(input, shifts, dims=()) -> Tensor
-
-    Elements moved along `dims`, round the end; without dims, of the flattened tensor.
+    """Elements moved along `dims`, round the end; without dims, of the flattened tensor.
 
     Args:
         dims: the dimensions that `shifts` belong to; none: the flattened tensor.
 
-    >>> import rushlight as torch
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
@@ -201,15 +186,12 @@ class Rot90(Linear):
 
 @function()
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """rot90(input, k=1, dims=(0, 1)) -> Tensor
-
-    A copy turned by `k` quarter turns in the plane of two dimensions.
+    """A copy turned by `k` quarter turns in the plane of two dimensions.
 
     Args:
         k: how many quarter turns.
         dims: the two dimensions of the plane to turn.
 
-    >>> import rushlight as torch
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])

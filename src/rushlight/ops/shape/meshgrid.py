@@ -74,11 +74,8 @@ class BlockDiag(Join):
 
 @function(method=False)
 def block_diag(*tensors: Any) -> Any:
-    """block_diag(*tensors) -> Tensor
+    """Matrices along the diagonal of a larger one, zeros elsewhere.
 
-    Matrices along the diagonal of a larger one, zeros elsewhere.
-
-    >>> import rushlight as torch
     >>> torch.block_diag(torch.tensor([[1]]), torch.tensor([2, 3]))
     tensor([[1, 0, 0],
             [0, 2, 3]])
@@ -96,13 +93,10 @@ def block_diag(*tensors: Any) -> Any:
     return apply(BlockDiag(result_dtype(xs).numpy), *xs)
 
 
-@function(method=False)
+@function(method=False, returns="tuple[Tensor, ...]")
 def meshgrid(*tensors: Any, indexing: Any = None) -> Any:
-    """meshgrid(*tensors, indexing=None) -> tuple of Tensors
+    """Views of vectors as coordinates of a grid: by rows ("ij") or by columns ("xy").
 
-    Views of vectors as coordinates of a grid: by rows ("ij") or by columns ("xy").
-
-    >>> import rushlight as torch
     >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")
     >>> x
     tensor([[1, 1, 1],
@@ -157,11 +151,8 @@ def _check_vector(x: Any) -> None:
 
 @function(method=False)
 def cartesian_prod(*tensors: Any) -> Any:
-    """cartesian_prod(*tensors) -> Tensor
+    """All ways to take one element from each vector, a row each.
 
-    All ways to take one element from each vector, a row each.
-
-    >>> import rushlight as torch
     >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
     tensor([[1, 3],
             [1, 4],
@@ -178,11 +169,8 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 @function(method=False)
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    """combinations(input, r=2, with_replacement=False) -> Tensor
+    """All ways to take `r` elements of a vector, in order, a row each.
 
-    All ways to take `r` elements of a vector, in order, a row each.
-
-    >>> import rushlight as torch
     >>> torch.combinations(torch.tensor([1, 2, 3]))
     tensor([[1, 2],
             [1, 3],
@@ -225,10 +213,9 @@ def _export_indices(name: str, lower: bool, shown: str) -> None:
         made: Any = wrap(v.cast(pair, wanted.numpy))
         return made if device is None else made.to(device)
 
-    header = f'{name}(row, col, offset=0, *, dtype=torch.long, device="cpu") -> Tensor'
     side = "lower" if lower else "upper"
     text = f"Row and column numbers of the {side} triangle of a matrix."
-    doc = describe(header, text, f"torch.{name}(2, 2)", shown)
+    doc = describe(text, f"torch.{name}(2, 2)", shown)
     function(method=False)(variant(indices, name, doc))
 
 
@@ -238,11 +225,8 @@ _export_indices("triu_indices", False, "tensor([[0, 0, 1],\n        [0, 1, 1]])"
 
 @function()
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
-    """kron(input, other, *, out=None) -> Tensor
+    """The Kronecker product: every element of `input` times all of `other`.
 
-    The Kronecker product: every element of `input` times all of `other`.
-
-    >>> import rushlight as torch
     >>> torch.kron(torch.tensor([1, 2]), torch.tensor([1, 10]))
     tensor([ 1, 10,  2, 20])
     """
@@ -308,11 +292,8 @@ def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
 
 @function(out=True)
 def cross(input: Any, other: Any, dim: Any = None) -> Any:
-    """cross(input, other, dim=None, *, out=None) -> Tensor
+    """The vector product along a dimension of size 3: the first there is, unless `dim` says.
 
-    The vector product along a dimension of size 3: the first there is, unless `dim` says.
-
-    >>> import rushlight as torch
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
@@ -334,11 +315,8 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
 
 @function(out=True, name="cross", method=False, free=False, namespace="linalg")
 def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
-    """cross(input, other, *, dim=-1, out=None) -> Tensor
+    """The vector product along a dimension of size 3.
 
-    The vector product along a dimension of size 3.
-
-    >>> import rushlight as torch
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
@@ -352,14 +330,11 @@ def diff(
     input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *,
     out: Any = None,
 ) -> Any:  # fmt: skip
-    """diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None) -> Tensor
-
-    Differences of neighbours along a dimension, `n` times.
+    """Differences of neighbours along a dimension, `n` times.
 
     Args:
         n: how often to take differences.
 
-    >>> import rushlight as torch
     >>> torch.diff(torch.tensor([1, 3, 2]))
     tensor([ 2, -1])
     """
@@ -391,11 +366,8 @@ def diff(
 
 @function(method=False)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    """vander(x, N=None, increasing=False) -> Tensor
+    """Powers of the elements of a vector, a row each.
 
-    Powers of the elements of a vector, a row each.
-
-    >>> import rushlight as torch
     >>> torch.vander(torch.tensor([1, 2, 3]), increasing=True)
     tensor([[1, 1, 1],
             [1, 2, 4],

@@ -236,11 +236,8 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 
 @function(method=False)
 def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
-    """constant_pad_nd(input, pad, value=0) -> Tensor
+    """A border of `value`: `pad` says how many before and after, from the last dimension on.
 
-    A border of `value`: `pad` says how many before and after, from the last dimension on.
-
-    >>> import rushlight as torch
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 1))
     tensor([0, 1, 2, 0])
     """
@@ -272,15 +269,12 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
 
 @functional()
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
-    """pad(input, pad, mode="constant", value=None) -> Tensor
-
-    A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
+    """A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
 
     Args:
         mode: what the new places hold: 'constant', 'reflect', 'replicate' or 'circular'.
         value: the constant; 0 if None.
 
-    >>> import rushlight as torch
     >>> from rushlight.ops.shape.pad import pad
     >>> pad(torch.tensor([[1., 2., 3.]]), (1, 1), "reflect")
     tensor([[2., 1., 2., 3., 2.]])

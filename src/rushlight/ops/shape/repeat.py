@@ -53,14 +53,11 @@ class Repeat(Linear):
 
 @function(free=False)
 def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
-    """repeat(*repeats) -> Tensor
-
-    Copies of the whole along each dimension.
+    """Copies of the whole along each dimension.
 
     Args:
         sizes: how often, for each dimension.
 
-    >>> import rushlight as torch
     >>> torch.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
@@ -85,14 +82,11 @@ def _repeat(input: Any, times: tuple[int, ...]) -> Any:
 
 @function(method=False)
 def tile(input: Any, dims: Any) -> Any:
-    """tile(input, dims) -> Tensor
-
-    Copies of the whole; dims that are not given count as 1.
+    """Copies of the whole; dims that are not given count as 1.
 
     Args:
         dims: how often, for each dimension.
 
-    >>> import rushlight as torch
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
@@ -103,11 +97,8 @@ def tile(input: Any, dims: Any) -> Any:
 
 @function(name="tile", free=False)
 def _tile_method(input: Any, *sizes: Any, dims: Any = None) -> Any:
-    """tile(*dims) -> Tensor
+    """Copies of the whole; dims that are not given count as 1.
 
-    Copies of the whole; dims that are not given count as 1.
-
-    >>> import rushlight as torch
     >>> torch.tensor([1, 2]).tile(2)
     tensor([1, 2, 1, 2])
     """
@@ -118,11 +109,8 @@ def _tile_method(input: Any, *sizes: Any, dims: Any = None) -> Any:
 def repeat_interleave(
     input: Any, repeats: Any = None, dim: Any = None, *, output_size: Any = None
 ) -> Any:
-    """repeat_interleave(input, repeats, dim=None, *, output_size=None) -> Tensor
+    """Each element repeated in its place; without `dim`, of the flattened tensor.
 
-    Each element repeated in its place; without `dim`, of the flattened tensor.
-
-    >>> import rushlight as torch
     >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([1, 2]))

@@ -70,8 +70,7 @@ def _export_triangle(cls: Any, side: str, other: str, shown: str) -> None:
         return cls(diagonal), (input,)
 
     text = f"The {side} triangle of the last two dimensions, zeros {other} `diagonal`."
-    header = f"{name}(input, diagonal=0, *, out=None) -> Tensor"
-    doc = describe(header, text, f"torch.{name}(torch.ones(2, 2))", shown)
+    doc = describe(text, f"torch.{name}(torch.ones(2, 2))", shown)
     function(out=True, inplace=True)(variant(triangle, name, doc))
 
 
@@ -124,11 +123,8 @@ class DiagEmbed(OnDiagonal, Written):
 
 @function(out=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor
+    """The last dimension as a diagonal of two new dimensions.
 
-    The last dimension as a diagonal of two new dimensions.
-
-    >>> import rushlight as torch
     >>> torch.diag_embed(torch.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
@@ -158,11 +154,8 @@ class DiagonalCopy(OnDiagonal, RegionCopy):
 
 @function(out=True)
 def diag(input: Any, diagonal: int = 0) -> Any:
-    """diag(input, diagonal=0, *, out=None) -> Tensor
+    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector.
 
-    A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector.
-
-    >>> import rushlight as torch
     >>> torch.diag(torch.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
@@ -175,11 +168,8 @@ def diag(input: Any, diagonal: int = 0) -> Any:
 
 @function()
 def diagflat(input: Any, offset: int = 0) -> Any:
-    """diagflat(input, offset=0) -> Tensor
+    """All elements as a diagonal.
 
-    All elements as a diagonal.
-
-    >>> import rushlight as torch
     >>> torch.diagflat(torch.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])

@@ -60,11 +60,8 @@ class Diagonal(ViewOp):
 
 @function()
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """diagonal(input, offset=0, dim1=0, dim2=1) -> Tensor
+    """A view of a diagonal of two dimensions, as the last dimension.
 
-    A view of a diagonal of two dimensions, as the last dimension.
-
-    >>> import rushlight as torch
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
@@ -133,15 +130,12 @@ def _hollow(g: Any, dim: int, shape: tuple[int, ...]) -> Any:
 
 @function(free=False)
 def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
-    """unfold(dimension, size, step) -> Tensor
-
-    A view of windows of `size` along a dimension, every `step`; the window comes last.
+    """A view of windows of `size` along a dimension, every `step`; the window comes last.
 
     Args:
         size: the size of each slice.
         step: the distance between slices.
 
-    >>> import rushlight as torch
     >>> torch.arange(4).unfold(0, 2, 1)
     tensor([[0, 1],
             [1, 2],
@@ -275,11 +269,8 @@ def _check_member(
 
 @function()
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """as_strided(input, size, stride, storage_offset=None) -> Tensor
+    """A view of the memory behind `input` by explicit sizes, strides and offset, in elements.
 
-    A view of the memory behind `input` by explicit sizes, strides and offset, in elements.
-
-    >>> import rushlight as torch
     >>> torch.as_strided(torch.arange(6), (2, 2), (1, 2))
     tensor([[0, 2],
             [1, 3]])
@@ -289,10 +280,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
 
 @function()
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """as_strided_(size, stride, storage_offset=None) -> Tensor
-
-    In-place version of `as_strided`.
-    """
+    """In-place version of `as_strided`."""
     return turn(as_strided_op(AsStridedInplace, input, size, stride, storage_offset), input)
 
 

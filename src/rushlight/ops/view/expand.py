@@ -54,11 +54,8 @@ class Expand(ViewOp):
 
 @function(free=False)
 def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
-    """expand(*sizes) -> Tensor
+    """A view with dimensions of size 1 repeated; -1 keeps a size.
 
-    A view with dimensions of size 1 repeated; -1 keeps a size.
-
-    >>> import rushlight as torch
     >>> torch.tensor([[1], [2]]).expand(-1, 3)
     tensor([[1, 1, 1],
             [2, 2, 2]])
@@ -99,11 +96,8 @@ def _type_name(x: Any) -> str:
 
 @function(free=False)
 def expand_as(input: Any, other: Any) -> Any:
-    """expand_as(other) -> Tensor
+    """`expand` to the shape of `other`.
 
-    `expand` to the shape of `other`.
-
-    >>> import rushlight as torch
     >>> torch.tensor([1, 2]).expand_as(torch.zeros(2, 2))
     tensor([[1, 2],
             [1, 2]])
@@ -113,11 +107,8 @@ def expand_as(input: Any, other: Any) -> Any:
 
 @function()
 def broadcast_to(input: Any, size: Any) -> Any:
-    """broadcast_to(input, size) -> Tensor
+    """A view of `input` in the broadcast shape `size`.
 
-    A view of `input` in the broadcast shape `size`.
-
-    >>> import rushlight as torch
     >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
             [1, 2]])
@@ -139,13 +130,10 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return out
 
 
-@function(method=False)
+@function(method=False, returns="tuple[Tensor, ...]")
 def broadcast_tensors(*tensors: Any) -> Any:
-    """broadcast_tensors(*tensors) -> tuple of Tensors
+    """Views of all the tensors in the shape that they broadcast to.
 
-    Views of all the tensors in the shape that they broadcast to.
-
-    >>> import rushlight as torch
     >>> a, b = torch.broadcast_tensors(torch.zeros(3, 1), torch.zeros(2))
     >>> a.shape
     torch.Size([3, 2])
@@ -158,11 +146,8 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 @function(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """broadcast_shapes(*shapes) -> Size
+    """The shape that tensors of these shapes broadcast to; a number is a shape of one dimension.
 
-    The shape that tensors of these shapes broadcast to; a number is a shape of one dimension.
-
-    >>> import rushlight as torch
     >>> torch.broadcast_shapes((2, 1), 3)
     torch.Size([2, 3])
     """

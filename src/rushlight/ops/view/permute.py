@@ -46,11 +46,8 @@ class Permute(ViewOp):
 
 @function(method=False, bare=True)
 def permute(input: Any, dims: Any) -> Any:
-    """permute(input, dims) -> Tensor
+    """A view with the dimensions in the order `dims`.
 
-    A view with the dimensions in the order `dims`.
-
-    >>> import rushlight as torch
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
@@ -71,11 +68,8 @@ def permute(input: Any, dims: Any) -> Any:
 
 @function(name="permute", free=False)
 def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
-    """permute(*dims) -> Tensor
+    """A view with the dimensions in the order `dims`.
 
-    A view with the dimensions in the order `dims`.
-
-    >>> import rushlight as torch
     >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
@@ -90,14 +84,11 @@ def _permute(x: Any, axes: Any) -> Any:
 
 @function()
 def movedim(input: Any, source: Any, destination: Any) -> Any:
-    """movedim(input, source, destination) -> Tensor
-
-    Dimensions moved to other places; the rest keep their order.
+    """Dimensions moved to other places; the rest keep their order.
 
     Args:
         source: the dimensions to move.
 
-    >>> import rushlight as torch
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
@@ -126,11 +117,8 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
 @function()
 def moveaxis(input: Any, source: Any, destination: Any) -> Any:
-    """moveaxis(input, source, destination) -> Tensor
+    """Another name of `movedim`.
 
-    Another name of `movedim`.
-
-    >>> import rushlight as torch
     >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
@@ -167,11 +155,8 @@ class TransposeInplace(Transpose):
 
 @function(bare=True)
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """transpose(input, dim0, dim1) -> Tensor
+    """A view with two dimensions exchanged.
 
-    A view with two dimensions exchanged.
-
-    >>> import rushlight as torch
     >>> torch.transpose(torch.zeros(2, 3, 4), 0, 2).shape
     torch.Size([4, 3, 2])
     """
@@ -184,9 +169,8 @@ def _export_swap(name: str, first: str, second: str) -> None:
     def swap(input: Any, a: int, b: int) -> Any:
         return transpose(input, a, b)
 
-    header = f"{name}(input, {first}, {second}) -> Tensor"
     example = f"torch.{name}(torch.zeros(2, 3), 0, 1).shape"
-    doc = describe(header, "Another name of `transpose`.", example, "torch.Size([3, 2])")
+    doc = describe("Another name of `transpose`.", example, "torch.Size([3, 2])")
     function()(variant(swap, name, doc, a=first, b=second))
 
 
@@ -196,10 +180,7 @@ _export_swap("swapdims", "dim0", "dim1")
 
 @function(free=False, aliases=("swapdims_", "swapaxes_"))
 def transpose_(input: Any, dim0: int, dim1: int) -> Any:
-    """transpose_(dim0, dim1) -> Tensor
-
-    In-place version of `transpose`.
-    """
+    """In-place version of `transpose`."""
     rank = input._array.ndim
     return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
@@ -246,11 +227,8 @@ def t_op(cls: Any, input: Any, name: str) -> Any:
 
 @function(bare=True)
 def t(input: Any) -> Any:
-    """t(input) -> Tensor
+    """A matrix transposed, as a view.
 
-    A matrix transposed, as a view.
-
-    >>> import rushlight as torch
     >>> torch.t(torch.zeros(2, 3)).shape
     torch.Size([3, 2])
     """
@@ -260,10 +238,7 @@ def t(input: Any) -> Any:
 
 @function(free=False)
 def t_(input: Any) -> Any:
-    """t_() -> Tensor
-
-    In-place version of `t`.
-    """
+    """In-place version of `t`."""
     return turn(t_op(TInplace, input, "t_"), input)
 
 
@@ -290,11 +265,8 @@ def _conjugate(x: Any) -> Any:
 
 @function()
 def adjoint(input: Any) -> Any:
-    """adjoint(input) -> Tensor
+    """The last two dimensions exchanged, and the elements conjugated.
 
-    The last two dimensions exchanged, and the elements conjugated.
-
-    >>> import rushlight as torch
     >>> torch.adjoint(torch.tensor([[1., 2.]]))
     tensor([[1.],
             [2.]])

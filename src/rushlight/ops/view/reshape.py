@@ -129,11 +129,8 @@ def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
 
 @function(free=False)
 def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
-    """view(*shape) -> Tensor, view(dtype) -> Tensor
+    """The same memory in another shape, or read as another dtype.
 
-    The same memory in another shape, or read as another dtype.
-
-    >>> import rushlight as torch
     >>> torch.arange(6).view(2, -1)
     tensor([[0, 1, 2],
             [3, 4, 5]])
@@ -192,11 +189,8 @@ def _view_dtype(input: Any, dtype: dtypes.dtype) -> Any:
 
 @function(free=False)
 def view_as(input: Any, other: Any) -> Any:
-    """view_as(other) -> Tensor
+    """A view in the shape of `other`.
 
-    A view in the shape of `other`.
-
-    >>> import rushlight as torch
     >>> torch.arange(4).view_as(torch.zeros(2, 2))
     tensor([[0, 1],
             [2, 3]])
@@ -206,11 +200,8 @@ def view_as(input: Any, other: Any) -> Any:
 
 @function(method=False)
 def reshape(input: Any, shape: Any) -> Any:
-    """reshape(input, shape) -> Tensor
+    """The same elements in another shape: a view where the strides allow, otherwise a copy.
 
-    The same elements in another shape: a view where the strides allow, otherwise a copy.
-
-    >>> import rushlight as torch
     >>> torch.reshape(torch.arange(4), (2, 2))
     tensor([[0, 1],
             [2, 3]])
@@ -229,11 +220,8 @@ def reshape(input: Any, shape: Any) -> Any:
 
 @function(name="reshape", free=False, bare=True)
 def _reshape_method(input: Any, *sizes: Any, shape: Any = None) -> Any:
-    """reshape(*shape) -> Tensor
+    """The same elements in another shape: a view where the strides allow, otherwise a copy.
 
-    The same elements in another shape: a view where the strides allow, otherwise a copy.
-
-    >>> import rushlight as torch
     >>> torch.arange(4).reshape(2, -1)
     tensor([[0, 1],
             [2, 3]])
@@ -247,11 +235,8 @@ def _contiguous_clone(input: Any) -> Any:
 
 @function(free=False)
 def reshape_as(input: Any, other: Any) -> Any:
-    """reshape_as(other) -> Tensor
+    """The same elements in the shape of `other`.
 
-    The same elements in the shape of `other`.
-
-    >>> import rushlight as torch
     >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
     tensor([[0, 1],
             [2, 3]])
@@ -266,11 +251,8 @@ def _reshape(x: Any, shape: Any) -> Any:
 
 @function(bare=True)
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """flatten(input, start_dim=0, end_dim=-1) -> Tensor
+    """Dimensions `start_dim` to `end_dim` made into one.
 
-    Dimensions `start_dim` to `end_dim` made into one.
-
-    >>> import rushlight as torch
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
@@ -290,14 +272,11 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @function()
 def unflatten(input: Any, dim: int, sizes: Any) -> Any:
-    """unflatten(input, dim, sizes) -> Tensor
-
-    One dimension made into several; one of the sizes may be -1.
+    """One dimension made into several; one of the sizes may be -1.
 
     Args:
         sizes: the sizes that `dim` becomes; one may be -1.
 
-    >>> import rushlight as torch
     >>> torch.unflatten(torch.zeros(3, 4), 1, (2, -1)).shape
     torch.Size([3, 2, 2])
     """
@@ -321,11 +300,8 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
 
 @function()
 def ravel(input: Any) -> Any:
-    """ravel(input) -> Tensor
+    """All elements as one contiguous dimension; a copy only if it must be.
 
-    All elements as one contiguous dimension; a copy only if it must be.
-
-    >>> import rushlight as torch
     >>> torch.ravel(torch.eye(2))
     tensor([1., 0., 0., 1.])
     """

@@ -69,14 +69,11 @@ class Select(ViewOp):
 
 @function()
 def select(input: Any, dim: int, index: int) -> Any:
-    """select(input, dim, index) -> Tensor
-
-    A view of one index of a dimension, which disappears.
+    """A view of one index of a dimension, which disappears.
 
     Args:
         index: the index along `dim`.
 
-    >>> import rushlight as torch
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
     """
@@ -137,11 +134,8 @@ class Slice(ViewOp):
 
 @function()
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
-    """narrow(input, dim, start, length) -> Tensor
+    """A view of `length` indices of a dimension, from `start`.
 
-    A view of `length` indices of a dimension, from `start`.
-
-    >>> import rushlight as torch
     >>> torch.narrow(torch.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
     """
@@ -202,11 +196,8 @@ ALIAS: Final = Alias()
 
 @function(bare=True)
 def detach(input: Any) -> Any:
-    """detach(input) -> Tensor
+    """The same memory, without history: no gradient flows through it.
 
-    The same memory, without history: no gradient flows through it.
-
-    >>> import rushlight as torch
     >>> torch.ones(2, requires_grad=True).detach()
     tensor([1., 1.])
     """

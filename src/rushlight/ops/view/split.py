@@ -64,16 +64,13 @@ class Split(Parts):
         yield Split(1, -1), draw.real(2, 0)
 
 
-@function()
+@function(returns="tuple[Tensor, ...]")
 def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more: Any) -> Any:
-    """split(tensor, split_size_or_sections, dim=0) -> tuple of Tensors
-
-    Views of consecutive pieces of a dimension: of one size, or of the sizes given.
+    """Views of consecutive pieces of a dimension: of one size, or of the sizes given.
 
     Args:
         tensor: the tensor to cut.
 
-    >>> import rushlight as torch
     >>> torch.split(torch.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
@@ -124,13 +121,10 @@ class SplitWithSizes(Parts):
         yield SplitWithSizes((2, 1), -2), draw.complex(3, 2)
 
 
-@function(free=True)
+@function(free=True, returns="tuple[Tensor, ...]")
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """split_with_sizes(input, split_sizes, dim=0) -> tuple of Tensors
+    """Views of consecutive pieces of a dimension, of the sizes given.
 
-    Views of consecutive pieces of a dimension, of the sizes given.
-
-    >>> import rushlight as torch
     >>> torch.split_with_sizes(torch.arange(3), [1, 2])
     (tensor([0]), tensor([1, 2]))
     """
@@ -172,13 +166,10 @@ def chunk_op(x: Any, chunks: int, dim: Any, even: Any, uneven: Any) -> Any:
     return uneven((0,) * chunks, d) if size == 0 else even(size, d)
 
 
-@function()
+@function(returns="tuple[Tensor, ...]")
 def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
-    """chunk(input, chunks, dim=0) -> tuple of Tensors
+    """Views of at most `chunks` consecutive pieces of a dimension.
 
-    Views of at most `chunks` consecutive pieces of a dimension.
-
-    >>> import rushlight as torch
     >>> torch.chunk(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
@@ -186,13 +177,10 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 
 
 # --- pieces cut at indices ------------------------------------------------------------------------
-@function()
+@function(returns="tuple[Tensor, ...]")
 def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **more: Any) -> Any:
-    """tensor_split(input, indices_or_sections, dim=0) -> tuple of Tensors
+    """Views of consecutive pieces: that many, as even as can be, or cut at the indices given.
 
-    Views of consecutive pieces: that many, as even as can be, or cut at the indices given.
-
-    >>> import rushlight as torch
     >>> torch.tensor_split(torch.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
@@ -262,9 +250,8 @@ def _export_split(name: str, dim: int, least: int, text: str, example: str, show
                 )
         return tensor_split(input, where, at)
 
-    header = f"{name}(input, indices_or_sections) -> tuple of Tensors"
-    function()(
-        variant(split, name, describe(header, f"`tensor_split` along {text}.", example, shown))
+    function(returns="tuple[Tensor, ...]")(
+        variant(split, name, describe(f"`tensor_split` along {text}.", example, shown))
     )
 
 
@@ -306,13 +293,10 @@ class Unbind(Parts):
         yield Unbind(-1), draw.real(3)
 
 
-@function()
+@function(returns="tuple[Tensor, ...]")
 def unbind(input: Any, dim: int = 0) -> Any:
-    """unbind(input, dim=0) -> tuple of Tensors
+    """Views of every index of a dimension.
 
-    Views of every index of a dimension.
-
-    >>> import rushlight as torch
     >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
     (tensor([1, 2]), tensor([3, 4]))
     """

@@ -55,11 +55,8 @@ def unsqueeze_op(cls: Any, input: Any, dim: Any) -> Any:
 
 @function(bare=True)
 def unsqueeze(input: Any, dim: int) -> Any:
-    """unsqueeze(input, dim) -> Tensor
+    """A view with a new dimension of size 1 at `dim`.
 
-    A view with a new dimension of size 1 at `dim`.
-
-    >>> import rushlight as torch
     >>> torch.unsqueeze(torch.zeros(3), -1).shape
     torch.Size([3, 1])
     """
@@ -69,10 +66,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
 
 @function(free=False)
 def unsqueeze_(input: Any, dim: int) -> Any:
-    """unsqueeze_(dim) -> Tensor
-
-    In-place version of `unsqueeze`.
-    """
+    """In-place version of `unsqueeze`."""
     return turn(unsqueeze_op(UnsqueezeInplace, input, dim), input)
 
 
@@ -89,26 +83,20 @@ def _at_least(tensors: tuple[Any, ...], each: Any) -> Any:
     return tuple([each(x) for x in tensors])
 
 
-@function(method=False)
+@function(method=False, returns="Tensor | tuple[Tensor, ...]")
 def atleast_1d(*tensors: Any) -> Any:
-    """atleast_1d(*tensors) -> Tensor or tuple of Tensors
+    """0-d tensors as 1-d ones; others as they are.
 
-    0-d tensors as 1-d ones; others as they are.
-
-    >>> import rushlight as torch
     >>> torch.atleast_1d(torch.tensor(2))
     tensor([2])
     """
     return _at_least(tensors, lambda x: x if x._array.ndim else reshape(x, (1,)))
 
 
-@function(method=False)
+@function(method=False, returns="Tensor | tuple[Tensor, ...]")
 def atleast_2d(*tensors: Any) -> Any:
-    """atleast_2d(*tensors) -> Tensor or tuple of Tensors
+    """At least two dimensions, new ones in front.
 
-    At least two dimensions, new ones in front.
-
-    >>> import rushlight as torch
     >>> torch.atleast_2d(torch.tensor([1, 2]))
     tensor([[1, 2]])
     """
@@ -120,13 +108,10 @@ def atleast_2d(*tensors: Any) -> Any:
     return _at_least(tensors, each)
 
 
-@function(method=False)
+@function(method=False, returns="Tensor | tuple[Tensor, ...]")
 def atleast_3d(*tensors: Any) -> Any:
-    """atleast_3d(*tensors) -> Tensor or tuple of Tensors
+    """At least three dimensions: vectors become 1×n×1, matrices n×m×1.
 
-    At least three dimensions: vectors become 1×n×1, matrices n×m×1.
-
-    >>> import rushlight as torch
     >>> torch.atleast_3d(torch.tensor([1, 2])).shape
     torch.Size([1, 2, 1])
     """
@@ -231,11 +216,8 @@ def squeeze_op(input: Any, dim: Any, every: Any, one: Any, many: Any) -> Any:
 
 @function(bare=True)
 def squeeze(input: Any, dim: Any = None) -> Any:
-    """squeeze(input, dim=None) -> Tensor
+    """A view without dimensions of size 1: all of them, or those named.
 
-    A view without dimensions of size 1: all of them, or those named.
-
-    >>> import rushlight as torch
     >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
     torch.Size([3])
     """
@@ -245,9 +227,6 @@ def squeeze(input: Any, dim: Any = None) -> Any:
 
 @function(free=False)
 def squeeze_(input: Any, dim: Any = None) -> Any:
-    """squeeze_(dim=None) -> Tensor
-
-    In-place version of `squeeze`.
-    """
+    """In-place version of `squeeze`."""
     how = (SqueezeAllInplace, SqueezeOneInplace, SqueezeManyInplace)
     return turn(squeeze_op(input, dim, *how), input)
