@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.arrays.kinds import Kind, register
+from rushlight.arrays.vocabulary import Kind, register
 
 __all__ = ["Recorded", "Tape"]
 

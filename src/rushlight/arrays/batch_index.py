@@ -23,7 +23,7 @@ from rushlight.arrays.batched import (
     with_batch,
     wrapped,
 )
-from rushlight.arrays.kinds import primitives
+from rushlight.arrays.vocabulary import primitives
 
 _ALL: Final = slice(None)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import address
-from rushlight.arrays.kinds import Kind, primitives, register
+from rushlight.arrays.vocabulary import Kind, primitives, register
 
 _ALL: Final = slice(None)
 rules: Final[dict[str, Callable[..., Any]]] = {}

@@ -27,8 +27,8 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.kinds import Kind, primitives, register
 from rushlight.arrays.layouts import like_clone, picked
+from rushlight.arrays.vocabulary import Kind, primitives, register
 
 _words: Final[dict[str, Callable[..., Any]]] = {}
 _state: Final[dict[str, Any]] = {}

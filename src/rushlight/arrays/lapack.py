@@ -31,7 +31,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from rushlight.arrays.host import from_host, to_host
-from rushlight.arrays.kinds import primitive
+from rushlight.arrays.vocabulary import primitive
 
 Array = Any
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,48 +1,34 @@
-"""The closed vocabulary of array functions. Ops are written in these words and no others.
+"""The closed vocabulary of array functions. Ops are written in these primitives and no others.
 
-Two sorts of word:
+Two sorts of primitive:
 - `ufuncs`: NumPy's own element-wise objects. Every kind of array answers to them through
   `__array_ufunc__`; on NumPy arrays calling one costs exactly what NumPy costs.
-- the functions below, made by `primitive`: shapes, reductions, gathering and the like.
+- the functions below, made by `primitive`: shapes, reductions, gathering and the like. Those of
+  linear algebra stand in `arrays.lapack`.
 
 Beside these an op may use Python's arithmetic and comparison operators, `x.shape`, `x.ndim`, and
 `x.dtype` (`x.size` is a method on tensors). A law in the tests runs every op and rule on recorded
 arrays, which answer to this list alone: that is what keeps it closed.
 
 Axes are tuples of ints (None: all). `like` arguments name an array whose kind and device is meant.
+
+Note [Kinds of array]
+    On NumPy arrays a primitive computes. If an argument is of a kind that was registered (a tensor,
+    a CuPy, batched or recorded array), that kind answers.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
 
 import ml_dtypes
 import numpy as np
 
 from rushlight.arrays.host import move
-from rushlight.arrays.kinds import primitive
-from rushlight.arrays.lapack import (
-    Unfit,
-    cholesky,
-    cofactors,
-    det,
-    eig,
-    eigh,
-    fourier,
-    householder_qr,
-    inv,
-    least_squares,
-    lu,
-    pinv,
-    qr,
-    row_order,
-    slogdet,
-    solve,
-    solve_triangular,
-    svd,
-)
 from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
 from rushlight.arrays.quick import summed_at, summed_at_several
 from rushlight.arrays.sums import (
@@ -58,178 +44,92 @@ from rushlight.arrays.sums import (
 )
 from rushlight.random.exact import dense_like
 
-__all__ = [
-    "SLOT",
-    "Array",
-    "Slot",
-    "Unfit",
-    "absolute",
-    "add",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "argmax",
-    "argmin",
-    "as_complex",
-    "as_pairs",
-    "bincount",
-    "bits",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "broadcast",
-    "cast",
-    "ceil",
-    "cholesky",
-    "cofactors",
-    "complex_of",
-    "concat",
-    "conjugate",
-    "constant",
-    "contiguous",
-    "copy",
-    "copysign",
-    "cos",
-    "cosh",
-    "cumprod",
-    "cumsum",
-    "deg2rad",
-    "det",
-    "deviations",
-    "diagonal",
-    "divide",
-    "eig",
-    "eigh",
-    "empty",
-    "empty_as",
-    "equal",
-    "exp",
-    "exp2",
-    "expm1",
-    "flip",
-    "floor",
-    "floor_divide",
-    "fmax",
-    "fmin",
-    "fmod",
-    "fourier",
-    "frexp",
-    "full",
-    "gather",
-    "gcd",
-    "greater",
-    "greater_equal",
-    "heaviside",
-    "householder_qr",
-    "hypot",
-    "imag",
-    "inv",
-    "invert",
-    "iota",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "laid_out",
-    "lcm",
-    "ldexp",
-    "least_squares",
-    "left_shift",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "low_precision",
-    "lu",
-    "matmul",
-    "matrices",
-    "maximum",
-    "minimum",
-    "moved",
-    "multiply",
-    "narrow_matmul",
-    "negative",
-    "nextafter",
-    "nonzero",
-    "not_equal",
-    "overwrite",
-    "pad",
-    "permute",
-    "pick",
-    "pinv",
-    "place",
-    "place_add",
-    "polygamma",
-    "positive",
-    "power",
-    "product",
-    "qr",
-    "rad2deg",
-    "real",
-    "reciprocal",
-    "reduce_all",
-    "reduce_along",
-    "reduce_any",
-    "reduce_max",
-    "reduce_min",
-    "reduce_sum",
-    "remainder",
-    "reshape",
-    "restrided",
-    "right_shift",
-    "rint",
-    "roll",
-    "row_order",
-    "running",
-    "scatter",
-    "scatter_add",
-    "searchsorted",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "sort",
-    "special",
-    "specials",
-    "sqrt",
-    "square",
-    "store",
-    "store_add",
-    "store_along",
-    "strided",
-    "subtract",
-    "svd",
-    "swap",
-    "tan",
-    "tanh",
-    "tile",
-    "triangle",
-    "trunc",
-    "turned",
-    "ufuncs",
-    "ungather",
-    "unique",
-    "unpick",
-    "unsqueezed",
-    "unstrided",
-    "where",
-    "window",
-    "windows",
-]  # fmt: skip
+# --- kinds of array: see Note [Kinds of array] ----------------------------------------------------
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Kind(NamedTuple):
+    """A kind of array other than NumPy's: who answers for it, and whom it outranks."""
+
+    rank: int
+    answer: Callable[[str, Callable[..., Any], tuple[Any, ...]], Any]
+
+
+_VARIADIC: Final = 0x04  # CO_VARARGS: the function takes *args
+primitives: Final[dict[str, Callable[..., Any]]] = {}
+_kinds: Final[dict[type, Kind | None]] = {np.ndarray: None, int: None, float: None, tuple: None}
+
+
+def register(cls: type, kind: Kind) -> None:
+    """Let `kind.answer(name, numpy_function, args)` serve arrays of type `cls`.
+
+    Where several kinds meet in one call the highest rank answers: a tensor over the arrays that
+    it wraps. Subclasses are served too.
+    """
+    for known in [k for k in _kinds if issubclass(k, cls)]:
+        del _kinds[known]
+    _kinds[cls] = kind
+
+
+def _kind_of(cls: type) -> Kind | None:
+    for base in cls.__mro__:
+        found = _kinds.get(base)
+        if found is not None:
+            _kinds[cls] = found
+            return found
+    _kinds[cls] = None
+    return None
+
+
+def primitive(fn: F) -> F:
+    """Make a function over NumPy arrays a primitive. Arguments are positional.
+
+    The parameters annotated as arrays decide who answers; most have one, the first.
+    """
+    name = fn.__name__
+    # `inspect.signature` would cost a tenth of the package's import time
+    code = getattr(fn, "__wrapped__", fn).__code__  # of what a decorator stands around
+    count = code.co_argcount + bool(code.co_flags & _VARIADIC)
+    kinds = [str(fn.__annotations__.get(p, "")) for p in code.co_varnames[:count]]
+    single = "list" not in kinds[0] and not any("Array" in k for k in kinds[1:])
+    call = _one(name, fn) if single else _many(name, fn)
+    primitives[name] = call
+    return call  # type: ignore[return-value]  # same signature, positional
+
+
+def _one(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    kinds = _kinds
+
+    @functools.wraps(fn)
+    def call(x: Any, *args: Any) -> Any:
+        cls = type(x)
+        kind = kinds[cls] if cls in kinds else _kind_of(cls)
+        return fn(x, *args) if kind is None else kind.answer(name, fn, (x, *args))
+
+    return call
+
+
+def _many(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    kinds = _kinds
+
+    @functools.wraps(fn)
+    def call(*args: Any) -> Any:
+        best: Kind | None = None
+        for arg in args:
+            cls = type(arg)
+            if cls is list:
+                for item in arg:
+                    kind = kinds[type(item)] if type(item) in kinds else _kind_of(type(item))
+                    if kind is not None and (best is None or kind.rank > best.rank):
+                        best = kind
+                continue
+            kind = kinds[cls] if cls in kinds else _kind_of(cls)
+            if kind is not None and (best is None or kind.rank > best.rank):
+                best = kind
+        return fn(*args) if best is None else best.answer(name, fn, args)
+
+    return call
+
 
 Array = Any  # a raw array of any kind, or a tensor, or a number
 

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.vocabulary import pad, real, window
@@ -33,10 +34,10 @@ class FftC2C(Linear):
         self.scale = scale
 
     def forward(self, x: Any) -> Any:
-        return v.fourier(x, -1, not self.forwards) * self.scale
+        return lapack.fourier(x, -1, not self.forwards) * self.scale
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        return v.fourier(g, -1, self.forwards) * self.scale
+        return lapack.fourier(g, -1, self.forwards) * self.scale
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -58,7 +59,7 @@ class FftR2C(Linear):
         self.scale = scale
 
     def forward(self, x: Any) -> Any:
-        y = v.fourier(x, -1, False)
+        y = lapack.fourier(x, -1, False)
         if self.onesided:
             y = window(y, (..., slice(0, x.shape[-1] // 2 + 1)))
         return y * self.scale
@@ -67,7 +68,7 @@ class FftR2C(Linear):
         missing = shape[-1] - g.shape[-1]
         if missing:
             g = pad(g, (*[(0, 0)] * (g.ndim - 1), (0, missing)), 0)
-        return real(v.fourier(g, -1, True)) * self.scale
+        return real(lapack.fourier(g, -1, True)) * self.scale
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -99,10 +100,10 @@ class FftC2R(Linear):
         missing = self.n - x.shape[-1]
         if missing > 0:
             x = pad(x, (*[(0, 0)] * (x.ndim - 1), (0, missing)), 0)
-        return real(v.fourier(x, -1, True)) * self.scale
+        return real(lapack.fourier(x, -1, True)) * self.scale
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        y = v.fourier(g, -1, False)
+        y = lapack.fourier(g, -1, False)
         return self.twice(window(y, (..., slice(0, shape[-1])))) * self.scale
 
     @staticmethod

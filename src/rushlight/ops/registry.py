@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
-from rushlight.arrays.kinds import Kind, register
+from rushlight.arrays.vocabulary import Kind, register
 from rushlight.core.graph import Op, TensorBase
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.mistakes import BLAMED, blame

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import return_types
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
@@ -36,7 +37,7 @@ class Choleskies(Op):
     upper: bool = False
 
     def forward(self, x: Any) -> Any:
-        return v.cholesky(x, self.upper)
+        return lapack.cholesky(x, self.upper)
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         low, gl = (mh(y), mh(g[0])) if self.upper else (y, g[0])
@@ -242,9 +243,9 @@ class CholeskyInverse(Factored):
 
     def forward(self, factor: Any) -> Any:
         if self.upper:
-            half, _ = v.inv(v.triangle(factor, 0, False))
+            half, _ = lapack.inv(v.triangle(factor, 0, False))
             return mt(conj(half) @ mt(half))  # transposed: in columns
-        half, _ = v.inv(v.triangle(factor, 0, True))
+        half, _ = lapack.inv(v.triangle(factor, 0, True))
         return mt(mt(half) @ conj(half))
 
     def vjp(self, node: Node, g: Any, factor: Any, y: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.core.families import conj
@@ -86,12 +87,12 @@ def quotient(x: Any, e: Any) -> Any:
 
 def lower_solve(a: Any, b: Any) -> Any:
     """inv(a) @ b of a lower triangle `a`."""
-    return v.solve_triangular(a, b, False, False)
+    return lapack.solve_triangular(a, b, False, False)
 
 
 def upper_solve(a: Any, b: Any) -> Any:
     """inv(a) @ b of an upper triangle `a`."""
-    return v.solve_triangular(a, b, True, False)
+    return lapack.solve_triangular(a, b, True, False)
 
 
 # --- for samples ----------------------------------------------------------------------------------

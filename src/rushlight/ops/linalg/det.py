@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from rushlight import return_types
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
@@ -26,15 +27,15 @@ class Cofactors(Op):
     aten = None
 
     def forward(self, x: Any) -> Any:
-        return v.cofactors(x)
+        return lapack.cofactors(x)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        turned = mh(v.inv(x)[0])
+        turned = mh(lapack.inv(x)[0])
         whole = v.reduce_sum(conj(y) * g, (-2, -1), True)
         return (turned * whole - conj(y) @ mt(g) @ turned,)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        turned = mt(v.inv(xs[0])[0])
+        turned = mt(lapack.inv(xs[0])[0])
         return y * v.reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
 
     @staticmethod
@@ -59,13 +60,13 @@ class Det(Op):
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
-        return v.det(x)
+        return lapack.det(x)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (rows(rows(g)) * conj(v.cofactors(x)),)
+        return (rows(rows(g)) * conj(lapack.cofactors(x)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return v.reduce_sum(v.cofactors(xs[0]) * ts[0], (-2, -1), False)
+        return v.reduce_sum(lapack.cofactors(xs[0]) * ts[0], (-2, -1), False)
 
     @staticmethod
     def samples(draw: Any) -> Any:
@@ -118,16 +119,16 @@ class Slogdet(Op):
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
-        return v.slogdet(x)
+        return lapack.slogdet(x)
 
     def vjp(self, node: Node, g: Any, x: Any, sign: Any) -> Any:
         step = g[1]
         if is_complex(sign):  # a phase moves; a sign of 1 or -1 does not
             step = step - 1j * v.imag(conj(g[0]) * sign)
-        return (rows(rows(step)) * mh(v.inv(x)[0]),)
+        return (rows(rows(step)) * mh(lapack.inv(x)[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        step = v.reduce_sum(mt(v.inv(xs[0])[0]) * ts[0], (-2, -1), False)
+        step = v.reduce_sum(mt(lapack.inv(xs[0])[0]) * ts[0], (-2, -1), False)
         if is_complex(step):
             return 1j * v.imag(step) * y[0], v.real(step)
         return step * 0, step

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, outer
 from rushlight.arrays.host import has_values
@@ -66,7 +67,7 @@ def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
 
 def failed(function: str, error: Exception, x: Any) -> Exception:
     """PyTorch's error for a decomposition of `x` that LAPACK gave up, or was not asked for."""
-    unfit = isinstance(error, v.Unfit)
+    unfit = isinstance(error, lapack.Unfit)
     if not unfit and "converge" not in str(error):
         return error
     which = f"(Batch element {getattr(error, 'member', 0)}): " if x.ndim > 2 else ""
@@ -142,7 +143,7 @@ class Eigh(Op):
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
-        return v.eigh(x, self.lower)
+        return lapack.eigh(x, self.lower)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         return failed("linalg.eigh", error, xs[0])
@@ -221,7 +222,7 @@ class Eig(Op):
     outputs, saves = ("eigenvalues", "eigenvectors"), ("eigenvalues", "eigenvectors")
 
     def forward(self, x: Any) -> Any:
-        return v.eig(x)
+        return lapack.eig(x)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         return failed("linalg.eig", error, xs[0])
@@ -233,12 +234,12 @@ class Eig(Op):
         stretch = v.real(diagonal_of(inside))  # eigenvectors have length 1
         inside = inside - (mh(vectors) @ vectors) * columns(stretch)
         inside = quotient(off_diagonal(inside), conj(gaps(values))) + diag(g[0])
-        return (v.solve(mh(vectors), inside @ mh(vectors))[0],)
+        return (lapack.solve(mh(vectors), inside @ mh(vectors))[0],)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         values, vectors = y
         t = v.cast(ts[0], raw_dtype(vectors))
-        inside = v.solve(vectors, t @ vectors)[0]
+        inside = lapack.solve(vectors, t @ vectors)[0]
         step = vectors @ quotient(off_diagonal(inside), gaps(values))
         stretch = v.real(v.reduce_sum(conj(vectors) * step, (-2,), True))
         return diagonal_of(inside), step - vectors * stretch
@@ -305,7 +306,7 @@ class Svd(Op):
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
-        return v.svd(x, self.full_matrices)
+        return lapack.svd(x, self.full_matrices)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         return failed("linalg.svd", error, xs[0])

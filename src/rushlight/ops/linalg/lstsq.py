@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
@@ -48,10 +49,10 @@ class Pinv(Op):
         if m == 0 or n == 0:
             return v.full(x, (*x.shape[:-2], n, m), 0, raw_dtype(x))
         if self.hermitian:
-            values, u = v.eigh(x, True)
+            values, u = lapack.eigh(x, True)
             sizes, vh = v.absolute(values), mh(u)
         else:
-            u, values, vh = v.svd(x, False)
+            u, values, vh = lapack.svd(x, False)
             sizes = values
         # tolerances may be arrays, one number a matrix
         atol = rows(atol) if hasattr(atol, "shape") else atol
@@ -187,7 +188,7 @@ class Lstsq(Op):
 
     def forward(self, a: Any, b: Any) -> Any:
         b = self.wide(b)
-        x, rank, values = v.least_squares(a, b, self.rcond, self.driver == "gelsd")
+        x, rank, values = lapack.least_squares(a, b, self.rcond, self.driver == "gelsd")
         nothing = v.full(values, (0,), 0, raw_dtype(values))
         residuals = nothing
         if self.tells(a):
@@ -197,7 +198,7 @@ class Lstsq(Op):
         return self.slim(x), residuals, rank, told
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        if isinstance(error, v.Unfit):
+        if isinstance(error, lapack.Unfit):
             # as LAPACK numbers the arguments of each driver
             at = (5 if self.driver == "gels" else 4) + 2 * error.which
             return RuntimeError(
@@ -208,7 +209,7 @@ class Lstsq(Op):
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, x: Any) -> Any:
         gx, b, x = self.wide(g[0]), self.wide(b), self.wide(x)
-        y = v.pinv(a)
+        y = lapack.pinv(a)
         ga = pinv_back(gx @ mh(b), a, y)
         gb = mh(y) @ gx
         if self.tells(a):
@@ -221,7 +222,7 @@ class Lstsq(Op):
         ta, tb = a * 0 if ta is None else ta, b * 0 if tb is None else tb
         x, residuals, rank, values = y
         b, tb, x = self.wide(b), self.wide(tb), self.wide(x)
-        p = v.pinv(a)
+        p = lapack.pinv(a)
         t = pinv_forth(ta, a, p) @ b + p @ tb
         if self.tells(a):
             step = conj(a @ x - b) * (ta @ x - tb)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
@@ -46,17 +47,17 @@ def product_vjp(gl: Any, gu: Any, low: Any, high: Any) -> Any:
     extra: Any = None
     if m > n:
         bottom = v.window(low, (..., rest, every))
-        extra = mh(v.solve_triangular(high, mh(v.window(gl, (..., rest, every))), True, False))
+        extra = mh(lapack.solve_triangular(high, mh(v.window(gl, (..., rest, every))), True, False))
         gu = gu - mh(bottom) @ extra
         low, gl = v.window(low, (..., first, every)), v.window(gl, (..., first, every))
     elif m < n:
         right = v.window(high, (..., rest))
-        extra = v.solve_triangular(mh(low), v.window(gu, (..., rest)), True, True)
+        extra = lapack.solve_triangular(mh(low), v.window(gu, (..., rest)), True, True)
         gl = gl - extra @ mh(right)
         high, gu = v.window(high, (..., first)), v.window(gu, (..., first))
     inside = v.triangle(mh(low) @ gl, -1, True) + v.triangle(gu @ mh(high), 0, False)
-    left = v.solve_triangular(mh(low), inside, True, True)
-    found = mh(v.solve_triangular(high, mh(left), True, False))
+    left = lapack.solve_triangular(mh(low), inside, True, True)
+    found = mh(lapack.solve_triangular(high, mh(left), True, False))
     if extra is None:
         return found
     return v.concat([found, extra], -2 if m > n else -1)
@@ -68,15 +69,15 @@ def product_jvp(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
     k = min(m, n)
     first, rest, every = slice(0, k), slice(k, None), slice(None)
     top, up = v.window(low, (..., first, every)), v.window(high, (..., first))
-    left = v.solve_triangular(top, v.window(t, (..., first, first)), False, True)
-    inside = mt(v.solve_triangular(mt(up), mt(left), False, False))
+    left = lapack.solve_triangular(top, v.window(t, (..., first, first)), False, True)
+    inside = mt(lapack.solve_triangular(mt(up), mt(left), False, False))
     tl, tu = top @ v.triangle(inside, -1, True), v.triangle(inside, 0, False) @ up
     if m > n:
         moved = v.window(t, (..., rest, every)) - v.window(low, (..., rest, every)) @ tu
-        tl = v.concat([tl, mt(v.solve_triangular(mt(up), mt(moved), False, False))], -2)
+        tl = v.concat([tl, mt(lapack.solve_triangular(mt(up), mt(moved), False, False))], -2)
     elif m < n:
         moved = v.window(t, (..., rest)) - tl @ v.window(high, (..., rest))
-        tu = v.concat([tu, v.solve_triangular(top, moved, False, True)], -1)
+        tu = v.concat([tu, lapack.solve_triangular(top, moved, False, True)], -1)
     return tl, tu
 
 
@@ -100,7 +101,7 @@ class LuFactor(Op):
     inputs, outputs, saves = ("A",), ("LU", "pivots", "order", "info"), ("LU", "order")
 
     def forward(self, x: Any) -> Any:
-        return v.lu(x)
+        return lapack.lu(x)
 
     def vjp(self, node: Node, g: Any, both: Any, order: Any) -> Any:
         low, high = unpack(both)
@@ -132,7 +133,7 @@ class Lu(Op):
     inputs, outputs, saves = ("A",), ("P", "L", "U"), ("P", "L", "U")
 
     def forward(self, x: Any) -> Any:
-        both, _, order, _ = v.lu(x)
+        both, _, order, _ = lapack.lu(x)
         return (permuting(order, x), *unpack(both))
 
     def vjp(self, node: Node, g: Any, p: Any, low: Any, high: Any) -> Any:
@@ -171,10 +172,10 @@ class LuSolve(Op):
     def solved(self, both: Any, order: Any, b: Any, turned: bool) -> Any:
         p = permuting(order, both)
         if turned:
-            inside = v.solve_triangular(mh(both), b, False, False)
-            return p @ v.solve_triangular(mh(both), inside, True, True)
-        return v.solve_triangular(
-            both, v.solve_triangular(both, mt(p) @ b, False, True), True, False
+            inside = lapack.solve_triangular(mh(both), b, False, False)
+            return p @ lapack.solve_triangular(mh(both), inside, True, True)
+        return lapack.solve_triangular(
+            both, lapack.solve_triangular(both, mt(p) @ b, False, True), True, False
         )
 
     def forward(self, both: Any, order: Any, b: Any) -> Any:
@@ -188,10 +189,10 @@ class LuSolve(Op):
         p, (low, high) = permuting(order, both), unpack(both)
         if self.turned:
             inside = mt(p) @ x
-            gl = inside @ mh(v.solve_triangular(low, mt(p) @ g, False, True))
+            gl = inside @ mh(lapack.solve_triangular(low, mt(p) @ g, False, True))
             gu = (mh(low) @ inside) @ mh(step)
         else:
-            gu = v.solve_triangular(mh(high), g, False, False) @ mh(x)
+            gu = lapack.solve_triangular(mh(high), g, False, False) @ mh(x)
             gl = (mt(p) @ step) @ mh(high @ x)
         return -pack(gl, gu, both.shape), None, self.side(step)
 
@@ -210,7 +211,7 @@ class LuSolve(Op):
     def samples(draw: Any) -> Any:
         for left, adjoint in ((True, False), (True, True), (False, False), (False, True)):
             for kind in ("real", "complex"):
-                both, _, order, _ = v.lu(square(draw, 3, 3, complex=kind == "complex")[::-1])
+                both, _, order, _ = lapack.lu(square(draw, 3, 3, complex=kind == "complex")[::-1])
                 shape = (3, 2) if left else (2, 3)
                 yield LuSolve(left, adjoint), both, order, getattr(draw, kind)(*shape)
 
@@ -322,7 +323,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 def _order_of(pivots: Any, n: int) -> Any:
     """The order of `n` rows after exchanges of the rows that `pivots` names (from 1)."""
-    return wrap(v.row_order(pivots._array, n))
+    return wrap(lapack.row_order(pivots._array, n))
 
 
 @function(method=False, free=False, namespace="linalg", name="lu_solve")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import return_types
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -33,7 +34,7 @@ class Qr(Op):
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
-        return v.qr(x, self.mode)
+        return lapack.qr(x, self.mode)
 
     def refuse(self, shape: tuple[int, ...]) -> None:
         m, n = shape[-2:]
@@ -153,7 +154,7 @@ class Geqrf(Op):
     name, outputs = "geqrf", ("a", "tau")
 
     def forward(self, x: Any) -> Any:
-        return v.householder_qr(x)
+        return lapack.householder_qr(x)
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         raise NotImplementedError("the derivative for 'geqrf' is not implemented.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
@@ -30,7 +31,7 @@ class Inv(Op):
     vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
-        return v.inv(x)
+        return lapack.inv(x)
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
         return (-(mh(y) @ g[0] @ mh(y)),)
@@ -115,8 +116,8 @@ class Solve(Op):
 
     def solve_side(self, a: Any, b: Any) -> Any:
         if self.left:
-            return v.solve(a, b)
-        x, info = v.solve(mt(a), mt(b))
+            return lapack.solve(a, b)
+        x, info = lapack.solve(mt(a), mt(b))
         return mt(x), info
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -228,14 +229,14 @@ class SolveTriangular(Op):
 
     def forward(self, a: Any, b: Any) -> Any:
         if self.left:
-            return v.solve_triangular(a, b, self.upper, self.unit)
-        return by_columns(mt(v.solve_triangular(mt(a), mt(b), not self.upper, self.unit)))
+            return lapack.solve_triangular(a, b, self.upper, self.unit)
+        return by_columns(mt(lapack.solve_triangular(mt(a), mt(b), not self.upper, self.unit)))
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         if self.left:
-            step = v.solve_triangular(mh(a), g, not self.upper, self.unit)
+            step = lapack.solve_triangular(mh(a), g, not self.upper, self.unit)
         else:
-            step = mt(v.solve_triangular(conj(a), mt(g), self.upper, self.unit))
+            step = mt(lapack.solve_triangular(conj(a), mt(g), self.upper, self.unit))
         if not node._needs_grad(0):
             return None, step
         return -self.read(step @ mh(x) if self.left else mh(x) @ step), step
@@ -331,7 +332,7 @@ class TriangularSolve(Op):
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
         rule = self.rule()
-        step = v.solve_triangular(mh(self.turned(a)), g[0], not rule.upper, rule.unit)
+        step = lapack.solve_triangular(mh(self.turned(a)), g[0], not rule.upper, rule.unit)
         if not node._needs_grad(1):
             return step, None
         return step, g[1] - self.turned(rule.read(step @ mh(x)))

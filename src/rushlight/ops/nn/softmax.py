@@ -6,6 +6,7 @@ PyTorch's graphs show them as one node.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +15,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.core.elementwise import result_dtype
-from rushlight.core.graph import Node, Op
+from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.arguments import one_dim
 from rushlight.ops.checks import check_tensor, not_implemented
@@ -44,7 +45,7 @@ class Along(Op):
         rule: Any = self
         if x.size == 0:
             return x * 1
-        if v.low_precision(x.dtype):
+        if x.dtype.itemsize < 4:
             return v.cast(rule.compute(v.cast(x, _FLOAT32)), x.dtype)
         return rule.compute(x)
 
@@ -119,16 +120,21 @@ class LogSoftmax(Along):
 
 def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     """Apply softmax or log_softmax, after a cast if `dtype` is given."""
-    check_tensor(input, title)
+    if not isinstance(input, TensorBase):
+        check_tensor(input, title)
     rank = input._array.ndim
-    at = one_dim(dim, rank)
+    at = dim if type(dim) is int and -rank <= dim < 0 else one_dim(dim, rank)
     if dtype is not None:
         input = input.to(dtype)
-    kind = dtypes.of(input._array.dtype)
-    if not kind.is_floating_point:
+    if input._array.dtype.kind not in "fV":
         last = "_lastdim" if at == -1 else ""
-        raise not_implemented(f"{title}{last}_kernel_impl", kind)
-    return apply(shared(cls, at if rank else None), input)
+        raise not_implemented(f"{title}{last}_kernel_impl", input._array.dtype)
+    return apply(_op_along(cls, at if rank else None), input)
+
+
+@functools.lru_cache(maxsize=64)
+def _op_along(cls: Any, dim: int | None) -> Any:
+    return cls(dim)
 
 
 def _implicit(title: str, input: Any, dim: Any, level: int) -> Any:
@@ -148,6 +154,8 @@ def _export(cls: Any, text: str, example: str, shown: str, half: str) -> None:
     name = cls.name
 
     def free(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
+        if out is None:
+            return along(cls, name, input, dim, dtype)
         return write_out(name, (input,), out, lambda: along(cls, name, input, dim, dtype))
 
     def guessing(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
