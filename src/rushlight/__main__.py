@@ -1,4 +1,4 @@
-"""`python -m rushlight`: the command line of cli.py. Nothing imports this file."""
+"""`python -m rushlight`: the command line of cli.py."""
 
 import sys
 

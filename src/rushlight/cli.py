@@ -6,7 +6,7 @@
     rushlight info                      versions, and what is compiled
     rushlight --version
 
-Nothing imports this file but `__main__`; it is the entry point of the installed command.
+The entry point of the installed command.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Wording of errors: PyTorch's type and first words, then where, then the cure. And what tracebacks
 show: the user's own lines.
 
-Every layer may import this file; it imports nothing of rushlight.
+In the lowest layer: it needs nothing of rushlight.
 
 Note [Tracebacks]
     A user wants to see which line of the program was wrong, not by which way rushlight noticed. So

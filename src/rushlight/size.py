@@ -1,6 +1,6 @@
 """`Size`: the shape of a tensor, a tuple of ints that prints as PyTorch's.
 
-Beside `dtypes` in the lowest layer; every layer may import it.
+In the lowest layer, as `dtypes`.
 """
 
 from collections.abc import Iterable

@@ -28,7 +28,7 @@ from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
 from rushlight.errors import sentence
 from rushlight.missing import hide_in, hide_lacking
-from rushlight.ops.arguments import is_batched, varies
+from rushlight.ops.checks import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
 from rushlight.size import Size, unchecked

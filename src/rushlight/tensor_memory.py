@@ -21,7 +21,7 @@ from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
 from rushlight.core.views.inplace import check_writable
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import varies
+from rushlight.ops.checks import varies
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import lend
 from rushlight.storage import TypedStorage, UntypedStorage, among, join

@@ -1,6 +1,6 @@
 """What the words mean on batched arrays: gathering, scattering, advanced indices, writes.
 
-Imported by `core.transforms.vmap` to fill `batched.rules`; the other words stand in `batch_rules`.
+They fill `batched.rules`; those of the other primitives stand in `batch_rules`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What printing needs from raw arrays: the elements to be shown, as plain Python numbers.
 
-Imported by `printing` alone. Nothing here knows how a number is written.
+Nothing here knows how a number is written.
 """
 
 from typing import Any

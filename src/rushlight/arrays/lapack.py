@@ -1,8 +1,8 @@
-"""Words for linear algebra and Fourier transforms: what LAPACK and FFT libraries compute.
+"""Primitives of linear algebra and Fourier transforms: what LAPACK and FFT libraries compute.
 
-Part of the vocabulary, which exports them; nobody else imports this file. All work on batches of
-matrices, in the last two axes. None looks for a reason to fail: where a matrix has no inverse or no
-factor, `info` says so (LAPACK's number, counting from 1; 0 is success) and ops raise if they like.
+Part of the vocabulary. All work on batches of matrices, in the last two axes. None looks for a
+reason to fail: where a matrix has no inverse or no factor, `info` says so (LAPACK's number,
+counting from 1; 0 is success) and ops raise if they like.
 
 Note [On the host]
     SciPy's LAPACK takes NumPy's arrays. Arrays on other devices are brought to the host and the

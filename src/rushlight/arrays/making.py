@@ -1,6 +1,6 @@
 """Raw arrays from what users write: numbers, nested lists, buffers, NumPy's arrays.
 
-Imported by `ops.creation.tensor` and `tensor`, which wrap what is made here. Dtypes are inferred by
+Dtypes are inferred by
 PyTorch's rules: bool, int64, the default float, and the own dtype of a NumPy scalar or a tensor.
 """
 

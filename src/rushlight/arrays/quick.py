@@ -1,7 +1,6 @@
 """Short ways for gradients of plain NumPy arrays, where the way for all arrays takes many steps.
 
-Each gives None where it does not apply. Imported by `vocabulary`, and by ops whose rule says the
-same in words.
+Each gives None where it does not apply.
 """
 
 from __future__ import annotations

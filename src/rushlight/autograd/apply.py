@@ -1,7 +1,7 @@
 """Calling a custom function, in four steps that stand alone: `begin` a context, `compute` the
 outputs, `settle` their history, `keep` what was saved. `call` takes them one after the other.
 
-Imported by `autograd.function`. What wraps the arguments first (a batch, a level) calls the steps
+What wraps the arguments first (a batch, a level) calls the steps
 itself: each takes the tensors as it is given them.
 """
 

@@ -1,7 +1,5 @@
 """The context of a custom function, which is also its node: what it keeps, and how its rule runs.
 
-Imported by `autograd.apply`, which makes contexts, and `autograd.function`, which users see.
-
 Note [The context is the node]
     As in PyTorch, the `ctx` that `forward` and `backward` receive is the node itself: `y.grad_fn`
     is that object. It keeps saved tensors as arrays and edges (`core.saved.saved_tensor`), never

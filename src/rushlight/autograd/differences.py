@@ -1,6 +1,6 @@
 """What `gradcheck` does: derivatives by the rules against finite differences.
 
-Only `gradcheck` imports this file, when it is first called.
+`gradcheck` imports this file when it is first called.
 
 Note [Two numbers for one Jacobian]
     Slow mode compares every element: columns by differences, rows by backward passes. Fast mode

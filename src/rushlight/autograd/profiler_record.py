@@ -1,4 +1,4 @@
-"""Watching ops and backward nodes as they run. Imported by `autograd.profiler` alone.
+"""Watching ops and backward nodes as they run.
 
 Note [Watching]
     While a profiler is on somewhere, ops are off their fast path (a `Mode` is entered, so

@@ -2,7 +2,7 @@
 
 `batch_leading` and `lined_up` are `align` for op classes. `one_by_one` is for functions that no
 word can run on many members, and whose results have no derivatives: PyTorch runs these in a loop
-too. Op files may import this.
+too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched, deepest, insert_axes, members, numbers
 from rushlight.core.graph import TensorBase, wrap
-from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import is_batched
 
 
 def batch_leading(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:

@@ -12,8 +12,7 @@ from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.errors import hide_insides
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import not_implemented, scalar_name
+from rushlight.ops.checks import not_implemented, raw_dtype, scalar_name
 from rushlight.ops.numbers import number
 from rushlight.ops.registry import methods
 

@@ -1,7 +1,4 @@
-"""Warnings that point at the user's line, however many of rushlight's own calls lie between.
-
-Imported by what warns from deep inside.
-"""
+"""Warnings that point at the user's line, however many of rushlight's own calls lie between."""
 
 from __future__ import annotations
 

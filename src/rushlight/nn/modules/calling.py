@@ -1,6 +1,6 @@
 """Calling a module: `forward`, and the hooks around it.
 
-The base of `Module`, and imported by it alone. A module without hooks goes straight to `forward`.
+The base of `Module`. A module without hooks goes straight to `forward`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
       called with: float32 [5, 2]
       parameters: weight float32 [4, 3], bias float32 [4]
 
-The error keeps its type and text. Imported by `calling`, which asks when a call has failed.
+The error keeps its type and text.
 """
 
 from __future__ import annotations

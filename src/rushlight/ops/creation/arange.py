@@ -15,8 +15,7 @@ from rushlight.core.families import is_complex as holds_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import is_batched
-from rushlight.ops.checks import check_tensor, not_implemented, unmatched
+from rushlight.ops.checks import check_tensor, is_batched, not_implemented, unmatched
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,

@@ -24,8 +24,7 @@ from rushlight.core.views.inplace import (
     turn,
 )
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.numbers import Operand
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw

@@ -14,8 +14,7 @@ from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, mo
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
-from rushlight.ops.arguments import varies
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, varies
 from rushlight.ops.creation import tensor as creation
 from rushlight.ops.creation.tensor import dtype_of, made, place_of
 from rushlight.ops.numbers import Number

@@ -22,7 +22,7 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
 from rushlight.ops import numbers
-from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import is_batched
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import check_out, put
 from rushlight.ops.registry import describe, function, variant

@@ -9,7 +9,7 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.arguments import from_end, one_dim
+from rushlight.ops.checks import from_end, one_dim
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing.family import Along, check_along
 from rushlight.ops.registry import function, implements, op

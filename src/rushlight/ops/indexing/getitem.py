@@ -27,7 +27,7 @@ from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
 from rushlight.errors import hide_insides
-from rushlight.ops.arguments import raw_dtype, varies
+from rushlight.ops.checks import raw_dtype, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,

@@ -13,8 +13,7 @@ from rushlight.arrays.batched import Batched
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import evaluate
-from rushlight.ops.arguments import one_dim, raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, one_dim, raw_dtype
 from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.indexing import family
 from rushlight.ops.indexing.family import (

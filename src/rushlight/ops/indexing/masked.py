@@ -19,8 +19,7 @@ from rushlight.core.views.history import order_of, replay_views
 from rushlight.core.views.views import apply_view
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
-from rushlight.ops.arguments import is_batched, one_dim, raw_dtype, varies
-from rushlight.ops.checks import c_name, check_tensor
+from rushlight.ops.checks import c_name, check_tensor, is_batched, one_dim, raw_dtype, varies
 from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, scattering

@@ -10,8 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.arguments import from_end, one_dim, raw_dtype
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensor, from_end, not_implemented, one_dim, raw_dtype
 from rushlight.ops.indexing.family import Scattering, check_along, cut, flat_or_not, scattering
 from rushlight.ops.indexing.gather import gathered
 from rushlight.ops.indexing.index_select import check_source

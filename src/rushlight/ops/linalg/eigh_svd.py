@@ -18,8 +18,7 @@ from rushlight.arrays.host import has_values
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply, recording
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg import common
 from rushlight.ops.linalg.common import (

@@ -9,8 +9,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op

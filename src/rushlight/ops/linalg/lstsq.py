@@ -12,8 +12,7 @@ from rushlight.arrays.host import has_values
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor, invalid
+from rushlight.ops.checks import check_tensor, invalid, raw_dtype
 from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows, square
 from rushlight.ops.linalg.eigh_svd import failed
 from rushlight.ops.numbers import Operand

@@ -9,8 +9,7 @@ from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.linalg import common
 from rushlight.ops.linalg.common import by_columns, columns, eye, mh, mt, rows, square
 from rushlight.ops.out import write_out, write_outs

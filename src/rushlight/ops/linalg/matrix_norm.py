@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.ops.arguments import one_dim
-from rushlight.ops.checks import check_tensor, mismatch
+from rushlight.ops.checks import check_tensor, mismatch, one_dim
 from rushlight.ops.linalg.common import check_square, floating, is_tensor, matrices
 from rushlight.ops.linalg.eigh_svd import eigvalsh, svdvals
 from rushlight.ops.linalg.lstsq import LEFT_OUT, old_form, tolerances

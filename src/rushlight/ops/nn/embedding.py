@@ -13,8 +13,7 @@ from rushlight.core.graph import Op, wrap
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import lift_operands
 from rushlight.errors import sentence
-from rushlight.ops.arguments import is_batched
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, is_batched
 from rushlight.ops.each_member import each_member
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.registry import function, functional, op

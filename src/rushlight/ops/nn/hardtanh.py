@@ -8,7 +8,7 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, low_precision, maximum, minimum, where
 from rushlight.core.elementwise import number_in
 from rushlight.core.graph import TensorBase
-from rushlight.ops.arguments import raw_dtype
+from rushlight.ops.checks import raw_dtype
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number

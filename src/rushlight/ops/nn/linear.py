@@ -12,8 +12,7 @@ from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.errors import hide_insides
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import product
 from rushlight.ops.matmul.mm import times

@@ -15,8 +15,7 @@ from rushlight.core.families import is_complex
 from rushlight.core.graph import Op
 from rushlight.core.record import apply
 from rushlight.errors import sentence
-from rushlight.ops.arguments import is_batched
-from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
+from rushlight.ops.checks import check_tensor, is_batched, not_implemented, refuse_grad
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum

@@ -11,7 +11,7 @@ from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
 from rushlight.core.elementwise import elementwise
 from rushlight.core.graph import Node, wrap
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import is_batched
+from rushlight.ops.checks import is_batched
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.nn.activation import Activation, Piecewise, act, fit_bounds
 from rushlight.ops.numbers import Number

@@ -17,8 +17,7 @@ from rushlight.arrays.batched import numbers
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arguments import one_dim
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensor, not_implemented, one_dim
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.matmul.mm import shared
 from rushlight.ops.numbers import Operand

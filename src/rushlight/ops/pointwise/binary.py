@@ -10,8 +10,14 @@ from rushlight.core.dispatch import binary
 from rushlight.core.elementwise import number_beside, operand
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_operands, check_second, check_tensors, invalid, is_number
+from rushlight.ops.checks import (
+    check_operands,
+    check_second,
+    check_tensors,
+    invalid,
+    is_number,
+    raw_dtype,
+)
 from rushlight.ops.operands import (
     attach_operator,
     check_integers,

@@ -13,7 +13,6 @@ from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops import old_forms
-from rushlight.ops.arguments import raw_dtype
 from rushlight.ops.checks import (
     check_same_dtype,
     check_second,
@@ -21,6 +20,7 @@ from rushlight.ops.checks import (
     invalid,
     is_number,
     not_implemented,
+    raw_dtype,
 )
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain

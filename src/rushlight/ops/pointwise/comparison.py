@@ -19,8 +19,14 @@ from rushlight.core.record import apply
 from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.apply import run_inplace, run_out
-from rushlight.ops.arguments import is_batched
-from rushlight.ops.checks import check_second, check_tensors, invalid, is_number, not_implemented
+from rushlight.ops.checks import (
+    check_second,
+    check_tensors,
+    invalid,
+    is_batched,
+    is_number,
+    not_implemented,
+)
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import lined_up
 from rushlight.ops.mistakes import BLAMED, blame

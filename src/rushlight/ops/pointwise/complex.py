@@ -12,8 +12,7 @@ from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensors
+from rushlight.ops.checks import check_tensors, raw_dtype
 from rushlight.ops.operands import zeros
 from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import PI, expose, register_impl

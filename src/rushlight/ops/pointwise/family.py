@@ -14,8 +14,7 @@ from rushlight.core.dispatch import binary, unary
 from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensors, not_implemented
+from rushlight.ops.checks import check_tensors, not_implemented, raw_dtype
 from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import describe, function, implements, op

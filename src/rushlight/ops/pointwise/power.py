@@ -14,8 +14,7 @@ from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import invalid, is_number, not_implemented
+from rushlight.ops.checks import invalid, is_number, not_implemented, raw_dtype
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import attach_operator, integral, widen_small_ints, zeros

@@ -10,8 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
 from rushlight.core.graph import TensorBase
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import invalid, is_number
+from rushlight.ops.checks import invalid, is_number, raw_dtype
 from rushlight.ops.operands import integral
 from rushlight.ops.pointwise.family import row
 from rushlight.ops.registry import function

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Final
 from rushlight.arrays import vocabulary as v
 from rushlight.core.dispatch import binary, unary
 from rushlight.core.graph import Node, TensorBase
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor, invalid, is_number
+from rushlight.ops.checks import check_tensor, invalid, is_number, raw_dtype
 from rushlight.ops.operands import widen_small_ints
 from rushlight.ops.pointwise.family import Pointwise, direction, expose, row
 from rushlight.ops.pointwise.unary import SIGMOID, SINC

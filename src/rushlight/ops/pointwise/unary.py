@@ -15,8 +15,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Elementwise, conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensors
+from rushlight.ops.checks import check_tensors, raw_dtype
 from rushlight.ops.operands import integral, zeros
 from rushlight.ops.pointwise.family import (
     LN2,

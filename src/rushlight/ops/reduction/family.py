@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
-from rushlight.ops.arguments import axes_of, one_dim, raw_dtype, some_dims
-from rushlight.ops.checks import mismatch
+from rushlight.ops.checks import axes_of, mismatch, one_dim, raw_dtype, some_dims
 from rushlight.ops.registry import describe, function, variant
 
 F = TypeVar("F", bound=Callable[..., Any])

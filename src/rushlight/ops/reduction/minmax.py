@@ -10,8 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, not_implemented
+from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, not_implemented, raw_dtype
 from rushlight.ops.out import fill_out, write_outs
 from rushlight.ops.reduction.family import (
     Fold,

@@ -10,8 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
 from rushlight.core.graph import Node, TensorBase, wrap
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.numbers import Operand
 from rushlight.ops.reduction.family import Fold, declare, dims_of, fold, unfold
 from rushlight.ops.registry import op

@@ -8,8 +8,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
-from rushlight.ops.arguments import one_dim, raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, one_dim, raw_dtype
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.vector_norm import norm_of, norm_tangent, slope_of
 from rushlight.ops.registry import function, op

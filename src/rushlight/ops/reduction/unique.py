@@ -15,8 +15,7 @@ from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
-from rushlight.ops.arguments import is_batched
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensor, is_batched, not_implemented
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reduction.family import check_dim, wide

@@ -14,8 +14,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor, mismatch
+from rushlight.ops.checks import check_tensor, mismatch, raw_dtype
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,

@@ -12,8 +12,7 @@ from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.apply import run
-from rushlight.ops.arguments import raw_dtype
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import Fold, dims_of, narrow, same, wide
 from rushlight.ops.registry import function, op

@@ -10,7 +10,7 @@ from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.errors import dim_out_of_range, sentence
-from rushlight.ops.arguments import from_end, one_dim, one_int
+from rushlight.ops.checks import from_end, one_dim, one_int
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import describe, function, functions, implements, op, variant
 from rushlight.ops.sample_inputs import Draw

@@ -14,7 +14,7 @@ from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, root_of
 from rushlight.arrays.layouts import shown
-from rushlight.ops.arguments import one_dim, varies
+from rushlight.ops.checks import one_dim, varies
 from rushlight.ops.registry import function, methods
 from rushlight.size import unchecked
 

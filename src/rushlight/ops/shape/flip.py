@@ -10,8 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
-from rushlight.ops.arguments import from_end, ints, one_dim, tuple_of_ints
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, from_end, ints, one_dim, tuple_of_ints
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw

@@ -15,8 +15,7 @@ from rushlight.core.families import Bilinear
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import one_dim, one_int
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensor, not_implemented, one_dim, one_int
 from rushlight.ops.out import fill_out
 from rushlight.ops.registry import describe, function, functions, op, variant
 from rushlight.ops.sample_inputs import Draw

@@ -10,8 +10,7 @@ from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
-from rushlight.ops.arguments import ints
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, ints
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number

@@ -11,8 +11,7 @@ from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
-from rushlight.ops.arguments import ints, is_batched, one_dim, tuple_of_ints
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, ints, is_batched, one_dim, tuple_of_ints
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import Draw

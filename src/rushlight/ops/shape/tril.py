@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
-from rushlight.ops.arguments import one_dim
+from rushlight.ops.checks import one_dim
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import describe, function, implements, op, variant
 from rushlight.ops.sample_inputs import Draw

@@ -10,8 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
-from rushlight.ops.arguments import ints, tuple_of_ints
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, ints, tuple_of_ints
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size

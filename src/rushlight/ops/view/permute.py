@@ -9,8 +9,7 @@ from typing import Any
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.registry import describe, function, implements, methods, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import attribute

@@ -13,8 +13,7 @@ from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.errors import sentence
-from rushlight.ops.arguments import ints, one_dim, tuple_of_ints
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.shape.contiguous import contiguous, strides_of

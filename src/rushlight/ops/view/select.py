@@ -16,8 +16,7 @@ from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
-from rushlight.ops.arguments import is_batched, one_dim, one_int
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, is_batched, one_dim, one_int
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.family import Embed, embed

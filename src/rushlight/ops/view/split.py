@@ -11,8 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view, look_at_many
-from rushlight.ops.arguments import ints, is_batched, one_dim, one_int
-from rushlight.ops.checks import check_tensor, invalid
+from rushlight.ops.checks import check_tensor, ints, invalid, is_batched, one_dim, one_int
 from rushlight.ops.registry import describe, function, methods, op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.select import Select, Slice

@@ -9,8 +9,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
-from rushlight.ops.arguments import one_dim, one_int
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, one_dim, one_int
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.family import turn
