@@ -26,10 +26,13 @@ def _files(folder: str, package: str) -> list[str]:
 
 def _fill_table() -> None:
     collecting = gc.isenabled()
-    gc.disable()  # nothing here becomes garbage: looking for it would take time
+    gc.disable()  # nothing here becomes garbage: looking for it would take a tenth of the import
     try:
         for name in _files(os.path.dirname(__file__), __name__):
             importlib.import_module(name)
+        if gc.get_freeze_count() == 0:
+            gc.freeze()
+            gc.unfreeze()  # together: what there is counts as old, and is not looked through now
     finally:
         if collecting:
             gc.enable()
