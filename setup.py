@@ -32,7 +32,7 @@ MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 COMPILED = ["src/rushlight/core/**/*.py"]
 INTERPRETED = {
     "__init__.py", "saved_names.py", "output_meta.py", "hooks.py", "errors.py", "elementwise.py",
-    "histories.py", "inplace_tangents.py", "lift.py", "vmap.py",
+    "histories.py", "inplace_tangents.py", "overwritten.py", "packed.py", "lift.py", "vmap.py",
 }  # fmt: skip
 
 RECORD = "rushlight/_build.json"

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.graph import (
     Node,
-    OpSpec,
-    Storage,
     TensorBase,
     node_base,
     wrap,
@@ -22,12 +19,13 @@ from rushlight.core.graph import (
 )
 from rushlight.core.node_api import GraphNode
 from rushlight.core.record import watch
-from rushlight.core.saved.errors import describe_freed, describe_overwritten
+from rushlight.core.saved.errors import describe_freed
 from rushlight.core.saved.output_meta import output_of
+from rushlight.core.saved.overwritten import overwritten
 from rushlight.core.saved.packed import Packed, pack
 from rushlight.core.saved.saved_names import show
 from rushlight.core.saved.saved_tensor import kept_by_op, storage_of
-from rushlight.native import i64, mypyc_attr
+from rushlight.native import mypyc_attr
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -95,50 +93,3 @@ def check_saved(node: Node) -> None:
     stamp = node._count_versions()
     if stamp != node._version_sum:
         raise RuntimeError(overwritten(node, stamp))
-
-
-def overwritten(node: Node, stamp: i64) -> str:
-    """Which saved value was overwritten, where it was saved and where it was written."""
-    position = first_overwritten(node)
-    culprit = storage_of(node, position)
-    plan: OpSpec = node._op.plan
-    source: i64 = position if plan.variadic else plan.sources[position]
-    maker: Node | None = node
-    nr: i64 = -1 - source
-    if source >= 0:
-        target: Any = node._next_edges[source]
-        plain = not isinstance(target, Node) or isinstance(target, AccumulateGradBase)
-        maker = None if plain else target
-        nr = 0 if node._output_nrs is None else node._output_nrs[source]
-    expected = culprit.version - writes_to(node, culprit, stamp - node._version_sum)
-    return describe_overwritten(node._kept_values[position], maker, nr, culprit, expected, node)
-
-
-def first_overwritten(node: Node) -> int:
-    """The position of the first saved value that was written, in the order they are read."""
-    plan: OpSpec = node._op.plan
-    values = node._kept_values
-    first = -1
-    for j in list(range(len(values))) if plan.variadic else plan.order:
-        value = values[j]
-        if value is None or isinstance(value, (int, float, complex, Packed)):
-            continue
-        if storage_of(node, j).when > node._seq_nr:
-            return j
-        if first < 0:
-            first = j
-    return first
-
-
-def writes_to(node: Node, culprit: Storage, writes: i64) -> i64:
-    """How many of the writes since the node was made were to `culprit`. Only their sum is known:
-    with several storages written, at least one write is each of the others'."""
-    mine: i64 = 0
-    others: i64 = 0
-    for storage in node._watched():
-        if storage is culprit:
-            mine += 1
-        elif storage.when > node._seq_nr:
-            others += 1
-    found = (writes - others) // mine if mine > 0 else writes
-    return min(max(found, 1), culprit.version)
