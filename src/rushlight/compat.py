@@ -55,11 +55,11 @@ class _Loader(Loader):
         name = module.__name__
         ours = importlib.import_module(_our_name(name))
         sys.modules[name] = ours
-        for child, inner in _shadowed(ours).items():
+        for child, inner in _shadowed_modules(ours).items():
             sys.modules.setdefault(f"{name}.{child}", inner)
 
 
-def _shadowed(package: ModuleType) -> dict[str, ModuleType]:
+def _shadowed_modules(package: ModuleType) -> dict[str, ModuleType]:
     """The modules of a package whose names it gives to something else: `autograd.gradcheck` is a
     function, and a module beside it. The import system sets the attribute whenever it loads a
     module, and would put the module in the function's place; what it finds loaded it leaves alone.

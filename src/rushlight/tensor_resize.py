@@ -168,9 +168,9 @@ def resize_(input: Any, *sizes: Any, memory_format: Any = dtypes.contiguous_form
     if order is not None and len(order) != len(shape):
         raise RuntimeError(f"required rank {len(order)} tensor to use {memory_format.name} format")
     if order is not None:
-        return _resized(input, shape, _in(shape, order))
+        return _resize(input, shape, _in(shape, order))
     same = input._array.shape == shape  # then it stays as it is, however it lies in memory
-    return _resized(input, shape, strides_of(input._array) if same else making.row_strides(shape))
+    return _resize(input, shape, strides_of(input._array) if same else making.row_strides(shape))
 
 
 def _in(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
@@ -179,7 +179,7 @@ def _in(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(inside[order.index(d)] for d in range(len(shape)))
 
 
-def _resized(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _resize(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     if requires_grad(input) and not inference_enabled():
         raise RuntimeError("cannot resize variables that require grad")
     if tangent_of(input) is not None:

@@ -18,7 +18,8 @@ from rushlight.arrays.host import is_array, is_scalar, make_array, move, to_host
 from rushlight.arrays.vocabulary import cast
 from rushlight.core.graph import wrap
 from rushlight.missing import face as _face
-from rushlight.ops.creation.tensor import made, place_of, shape_of
+from rushlight.ops.creation.tensor import make_tensor as _from_array
+from rushlight.ops.creation.tensor import place_of, shape_of
 from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.random.sampling import randint
 from rushlight.ops.registry import functions
@@ -194,7 +195,7 @@ def _as_tensor(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x
     if is_array(x):
-        return wrap(making.checked_ndarray(x))
+        return wrap(making.check_ndarray(x))
     if is_scalar(x) or isinstance(x, bool | int | float | complex):
         return wrap(making.from_data(x, None, lambda _: None))
     return None
@@ -283,12 +284,12 @@ def make_tensor(
             f"noncontiguous={noncontiguous} and memory_format={memory_format}"
         )
     wide = (*sizes[:-1], 2 * sizes[-1]) if noncontiguous and _count(sizes) > 1 else sizes
-    raw = _drawn(wide, dtype, low, high)
+    raw = _draw(wide, dtype, low, high)
     if wide != sizes:
         raw = raw[..., ::2]
     if exclude_zero:
         raw[raw == 0] = dtypes.finfo(dtype.to_real()).tiny if dtype.is_floating_point else 1
-    t = made(move(raw, place_of(device, "make_tensor")), requires_grad)
+    t = _from_array(move(raw, place_of(device, "make_tensor")), requires_grad)
     if memory_format is not None:
         t = t.detach().contiguous(memory_format=memory_format).requires_grad_(requires_grad)
     return t
@@ -298,7 +299,7 @@ def _count(sizes: tuple[int, ...]) -> int:
     return math.prod(sizes)
 
 
-def _drawn(sizes: tuple[int, ...], dtype: dtypes.dtype, low: Any, high: Any) -> Any:
+def _draw(sizes: tuple[int, ...], dtype: dtypes.dtype, low: Any, high: Any) -> Any:
     if dtype is dtypes.bool_:
         first, last = _range(dtype, low, high, 0, 2)
         return randint(first, last, sizes)._array.astype(dtype.numpy)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.arrays.quick import products_of_others, summed_at, summed_at_several
+from rushlight.arrays.quick import products_of_others, sum_at, sum_at_several
 from rushlight.arrays.vocabulary import SLOT
 
 ALL = slice(None)
@@ -39,11 +39,11 @@ def test_sums_by_place(case: str, dtype: str) -> None:
     axis = next(i for i in range(len(shape)) if shape[i] >= 7) if "axis" in case else 0
     where = random.integers(0, shape[axis], drawn)
     g = random.integers(-9, 9, (*shape[:axis], *drawn, *shape[axis + 1 :])).astype(dtype)
-    y = summed_at(g, shape, index, where)
+    y = sum_at(g, shape, index, where)
     assert y is not None and y.dtype == g.dtype and y.flags.c_contiguous
     np.testing.assert_array_equal(y, long_way(g, shape, index, where))
     turned = np.asfortranarray(g)
-    np.testing.assert_array_equal(summed_at(turned, shape, index, where), y)
+    np.testing.assert_array_equal(sum_at(turned, shape, index, where), y)
 
 
 def test_sums_by_several_places() -> None:
@@ -53,10 +53,10 @@ def test_sums_by_several_places() -> None:
         g = random.integers(-9, 9, (6, 2, *shape[2:])).astype("f4")
         want = np.zeros(shape, "f4")
         np.add.at(want, (i, j), g)
-        np.testing.assert_array_equal(summed_at_several(g, shape, (SLOT, SLOT), (i, j)), want)
-        assert summed_at_several(g, shape, (SLOT, SLOT), (i - 5, j)) is None
-        assert summed_at_several(g, shape, (SLOT, ALL, SLOT), (i, j)) is None
-        assert summed_at_several(g, shape, (SLOT, SLOT), (i, j[:1])) is None
+        np.testing.assert_array_equal(sum_at_several(g, shape, (SLOT, SLOT), (i, j)), want)
+        assert sum_at_several(g, shape, (SLOT, SLOT), (i - 5, j)) is None
+        assert sum_at_several(g, shape, (SLOT, ALL, SLOT), (i, j)) is None
+        assert sum_at_several(g, shape, (SLOT, SLOT), (i, j[:1])) is None
     x = torch.zeros(4, 5, requires_grad=True)
     y = x[torch.from_numpy(i), torch.from_numpy(j)]
     (found,) = torch.autograd.grad(y.sum(), x)
@@ -67,12 +67,12 @@ def test_sums_by_several_places() -> None:
 
 def test_what_takes_the_long_way() -> None:
     g, where = np.ones((5, 3), "f4"), np.array([0, 1, 2, 3, 4])
-    assert summed_at(g.astype("f2"), (7, 3), (SLOT,), where) is None
-    assert summed_at(g, (7, 3), (SLOT,), where.astype("i4")) is None
-    assert summed_at(g, (7, 3), (ALL, SLOT), where) is None
-    assert summed_at(np.ones((1, 3), "f4"), (7, 3), (SLOT,), where) is None  # to be broadcast
-    assert summed_at(np.ones(2000, "f4"), (7,), (SLOT,), np.zeros(2000, "i8")) is None  # too often
-    assert summed_at(g[:0], (7, 3), (SLOT,), where[:0]) is None
+    assert sum_at(g.astype("f2"), (7, 3), (SLOT,), where) is None
+    assert sum_at(g, (7, 3), (SLOT,), where.astype("i4")) is None
+    assert sum_at(g, (7, 3), (ALL, SLOT), where) is None
+    assert sum_at(np.ones((1, 3), "f4"), (7, 3), (SLOT,), where) is None  # to be broadcast
+    assert sum_at(np.ones(2000, "f4"), (7,), (SLOT,), np.zeros(2000, "i8")) is None  # too often
+    assert sum_at(g[:0], (7, 3), (SLOT,), where[:0]) is None
     assert products_of_others(g.astype("f2")) is None and products_of_others(g[:0]) is None
 
 
@@ -80,21 +80,19 @@ def test_places_are_checked() -> None:
     g = np.ones((5, 3), "f4")
     for where in ([0, 1, 2, 3, 7], [0, 1, 2, 3, -8]):
         with pytest.raises(IndexError):
-            summed_at(g, (7, 3), (SLOT,), np.array(where))
-    assert summed_at(g, (7, 3), (SLOT,), np.array([-1] * 5)).tolist() == [[0.0] * 3] * 6 + [
-        [5.0] * 3
-    ]
+            sum_at(g, (7, 3), (SLOT,), np.array(where))
+    assert sum_at(g, (7, 3), (SLOT,), np.array([-1] * 5)).tolist() == [[0.0] * 3] * 6 + [[5.0] * 3]
     far = np.array([0, 7, 1])
-    assert summed_at(np.ones((2, 3), "f4"), (2, 7), (..., SLOT), far) is None
+    assert sum_at(np.ones((2, 3), "f4"), (2, 7), (..., SLOT), far) is None
     big = np.ones((700, 40), "f4")
-    assert summed_at(big, (9, 40), (SLOT,), np.full(700, 9)) is None
-    assert summed_at(big, (9, 40), (SLOT,), np.full(700, -1)) is None
+    assert sum_at(big, (9, 40), (SLOT,), np.full(700, 9)) is None
+    assert sum_at(big, (9, 40), (SLOT,), np.full(700, -1)) is None
 
 
 def test_rows_are_added_without_scipys_own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     tools = importlib.import_module("scipy.sparse._sparsetools")
     monkeypatch.delattr(tools, "csc_matvecs")
-    assert summed_at(np.ones((700, 40), "f4"), (9, 40), (SLOT,), np.zeros(700, "i8")) is None
+    assert sum_at(np.ones((700, 40), "f4"), (9, 40), (SLOT,), np.zeros(700, "i8")) is None
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])

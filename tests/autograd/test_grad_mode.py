@@ -251,6 +251,24 @@ def test_inference_mode() -> None:
         assert asks()
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x.index_select(0, i),
+        lambda x, i: x.gather(0, i),
+        lambda x, i: x.take(i),
+    ],
+)
+def test_indices_of_inference_mode_cannot_be_saved(use: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+    with torch.inference_mode():
+        indices = torch.tensor([0, 1])
+    with pytest.raises(RuntimeError, match="^Inference tensors cannot be saved for backward."):
+        use(x, indices)
+    assert use(x.detach(), indices).tolist() == [1.0, 1.0]
+
+
 def test_gradients_are_no_inference_tensors() -> None:
     """A pass inside inference mode gives gradients that can be used outside. PyTorch's cannot."""
     x = torch.ones(2, requires_grad=True)

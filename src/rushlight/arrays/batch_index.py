@@ -21,7 +21,7 @@ from rushlight.arrays.batched import (
     rule,
     rules,
     with_batch,
-    wrapped,
+    wrap_result,
 )
 from rushlight.arrays.vocabulary import primitives
 
@@ -84,7 +84,7 @@ for _name in ("scatter", "scatter_add", "reduce_along"):
 def store_along(
     primitive: Any, level: Any, target: Any, axis: int, index: Any, source: Any
 ) -> None:
-    if _shared(level, target, index, source):
+    if _is_shared(level, target, index, source):
         primitive(*[members(x, level)[0] for x in (target, axis, index, source)])
         return
     below, where, values = _spread(level, target, index, source)
@@ -137,7 +137,7 @@ def _width(item: Any) -> int:
     return rank_of(item) if hasattr(item, "shape") and _mask(item) else 1
 
 
-def _spelled(rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+def _expand_ellipsis(rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """An index with slices in place of an ellipsis: one that stands for no axes would still count
     for NumPy as something between the arrays."""
     if not any(item is Ellipsis for item in index):
@@ -170,7 +170,7 @@ def _beneath(
 ) -> tuple[Any, list[Any], tuple[int, ...] | None]:
     """Index and arrays beneath the level, for an array of `rank` that has a batch axis if `own`;
     and the order of axes that brings NumPy's result to "batch, then a member's axes"."""
-    index = _spelled(rank, index, arrays)
+    index = _expand_ellipsis(rank, index, arrays)
     seen = Picked(rank, index, arrays)
     below, some = _split_index(level, arrays, seen.wide)
     wide, front = seen.wide, seen.front
@@ -203,7 +203,7 @@ def _values(level: Any, value: Any, rank: int, order: tuple[int, ...] | None, li
 def pick(primitive: Any, level: Any, x: Any, index: Any, *arrays: Any) -> Any:
     inside, own = members(x, level)
     if not own and not any(members(a, level)[1] for a in arrays):
-        return wrapped(
+        return wrap_result(
             primitive(inside, index, *[members(a, level)[0] for a in arrays]), level, False
         )
     places, below, order = _beneath(level, inside, rank_of(x), index, arrays, own)
@@ -220,7 +220,7 @@ def unpick(primitive: Any, level: Any, g: Any, shape: Any, index: Any, *arrays: 
     return Batched(primitive(inside, (level.size, *shape), places, *below), level)
 
 
-def _masked(level: Any, x: Any, value: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
+def _assign_masked(level: Any, x: Any, value: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
     """Assignment where a batched mask is true of values that do not depend on where, or None if
     it is not that."""
     if len(arrays) != 1 or not _mask(arrays[0]):
@@ -228,7 +228,7 @@ def _masked(level: Any, x: Any, value: Any, index: Any, arrays: tuple[Any, ...])
     (mask,) = arrays
     if not members(mask, level)[1]:
         return None
-    items = _spelled(rank_of(x), index, arrays)
+    items = _expand_ellipsis(rank_of(x), index, arrays)
     if any(item is not v.SLOT and not _is_all(item) for item in items):
         return None
     front = items.index(v.SLOT)
@@ -245,12 +245,12 @@ def _masked(level: Any, x: Any, value: Any, index: Any, arrays: tuple[Any, ...])
 
 def _placing(primitive: Any, level: Any, x: Any, value: Any, index: Any, *arrays: Any) -> Any:
     if primitive is primitives["place"]:
-        chosen = _masked(level, x, value, index, arrays)
+        chosen = _assign_masked(level, x, value, index, arrays)
         if chosen is not None:
             return v.cast(chosen, x.dtype)
     inside = with_batch(x, level)
     places, below, order = _beneath(level, inside, rank_of(x), index, arrays, True)
-    rank = Picked(rank_of(x), _spelled(rank_of(x), index, arrays), arrays).rank
+    rank = Picked(rank_of(x), _expand_ellipsis(rank_of(x), index, arrays), arrays).rank
     return Batched(
         primitive(inside, _values(level, value, rank, order, inside), places, *below), level
     )
@@ -261,18 +261,18 @@ for _name in ("place", "place_add"):
 
 
 def _storing(primitive: Any, level: Any, target: Any, value: Any, index: Any, *arrays: Any) -> None:
-    if _shared(level, target, value, *arrays):
+    if _is_shared(level, target, value, *arrays):
         beneath = [members(x, level)[0] for x in (target, value, index, *arrays)]
         primitive(*beneath)
         return
     if primitive is primitives["store"]:
-        chosen = _masked(level, target, value, index, arrays)
+        chosen = _assign_masked(level, target, value, index, arrays)
         if chosen is not None:
             v.overwrite(target, chosen)
             return
     inside, _ = members(target, level)
     places, below, order = _beneath(level, inside, rank_of(target), index, arrays, True)
-    rank = Picked(rank_of(target), _spelled(rank_of(target), index, arrays), arrays).rank
+    rank = Picked(rank_of(target), _expand_ellipsis(rank_of(target), index, arrays), arrays).rank
     primitive(inside, _storable(inside, _values(level, value, rank, order, inside)), places, *below)
 
 
@@ -285,7 +285,7 @@ def searchsorted(primitive: Any, level: Any, sorted_: Any, x: Any, right: bool) 
     rows, own = members(sorted_, level)
     inside, has_batch_dim = members(x, level)
     if not own:
-        return wrapped(primitive(rows, inside, right), level, has_batch_dim)
+        return wrap_result(primitive(rows, inside, right), level, has_batch_dim)
     inside = with_batch(x, level)
     if level.size == 0:
         return Batched(v.full(inside, tuple(inside.shape), 0, np.dtype(np.int64)), level)
@@ -296,7 +296,7 @@ def searchsorted(primitive: Any, level: Any, sorted_: Any, x: Any, right: bool) 
 
 
 # --- writing --------------------------------------------------------------------------------------
-def _shared(level: Any, target: Any, *others: Any) -> bool:
+def _is_shared(level: Any, target: Any, *others: Any) -> bool:
     """Whether a write is one for all members: target and sources are shared by the batch. A target
     that is, written with what differs from member to member, is an error."""
     if members(target, level)[1]:
@@ -323,7 +323,7 @@ def overwrite(primitive: Any, level: Any, target: Any, source: Any) -> None:
     below, _ = members(target, level)
     inside, has_batch_dim = members(source, level)
     inside = _storable(below, inside)
-    if _shared(level, target, source):
+    if _is_shared(level, target, source):
         primitive(below, inside)
         return
     if has_batch_dim:

@@ -28,7 +28,7 @@ from rushlight.arrays.batched import (
     rule,
     rules,
     with_batch,
-    wrapped,
+    wrap_result,
 )
 
 _ALL: Final = slice(None)
@@ -37,7 +37,7 @@ _ALL: Final = slice(None)
 def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
     """Words that leave leading axes alone: the batch is one more of them."""
     inside, has_batch_dim = members(x, level)
-    return wrapped(primitive(inside, *args), level, has_batch_dim)
+    return wrap_result(primitive(inside, *args), level, has_batch_dim)
 
 
 for _name in (
@@ -97,7 +97,9 @@ def special(primitive: Any, level: Any, x: Any, name: str, *others: Any) -> Any:
 def qr(primitive: Any, level: Any, x: Any, mode: str) -> Any:
     inside, has_batch_dim = members(x, level)
     q, r = primitive(inside, mode)
-    return wrapped(q, level, has_batch_dim and mode != "r"), wrapped(r, level, has_batch_dim)
+    return wrap_result(q, level, has_batch_dim and mode != "r"), wrap_result(
+        r, level, has_batch_dim
+    )
 
 
 def _matrices(primitive: Any, level: Any, a: Any, b: Any, *args: Any) -> Any:
@@ -105,7 +107,7 @@ def _matrices(primitive: Any, level: Any, a: Any, b: Any, *args: Any) -> Any:
     left, right = with_batch(a, level), with_batch(b, level)
     rank = max(left.ndim, right.ndim)
     left, right = insert_axes(left, rank - left.ndim), insert_axes(right, rank - right.ndim)
-    return wrapped(primitive(left, right, *args), level, True)
+    return wrap_result(primitive(left, right, *args), level, True)
 
 
 for _name in ("solve", "solve_triangular", "least_squares"):
@@ -207,7 +209,7 @@ def window(primitive: Any, level: Any, x: Any, index: Any) -> Any:
     inside, has_batch_dim = members(x, level)
     if has_batch_dim:
         index = (_ALL, *(index if isinstance(index, tuple) else (index,)))
-    return wrapped(primitive(inside, index), level, has_batch_dim)
+    return wrap_result(primitive(inside, index), level, has_batch_dim)
 
 
 @rule
@@ -314,7 +316,7 @@ def tile(primitive: Any, level: Any, x: Any, repeats: tuple[int, ...]) -> Any:
 def _reduction(primitive: Any, level: Any, x: Any, axes: Any, keep: bool) -> Any:
     inside, has_batch_dim = members(x, level)
     if not has_batch_dim:
-        return wrapped(primitive(inside, axes, keep), level, False)
+        return wrap_result(primitive(inside, axes, keep), level, False)
     rank = x.ndim
     if rank == 0:  # one element each; the word may still change the dtype
         return Batched(primitive(insert_axes(inside, 1), (-1,), False), level)
@@ -340,7 +342,7 @@ for _name in (
 def _place(primitive: Any, level: Any, x: Any, axis: int | None, keep: bool) -> Any:
     inside, has_batch_dim = members(x, level)
     if not has_batch_dim:
-        return wrapped(primitive(inside, axis, keep), level, False)
+        return wrap_result(primitive(inside, axis, keep), level, False)
     rank = x.ndim
     if axis is not None and rank:
         return Batched(primitive(inside, from_end(axis, rank), keep), level)
@@ -358,7 +360,7 @@ def _along_axis(primitive: Any, level: Any, x: Any, axis: int, *args: Any) -> An
     """Words that work along one axis and keep the shape."""
     inside, has_batch_dim = members(x, level)
     if not has_batch_dim:
-        return wrapped(primitive(inside, axis, *args), level, False)
+        return wrap_result(primitive(inside, axis, *args), level, False)
     if x.ndim == 0:
         return Batched(v.window(primitive(insert_axes(inside, 1), -1, *args), (_ALL, 0)), level)
     return Batched(primitive(inside, from_end(axis, x.ndim), *args), level)

@@ -400,7 +400,7 @@ def lacks(x: Any, other: Any) -> bool:
     return False
 
 
-def joined(x: Any, other: Any) -> Any:
+def join_batches(x: Any, other: Any) -> Any:
     """`x` with a member for each batch that `other` belongs to, so that `other` can be written into
     it: in memory of its own, if it had none."""
     return x + v.full(other, (), 0, bottom(x).dtype) if lacks(x, other) else x
@@ -417,12 +417,12 @@ def from_end(d: int, rank: int) -> int:
     return d if d < 0 else d - rank
 
 
-def wrapped(y: Any, level: Any, has_batch_dim: bool) -> Any:
+def wrap_result(y: Any, level: Any, has_batch_dim: bool) -> Any:
     """What a word gave beneath the level, as that level sees it."""
     if y is None:
         return None
     if isinstance(y, tuple):
-        return tuple([wrapped(part, level, has_batch_dim) for part in y])
+        return tuple([wrap_result(part, level, has_batch_dim) for part in y])
     if isinstance(y, np.generic):
         y = np.asarray(y)
     return Batched(y, level, has_batch_dim)
@@ -443,7 +443,7 @@ def elementwise(fn: Any, xs: Any) -> Any:
         rank = max(rank, k)
         parts.append((value, has_batch_dim, k))
     ready = [insert_axes(x, rank - k) if has_batch_dim else x for x, has_batch_dim, k in parts]
-    return wrapped(fn(*ready), level, some)
+    return wrap_result(fn(*ready), level, some)
 
 
 def pair(fn: Any, a: Any, b: Any) -> Any:
@@ -467,12 +467,14 @@ def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
         if many and m == 2 and n == 2:  # one product of tall matrices instead of many of small ones
             rows = v.reshape(left, (level.size * left.shape[1], left.shape[2]))
             out = v.reshape(primitive(rows, right), (level.size, left.shape[1], right.shape[-1]))
-            return wrapped(out, level, True)
-        return wrapped(primitive(left, right), level, many)
+            return wrap_result(out, level, True)
+        return wrap_result(primitive(left, right), level, many)
     if not many and m <= 2 and several:
         if n == 1:
-            return wrapped(primitive(right, v.swap(left, -1, -2) if m == 2 else left), level, True)
-        return wrapped(primitive(left, right), level, True)
+            return wrap_result(
+                primitive(right, v.swap(left, -1, -2) if m == 2 else left), level, True
+            )
+        return wrap_result(primitive(left, right), level, True)
     # in general: all are stacks of matrices, with the batch in front
     left, right = with_batch(a, level), with_batch(b, level)
     if m == 1:
@@ -486,7 +488,7 @@ def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
         out = v.window(out, (..., 0))
     if m == 1:
         out = v.window(out, (..., 0) if n == 1 else (..., 0, _ALL))
-    return wrapped(out, level, True)
+    return wrap_result(out, level, True)
 
 
 # --- the words' rules -----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.layouts import like_clone, picked
+from rushlight.arrays.layouts import lay_out_picked, like_clone
 from rushlight.arrays.vocabulary import Kind, primitives, register
 
 _words: Final[dict[str, Callable[..., Any]]] = {}
@@ -386,7 +386,7 @@ def _width(item: Any) -> int:
 
 @_on_cuda
 def pick(cupy: Any, x: Any, index: Any, *arrays: Any) -> Any:
-    return picked(x[_index(index, arrays, x.shape)], x, index, arrays)
+    return lay_out_picked(x[_index(index, arrays, x.shape)], x, index, arrays)
 
 
 def _add_at(cupy: Any, target: Any, index: Any, value: Any) -> None:

@@ -66,7 +66,7 @@ def _on_host(fn: F) -> F:
 def _sent(y: Array, like: Array) -> Array:
     """A result on the device of `like`, in the order it has: batches of columns would lose it."""
     if y.ndim > 2 and not y.flags.c_contiguous:
-        return _turned(from_host(_turned(y), like))
+        return _transpose(from_host(_transpose(y), like))
     return from_host(y, like)
 
 
@@ -85,7 +85,7 @@ def _each(x: Array) -> Array:
     return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
 
 
-def _turned(x: Array) -> Array:
+def _transpose(x: Array) -> Array:
     """Matrices, transposed."""
     return x.swapaxes(-1, -2)
 
@@ -94,12 +94,12 @@ def _columns(x: Array) -> Array:
     """See Note [Columns]; copied only if need be."""
     if x.ndim == 2:
         return np.asfortranarray(x)
-    return _turned(np.ascontiguousarray(_turned(x)))
+    return _transpose(np.ascontiguousarray(_transpose(x)))
 
 
 def _room(shape: tuple[int, ...], dtype: Any) -> Array:
     """Memory for matrices; see Note [Columns]."""
-    return _turned(np.empty((*shape[:-2], shape[-1], shape[-2]), dtype))
+    return _transpose(np.empty((*shape[:-2], shape[-1], shape[-2]), dtype))
 
 
 # --- numbers that are not finite ------------------------------------------------------------------
@@ -113,14 +113,14 @@ def _some(bad: Array) -> Array:
     return np.asarray(bad.any((-2, -1)))
 
 
-def _replaced(x: Array, bad: Array, value: Any = 0) -> Array:
+def _replace(x: Array, bad: Array, value: Any = 0) -> Array:
     """Matrices with a harmless one in place of each that is `bad`."""
     return np.where(bad[..., None, None], value, x).astype(x.dtype, copy=False)
 
 
 def _set_aside(x: Array, bad: Array, compute: Callable[[Array], tuple[Array, ...]]) -> Any:
     """The results of a batch, NaN for its `bad` members."""
-    found = compute(_replaced(x, bad))
+    found = compute(_replace(x, bad))
     for y in found:
         y[bad] = np.nan
     return found
@@ -207,14 +207,14 @@ def cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
         return _unfit_cholesky(x, upper)
     try:
         # the other factor of the transpose is the same, in columns
-        found, info = _turned(np.linalg.cholesky(_turned(x), upper=not upper)), _fine(x)
+        found, info = _transpose(np.linalg.cholesky(_transpose(x), upper=not upper)), _fine(x)
     except np.linalg.LinAlgError:
         potrf = _lapack("potrf", x)
         flat, told = _room((math.prod(x.shape[:-2]), *x.shape[-2:]), x.dtype), []
         for i, one in enumerate(_each(x)):
             flat[i], failed = potrf(one, lower=not upper, clean=1)
             told.append(failed)
-        found, info = _unfolded(flat, x), np.asarray(told, _INFO).reshape(x.shape[:-2])
+        found, info = _unfold(flat, x), np.asarray(told, _INFO).reshape(x.shape[:-2])
     lost = np.isnan(np.diagonal(found, 0, -2, -1))  # not every LAPACK looks for them
     if lost.any():
         missed = (info == 0) & lost.any(-1)
@@ -225,18 +225,18 @@ def cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
 def _unfit_cholesky(x: Array, upper: bool) -> tuple[Array, Array]:
     read = _read(x, not upper)
     bad = _some(~np.isfinite(read))
-    found, info = cholesky(_replaced(read, bad, np.eye(x.shape[-1])), upper)
+    found, info = cholesky(_replace(read, bad, np.eye(x.shape[-1])), upper)
     flat, told = _each(found), info.reshape(-1)
     for i in np.flatnonzero(bad):
         one = _each(read)[i]
         factor, told[i] = _cholesky_of(one.conj().T if upper else one)
         flat[i] = factor.conj().T if upper else factor
-    return _unfolded(flat, x), info
+    return _unfold(flat, x), info
 
 
-def _unfolded(flat: Array, x: Array) -> Array:
+def _unfold(flat: Array, x: Array) -> Array:
     """Matrices in columns, in one axis, as the batch that `x` is."""
-    return _turned(_turned(flat).reshape(*x.shape[:-2], flat.shape[-1], flat.shape[-2]))
+    return _transpose(_transpose(flat).reshape(*x.shape[:-2], flat.shape[-1], flat.shape[-2]))
 
 
 def _singular(x: Array) -> Array:
@@ -263,7 +263,7 @@ def inv(x: Array) -> tuple[Array, Array]:
         return _columns(np.linalg.inv(x)), _fine(x)
     except np.linalg.LinAlgError:
         info = _singular(x)
-    found = _columns(np.linalg.inv(_replaced(x, info != 0, np.eye(x.shape[-1]))))
+    found = _columns(np.linalg.inv(_replace(x, info != 0, np.eye(x.shape[-1]))))
     found[info != 0] = np.inf
     return found, info
 
@@ -279,7 +279,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
         return _columns(np.linalg.solve(a, b)), np.zeros(batch, _INFO)
     except np.linalg.LinAlgError:
         info = _singular(a)
-    found = _columns(np.linalg.solve(_replaced(a, info != 0, np.eye(a.shape[-1])), b))
+    found = _columns(np.linalg.solve(_replace(a, info != 0, np.eye(a.shape[-1])), b))
     info = np.broadcast_to(info, batch).copy()
     found[info != 0] = np.inf
     return found, info
@@ -287,14 +287,14 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
 
 def _unfit_solve(a: Array, b: Array) -> tuple[Array, Array]:
     bad = _some(~np.isfinite(a))
-    found, info = solve(_replaced(a, bad, np.eye(a.shape[-1])), b)
+    found, info = solve(_replace(a, bad, np.eye(a.shape[-1])), b)
     batch = info.shape
     lefts = _each(np.broadcast_to(a, (*batch, *a.shape[-2:])))
     rights = _each(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     flat, told = _each(found), info.reshape(-1)
     for i in np.flatnonzero(np.broadcast_to(bad, batch)):
         flat[i], told[i] = _solution_of(lefts[i], rights[i])
-    return _unfolded(flat, found), info
+    return _unfold(flat, found), info
 
 
 @primitive
@@ -312,7 +312,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     for i in range(len(out)):
         # transposed, rows are the columns that BLAS wants: nothing is copied
         out[i] = trsm(1, lefts[i].T, rights[i], lower=upper, trans_a=1, diag=unit)
-    return _turned(_turned(out).reshape(*batch, *b.shape[:-3:-1]))
+    return _transpose(_transpose(out).reshape(*batch, *b.shape[:-3:-1]))
 
 
 @primitive
@@ -322,7 +322,7 @@ def det(x: Array) -> Array:
     if _finite(x):
         return np.asarray(np.linalg.det(x))
     bad = _some(~np.isfinite(x))
-    found = np.asarray(np.linalg.det(_replaced(x, bad)))
+    found = np.asarray(np.linalg.det(_replace(x, bad)))
     rows, signs = _diagonals(x, bad)
     found[bad] = rows.prod(-1) * signs
     return found
@@ -336,7 +336,7 @@ def slogdet(x: Array) -> tuple[Array, Array]:
         sign, log = np.linalg.slogdet(x)
         return np.asarray(sign), np.asarray(log)
     bad = _some(~np.isfinite(x))
-    sign, log = (np.asarray(y) for y in np.linalg.slogdet(_replaced(x, bad)))
+    sign, log = (np.asarray(y) for y in np.linalg.slogdet(_replace(x, bad)))
     rows, signs = _diagonals(x, bad)
     each = np.sign(rows)
     if each.dtype.kind == "f":
@@ -395,7 +395,7 @@ def eig(x: Array) -> tuple[Array, Array]:
     if not _finite(x):
         lost = complex(np.nan, np.nan)
         bad = _some(~np.isfinite(x))
-        values, vectors = eig(_replaced(x, bad))
+        values, vectors = eig(_replace(x, bad))
         values[bad], vectors[bad] = lost, lost
         return values, vectors
     values, vectors = np.linalg.eig(x)
@@ -433,7 +433,7 @@ def qr(x: Array, mode: str) -> tuple[Array, Array]:
 def householder_qr(x: Array) -> tuple[Array, Array]:
     """The same decomposition in LAPACK's own form: triangle and reflectors in one, factors."""
     h, tau = np.linalg.qr(x, "raw")
-    return _columns(_turned(h)), tau
+    return _columns(_transpose(h)), tau
 
 
 @primitive
@@ -455,7 +455,7 @@ def lu(x: Array) -> tuple[Array, Array, Array, Array]:
             else:
                 both[i], pivots[i], info[i] = _lu_of(one)
     pivots = (pivots + 1).reshape(*batch, min(m, n)).astype(_INFO)
-    return _unfolded(both, x), pivots, row_order(pivots, m), info.reshape(batch)
+    return _unfold(both, x), pivots, row_order(pivots, m), info.reshape(batch)
 
 
 @primitive
@@ -508,7 +508,7 @@ def least_squares(a: Array, b: Array, rcond: float, strict: bool) -> tuple[Array
             found[...] = np.nan
         else:
             found[...] = values[i] = np.nan
-    room = _turned(_turned(room).reshape(*batch, room.shape[-1], room.shape[-2]))
+    room = _transpose(_transpose(room).reshape(*batch, room.shape[-1], room.shape[-2]))
     return (
         room[..., : a.shape[-1], :],
         ranks.reshape(batch),

@@ -30,21 +30,21 @@ _ndarray: Final = np.ndarray
 _CHANNELS_LAST: Final = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
-def settled(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
+def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
     """The result of an op, or its results, laid out as the op says."""
     lies: str = op.lies
     if type(y) is _ndarray:
         if y.ndim < 2 and (lies == "operands" or y.ndim == 0):
             return y
     elif type(y) is tuple:
-        return tuple([settled(op, part, xs) for part in y])
+        return tuple([lay_out(op, part, xs) for part in y])
     elif not has_values(y):
         return y
     if not lies:
         return y
     if lies == "operands":
         leads: tuple[int, ...] = op.leads
-        return arranged(y, tuple([xs[i] for i in leads]) if leads else xs)
+        return arrange(y, tuple([xs[i] for i in leads]) if leads else xs)
     if lies == "rows":
         return in_rows(y)
     x = xs[0]
@@ -77,7 +77,7 @@ def in_rows(y: Any) -> Any:
     return y if y.flags.c_contiguous else y.copy("C")
 
 
-def arranged(y: Any, xs: tuple[Any, ...]) -> Any:
+def arrange(y: Any, xs: tuple[Any, ...]) -> Any:
     """The element-wise result of operands (arrays and numbers), the axes in their order."""
     if y.ndim < 2 or y.size == 0 or not has_values(y):
         return y
@@ -100,9 +100,9 @@ def arranged(y: Any, xs: tuple[Any, ...]) -> Any:
 
 def _all_alike(arrays: list[Any], shape: tuple[int, ...]) -> bool:
     """Whether arrays are dense and have one shape and the same strides."""
-    strides = shown(arrays[0])
+    strides = shown_strides(arrays[0])
     for x in arrays:
-        if x.shape != shape or shown(x) != strides or not is_dense(x):
+        if x.shape != shape or shown_strides(x) != strides or not is_dense(x):
             return False
     return len(set(strides)) == len(strides)
 
@@ -113,10 +113,10 @@ def like_clone(y: Any, x: Any) -> Any:
         return in_rows(y)
     if x.flags.c_contiguous:
         return in_rows(y)
-    return _in_order(y, tuple(outward_axes(x.shape, [shown(x)])))
+    return _in_order(y, tuple(outward_axes(x.shape, [shown_strides(x)])))
 
 
-def picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
+def lay_out_picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
     """What was picked of `x` by an index with `arrays` in its slots, laid out by the strides of
     what was kept of `x` and of the arrays, which stand at their own axes of the result."""
     if not has_values(y) or y.ndim < 2:
@@ -141,7 +141,7 @@ def picked(y: Any, x: Any, index: Any, arrays: tuple[Any, ...]) -> Any:
     missing = [None] * (x.ndim - len(items))
     items[before:before] = missing if Ellipsis in index else []
     items += missing if Ellipsis not in index else []
-    strides = shown(x)
+    strides = shown_strides(x)
     kept = [strides[d] for d, item in enumerate(items) if item is None]
     at = [d for d, item in enumerate(items) if item is not None]
     front = at[0] if at and at[-1] - at[0] == len(at) - 1 else 0
@@ -177,7 +177,7 @@ def is_dense(x: Any) -> bool:
 def suggests_channels(x: Any) -> bool:
     """Whether PyTorch takes an array for channels_last: by the order of the strides alone."""
     order = _CHANNELS_LAST.get(x.ndim)
-    strides = shown(x)
+    strides = shown_strides(x)
     if order is None or strides[1] == 0:
         return False
     least = 0
@@ -203,7 +203,7 @@ def _twin(y: Any, x: Any) -> Any:
     return out
 
 
-def shown(x: Any) -> tuple[int, ...]:
+def shown_strides(x: Any) -> tuple[int, ...]:
     """The strides of an array, in bytes, as PyTorch shows them: NumPy writes 0 for new axes of size
     1, PyTorch what would be contiguous with what follows."""
     strides: tuple[int, ...] = x.strides
@@ -232,7 +232,7 @@ def _spread(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of an operand that is broadcast to `shape`."""
     missing = len(shape) - x.ndim
     found = [0] * missing
-    strides = shown(x)
+    strides = shown_strides(x)
     for d in range(x.ndim):
         repeated = x.shape[d] == 1 and shape[missing + d] != 1
         found.append(0 if repeated else strides[d])

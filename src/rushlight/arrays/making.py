@@ -61,10 +61,10 @@ def from_data(data: Any, dtype: Any, unwrap: Unwrap) -> Any:
             else dtypes.int64 if int in kinds
             else dtypes.bool_
         ).numpy  # fmt: skip
-    return _stored(level, kinds, dtype).reshape(shape)
+    return _store(level, kinds, dtype).reshape(shape)
 
 
-def _stored(level: list[Any], kinds: set[type], dtype: Any) -> Any:
+def _store(level: list[Any], kinds: set[type], dtype: Any) -> Any:
     """Python numbers as a flat array, with PyTorch's complaints about those that do not fit."""
     kind = dtype.kind
     if kind in "iu":
@@ -121,7 +121,7 @@ def _from_anything(data: Any, dtype: Any, unwrap: Unwrap) -> Any:
     flat: list[Any] = []
     _walk(data, shape, 0, flat)
     numbers = [_scalar(x, dtype, unwrap) for x in flat]
-    return _stored(numbers, set(map(type, numbers)), dtype).reshape(shape)
+    return _store(numbers, set(map(type, numbers)), dtype).reshape(shape)
 
 
 def _is_sequence(x: Any) -> bool:
@@ -215,7 +215,7 @@ def _scalar(x: Any, dtype: Any, unwrap: Unwrap) -> Any:
 
 
 # --- NumPy's arrays and buffers -------------------------------------------------------------------
-def checked_ndarray(array: Any) -> Any:
+def check_ndarray(array: Any) -> Any:
     """A NumPy array as a tensor may share it, or PyTorch's error."""
     dtypes.of(array.dtype)
     for stride in array.strides:
@@ -311,7 +311,7 @@ def closed_range(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     return (np.arange(count) * step + start).astype(dtype)
 
 
-def spaced(start: Any, end: Any, count: int, dtype: Any, base: Any) -> Any:
+def space_evenly(start: Any, end: Any, count: int, dtype: Any, base: Any) -> Any:
     """Evenly spaced numbers, or `base` to their power: counted from both ends, as PyTorch does."""
     kind = dtype.kind
     if kind in "iu":

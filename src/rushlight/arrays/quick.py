@@ -67,9 +67,7 @@ def _beyond(places: Array, count: int) -> bool:
     return bool(_maximum.reduce(places.view(_UINT64), None) >= count)
 
 
-def summed_at(
-    g: Array, shape: tuple[int, ...], index: tuple[Any, ...], where: Array
-) -> Array | None:
+def sum_at(g: Array, shape: tuple[int, ...], index: tuple[Any, ...], where: Array) -> Array | None:
     """`add.at(zeros(shape), index, g)` for one array of ints in the index, `where`."""
     rank = len(shape)
     if len(index) == 1:
@@ -100,7 +98,7 @@ def summed_at(
             return out
         if _beyond(places, count):
             return None
-        return _rows_added(out, places, g, n, width)
+        return _add_rows(out, places, g, n, width)
     if _beyond(places, count):
         return None
     after = 1
@@ -114,10 +112,10 @@ def summed_at(
     return out
 
 
-def summed_at_several(
+def sum_at_several(
     g: Array, shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[Array, ...]
 ) -> Array | None:
-    """`summed_at` for an array of ints for each of the first axes, all of one shape."""
+    """`sum_at` for an array of ints for each of the first axes, all of one shape."""
     axes = len(arrays)
     if axes != len(index) or axes > len(shape):
         return None
@@ -130,11 +128,11 @@ def summed_at_several(
             return None
         where = where * n + places
         count *= n
-    found = summed_at(g, (count, *shape[axes:]), index[:1], where)
+    found = sum_at(g, (count, *shape[axes:]), index[:1], where)
     return None if found is None else found.reshape(shape)
 
 
-def _rows_added(out: Array, places: Array, g: Array, n: int, width: int) -> Array | None:
+def _add_rows(out: Array, places: Array, g: Array, n: int, width: int) -> Array | None:
     """out[places[i]] += g[i] by the loop of SciPy's sparse products: a column with a single one for
     each row of `g`. The places are in range, which it does not ask."""
     add_rows = getattr(importlib.import_module("scipy.sparse._sparsetools"), "csc_matvecs", None)

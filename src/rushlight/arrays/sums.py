@@ -249,19 +249,19 @@ def squared_deviations(x: Array, axes: Any, keep: bool) -> Array:
         return _add.reduce(x.real, axis=axes, dtype=np.float64, keepdims=keep)
     wide = WIDE.get(x.dtype)
     if wide is None:
-        return _squared(x - sum_over(x, axes, True) / n, axes, keep)
+        return _sum_squares(x - sum_over(x, axes, True) / n, axes, keep)
     if x.size > _LITTLE:
         d = x - sum_over(x, axes, True) / n
         off = _magnitudes(sum_over(d, axes, keep))
         off /= n
-        sums = np.subtract(_squared(d, axes, keep), off, off)
+        sums = np.subtract(_sum_squares(d, axes, keep), off, off)
         if _TINY * n < sums.max(initial=0) < np.inf and -np.inf < sums.min(initial=0):
             return np.maximum(sums, 0, out=sums)
     x = x.astype(wide)
-    return _squared(x - sum_over(x, axes, True) / n, axes, keep)
+    return _sum_squares(x - sum_over(x, axes, True) / n, axes, keep)
 
 
-def _squared(d: Array, axes: Any, keep: bool) -> Array:
+def _sum_squares(d: Array, axes: Any, keep: bool) -> Array:
     """The sum of the squared magnitudes of what is nobody else's."""
     return sum_over(_magnitudes(d), axes, keep)
 

@@ -29,8 +29,8 @@ import ml_dtypes
 import numpy as np
 
 from rushlight.arrays.host import move
-from rushlight.arrays.layouts import in_rows, like_clone, picked, shown
-from rushlight.arrays.quick import summed_at, summed_at_several
+from rushlight.arrays.layouts import in_rows, lay_out_picked, like_clone, shown_strides
+from rushlight.arrays.quick import sum_at, sum_at_several
 from rushlight.arrays.sums import (
     FEW,
     WIDE,
@@ -462,7 +462,7 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
     out = np.broadcast_to(x, shape)
     if 1 in shape and 1 in x.shape and 0 not in shape:
         # NumPy drops the strides of axes of size 1 that stay so
-        own = (0,) * (len(shape) - x.ndim) + shown(x)
+        own = (0,) * (len(shape) - x.ndim) + shown_strides(x)
         steps = [s if n == 1 else t for s, t, n in zip(own, out.strides, shape, strict=True)]
         return _through(x, out.shape, tuple(steps), 0)
     if x.flags.writeable:
@@ -785,7 +785,7 @@ def _positions(index: Array, axis: int, shape: tuple[int, ...]) -> Array:
 @primitive
 def ungather(g: Array, shape: tuple[int, ...], axis: int, index: Array) -> Array:
     """The adjoint of `gather`: zeros of `shape` with `g` added where it was gathered from."""
-    return _added_along(np.zeros_like(g, shape=shape, order="C"), axis, index, g)
+    return _add_along(np.zeros_like(g, shape=shape, order="C"), axis, index, g)
 
 
 @primitive
@@ -799,10 +799,10 @@ def scatter(x: Array, axis: int, index: Array, source: Array) -> Array:
 @primitive
 def scatter_add(x: Array, axis: int, index: Array, source: Array) -> Array:
     """A copy of `x` with source added at x[…, index, …], repeated places included."""
-    return _added_along(x.copy("C"), axis, index, source)
+    return _add_along(x.copy("C"), axis, index, source)
 
 
-def _added_along(out: Array, axis: int, index: Array, source: Array) -> Array:
+def _add_along(out: Array, axis: int, index: Array, source: Array) -> Array:
     """`scatter_add` into `out`, which is new and in row order."""
     if index.size == 0:
         return out
@@ -877,12 +877,12 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
         array = arrays[0]
         if array.dtype.kind == "i":  # `take` is up to five times as fast as x[array]
             if len(index) == 1:
-                return picked(x.take(array, 0), x, index, arrays)
+                return lay_out_picked(x.take(array, 0), x, index, arrays)
             if index[0] is Ellipsis and index[1] is SLOT:
-                return picked(x.take(array, 1 - len(index)), x, index, arrays)
+                return lay_out_picked(x.take(array, 1 - len(index)), x, index, arrays)
         elif len(index) == 1:
-            return picked(x[array], x, index, arrays)
-    return picked(x[_filled(index, arrays)], x, index, arrays)
+            return lay_out_picked(x[array], x, index, arrays)
+    return lay_out_picked(x[_filled(index, arrays)], x, index, arrays)
 
 
 @primitive
@@ -890,9 +890,9 @@ def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Arra
     """The adjoint of `pick`: zeros of `shape` with `g` added where it was picked from."""
     if type(g) is np.ndarray:
         if len(arrays) == 1:
-            quick = summed_at(g, shape, index, arrays[0])
+            quick = sum_at(g, shape, index, arrays[0])
         else:
-            quick = summed_at_several(g, shape, index, arrays)
+            quick = sum_at_several(g, shape, index, arrays)
         if quick is not None:
             return quick
         if len(arrays) == 1 and arrays[0].dtype.kind == "b":  # a mask names no place twice

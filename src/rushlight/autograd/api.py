@@ -79,7 +79,7 @@ def first_gradients(outputs: tuple[Any, ...], grads: tuple[Any, ...], batched: b
         if g is None:
             made.append(one_for(out) if out.requires_grad else None)  # type: ignore[attr-defined]
         elif isinstance(g, TensorBase):
-            made.append(checked(out, g, i, batched))
+            made.append(check_gradient(out, g, i, batched))
         else:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if len(made) != len(outputs):
@@ -118,7 +118,7 @@ def one_for(out: TensorBase) -> TensorBase:
     return wrap(v.full(x, x.shape, 1, x.dtype))
 
 
-def checked(out: Any, g: Any, i: int, batched: bool) -> Any:
+def check_gradient(out: Any, g: Any, i: int, batched: bool) -> Any:
     """A gradient the user gave, if it fits its output."""
     shape = g.shape[1:] if batched else g.shape
     if tuple(shape) != tuple(out.shape):
@@ -257,7 +257,7 @@ def grad(
         grads = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
         start = first_gradients(outs, grads, is_grads_batched)
         keep = create_graph if retain_graph is None else retain_graph
-        way = batched if is_grads_batched else once
+        way = run_batched if is_grads_batched else once
         found = way(outs, ins, start, keep, create_graph, allow_unused, materialize_grads)
     except Exception as error:
         hide_insides(error)
@@ -307,14 +307,14 @@ def without(t: Any, i: int, allow_unused: bool, materialize: bool, create: bool)
     return functions["zeros_like"](t, requires_grad=create)
 
 
-def batched(
+def run_batched(
     outs: tuple[Any, ...], ins: tuple[Any, ...], start: list[Any], keep: bool, create: bool,
     allow_unused: bool, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """One backward pass for a batch of gradients: what travels back hides the batch."""
     from rushlight.arrays.batched import Batched
     from rushlight.core.transforms.stack import Transform
-    from rushlight.core.transforms.vmap import BatchLevel, unbatched
+    from rushlight.core.transforms.vmap import BatchLevel, unbatch
 
     if all(g is None or not g.shape for g in start):
         raise ValueError("is_grads_batched=True wants grad_outputs with a batch dimension in front")
@@ -327,7 +327,7 @@ def batched(
         rows = [g if g is None else wrap(Batched(g if create else g._array, batch)) for g in start]
         found = once(outs, ins, rows, keep, create, allow_unused, materialize)
     seen = {id(row): g for row, g in zip(rows, start, strict=True)}
-    return tuple(None if g is None else seen.setdefault(id(g), unbatched(g, batch)) for g in found)
+    return tuple(None if g is None else seen.setdefault(id(g), unbatch(g, batch)) for g in found)
 
 
 def _backward(

@@ -19,7 +19,7 @@ from rushlight.core.graph import DIFFERENTIABLE, TensorBase, View, place, requir
 from rushlight.core.observer import observer
 from rushlight.core.saved.saved_tensor import save_tensor
 from rushlight.core.transforms.forward_ad import disable_forward_ad
-from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import innermost, stack
 from rushlight.core.views.history import edge_of_view, set_history
 from rushlight.core.views.inplace import check_writable, rebase
@@ -50,7 +50,7 @@ def called(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if batch is not None or inside_vmap():
             check_support(cls)
         if batch is not None:
-            return call_batched(cls, lifted(args))
+            return call_batched(cls, lift(args))
     ctx = begin(cls, args)
     output = compute(cls, ctx, args)
     return conclude(cls, ctx, args, output)
@@ -65,7 +65,7 @@ def call_batched(cls: Any, args: tuple[Any, ...]) -> Any:
     assert batch is not None
     ctx = begin(cls, args)
     output = call_members(cls, args, batch)
-    if recorded(ctx) or stack.tangents != 0:
+    if is_recorded(ctx) or stack.tangents != 0:
         with disable_forward_ad(False):
             cls.setup_context(ctx, args, output)
     return conclude(cls, ctx, args, output)
@@ -179,7 +179,7 @@ def connect(ctx: Any, tensors: list[Any]) -> None:
     place(ctx)
 
 
-def recorded(ctx: Any) -> bool:
+def is_recorded(ctx: Any) -> bool:
     """Whether the call of this context leaves a history."""
     return bool(ctx._seq_nr)
 
@@ -219,7 +219,7 @@ def group(ctx: Any, name: str) -> tuple[Any, ...]:
 def to_keep(ctx: Any) -> tuple[Any, ...]:
     """The tensors that `save_for_backward` and `save_for_forward` were given."""
     kept = group(ctx, "to_save")
-    if recorded(ctx):
+    if is_recorded(ctx):
         for i, t in enumerate(kept):
             if t is not None and not isinstance(t, TensorBase):
                 raise TypeError(
@@ -265,7 +265,7 @@ def settle(
     """
     inputs = ids([args[i] for i in ctx._tensor_positions])
     written, constant = ids(dirty), ids(fixed)
-    records = recorded(ctx)
+    records = is_recorded(ctx)
     if records:
         describe(ctx, outputs)
     made: list[Any] = []
@@ -420,5 +420,5 @@ def keep(ctx: Any) -> None:
     """Turn what `save_for_backward` was given into records without cycles."""
     kept = ctx.to_save
     ctx.to_save = None
-    if kept and recorded(ctx):
+    if kept and is_recorded(ctx):
         ctx._records = tuple([None if t is None else save_tensor(t, ctx) for t in kept])

@@ -21,7 +21,7 @@ from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.node import fit
 from rushlight.core.transforms.lift import plain_inside
 from rushlight.core.transforms.stack import Transform, innermost
-from rushlight.core.transforms.vmap import BatchLevel, unbatched
+from rushlight.core.transforms.vmap import BatchLevel, unbatch
 from rushlight.ops.registry import functions
 from rushlight.trees import broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
@@ -90,7 +90,7 @@ def call_members(cls: Any, args: tuple[Any, ...], batch: BatchLevel) -> Any:
     if cls.generate_vmap_rule:
         members = Members(cls, batch.size, tuple(d is not None for d in dims))
         found, out_dims = members.apply(*insides), 0
-        return rewrapped(found, out_dims, batch)
+        return rewrap(found, out_dims, batch)
     info = VmapInfo(batch.size, batch.randomness)
     answer = cls.vmap(info, tuple(dims), *insides)
     if not (isinstance(answer, tuple) and len(answer) == 2):
@@ -98,10 +98,10 @@ def call_members(cls: Any, args: tuple[Any, ...], batch: BatchLevel) -> Any:
             "Expected the vmap staticmethod to have two returns, an output and out_dims with "
             f"pytree structure compatible with the output. Got a {type(answer)} instead"
         )
-    return rewrapped(*answer, batch)
+    return rewrap(*answer, batch)
 
 
-def rewrapped(found: Any, out_dims: Any, batch: BatchLevel) -> Any:
+def rewrap(found: Any, out_dims: Any, batch: BatchLevel) -> Any:
     """What was computed one level down, as the batch's own: its dimension in front, hidden."""
     flat, spec = tree_flatten(found)
     dims = broadcast_prefix(out_dims, spec)
@@ -158,7 +158,7 @@ class Members:
         return wrap(Batched(x, self.batch, flag)) if isinstance(x, TensorBase) else x
 
     def outside(self, y: Any) -> Any:
-        return unbatched(y, self.batch) if isinstance(y, TensorBase) else y
+        return unbatch(y, self.batch) if isinstance(y, TensorBase) else y
 
     def hides(self, t: Any) -> bool:
         """Whether a tensor that the user's rules made differs from member to member."""

@@ -25,7 +25,7 @@ from rushlight.core.transforms.forward_ad import (
     DualLevel,
     LevelBlock,
     disable_forward_ad,
-    ended,
+    end_tangent,
     gather,
     give,
     laid_like,
@@ -295,7 +295,7 @@ def primal_at(x: Any, level: DualLevel) -> Any:
     """A view of `x` without its tangent in a level, and with those in the levels beneath."""
     with seeing_beneath(grad_enabled(), level.depth):
         primal = apply_view(PRIMAL, x)
-    ended(primal, level)
+    end_tangent(primal, level)
     return primal
 
 
@@ -382,7 +382,7 @@ def push_custom_in(
             _zeros(x) if t is None and _has_tangents(x) else t
             for x, t in zip(args, ts, strict=True)
         ]
-    found = checked_tangents(cls.jvp(ctx, *given), len(outputs))
+    found = check_tangents(cls.jvp(ctx, *given), len(outputs))
     for i, (o, m, g) in enumerate(zip(outputs, made, found, strict=True)):
         if not isinstance(o, TensorBase):
             continue
@@ -409,7 +409,7 @@ def push_custom_in(
         give(m, level, laid_like(g, o._array))
 
 
-def checked_tangents(found: Any, count: int) -> tuple[Any, ...]:
+def check_tangents(found: Any, count: int) -> tuple[Any, ...]:
     """What `jvp` returned, one for each output."""
     given: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
     for i, g in enumerate(given):

@@ -135,7 +135,7 @@ def _as_leaf(x: Any) -> Any:
     return leaf
 
 
-def refused(outputs: tuple[Any, ...], message: str) -> tuple[Any, ...]:
+def refuse_history(outputs: tuple[Any, ...], message: str) -> tuple[Any, ...]:
     """The same values, with a history that raises `message` when it is followed back."""
     node = _Visible()
     node.message = message
@@ -181,7 +181,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not any(isinstance(x, TensorBase) and x.requires_grad for x in args):  # type: ignore[attr-defined]
             return outputs
         several = isinstance(outputs, tuple)
-        made = refused(
+        made = refuse_history(
             outputs if several else (outputs,),
             "trying to differentiate twice a function that was marked with @once_differentiable",
         )

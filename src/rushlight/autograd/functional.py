@@ -434,7 +434,7 @@ def slopes_along(
     from rushlight.arrays.batched import Batched
     from rushlight.core.transforms.forward_ad import LevelBlock
     from rushlight.core.transforms.stack import Transform
-    from rushlight.core.transforms.vmap import BatchLevel, unbatched
+    from rushlight.core.transforms.vmap import BatchLevel, unbatch
 
     batch = BatchLevel(size, "error", True)
     with Transform("vmap", batch), LevelBlock(True) as inner:
@@ -447,7 +447,7 @@ def slopes_along(
         slopes = [forward_ad.tangent_at(y, inner) for y in ys]
     zeros = functions["zeros_like"]
     return out, [
-        unbatched(zeros(y.detach()) if t is None else t, batch)
+        unbatch(zeros(y.detach()) if t is None else t, batch)
         for y, t in zip(ys, slopes, strict=True)
     ]
 

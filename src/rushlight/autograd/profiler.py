@@ -145,7 +145,7 @@ class profile(ModeBlock):
         refuse_config(experimental_config)
         if not use_cpu and not use_kineto:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
-        self.use_device = _checked_device(use_device)
+        self.use_device = _check_device(use_device)
         if not use_cpu and self.use_device is None:
             raise AssertionError("No activities specified for the profiler")
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
@@ -310,7 +310,7 @@ def refuse_config(config: object) -> None:
         raise ValueError("experimental_config sets options of Kineto, which rushlight has not")
 
 
-def _checked_device(use_device: str | None) -> str | None:
+def _check_device(use_device: str | None) -> str | None:
     """The device to measure, if it can be."""
     if use_device is None:
         return None

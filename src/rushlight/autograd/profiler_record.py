@@ -29,7 +29,7 @@ from rushlight.core.grad_mode import Mode, _lock, leave, within
 from rushlight.core.graph import Op, next_number, node_class_of
 from rushlight.core.observer import observer
 from rushlight.errors import sentence
-from rushlight.ops.apply import undisturbed
+from rushlight.ops.apply import run_plain
 
 __all__ = ["Entry", "Recorder", "current"]
 
@@ -303,7 +303,7 @@ def around(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
     """`core.observer.observer.profile`: an op's forward, or `action(*raws)` in its place, timed."""
     recorder = current()
     if recorder is None or recorder.paused:
-        return undisturbed(op, raws, *action)
+        return run_plain(op, raws, *action)
     place, written = place_now()
     name = title_of(type(op))
     if written and not name.endswith("_"):
@@ -320,7 +320,7 @@ def around(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
         recorder.clock(entry, raws)
     entry.start = perf_counter_ns()
     try:
-        y = undisturbed(op, raws, *action)
+        y = run_plain(op, raws, *action)
     finally:
         if recorder.device is not None:
             recorder.unclock(entry)

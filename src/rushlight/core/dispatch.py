@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.arrays.layouts import arranged, settled
+from rushlight.arrays.layouts import arrange, lay_out
 from rushlight.core.elementwise import elementwise
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import (
@@ -23,7 +23,7 @@ from rushlight.core.graph import (
     shape_of,
     wrap,
 )
-from rushlight.core.record import rescued, save_values
+from rushlight.core.record import rescue, save_values
 from rushlight.core.saved.packed import refuse_inference
 from rushlight.core.views.history import edge_of_view
 from rushlight.native import i64
@@ -66,7 +66,7 @@ def unary(op: Any, a: TensorBase) -> Any:
     try:
         y = op.forward(x)
     except BaseException as error:
-        y = rescued(op, error, (x,))
+        y = rescue(op, error, (x,))
     state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
@@ -74,7 +74,7 @@ def unary(op: Any, a: TensorBase) -> Any:
         t = wrap(y)
         t._contiguous_array = y
     else:
-        y = settled(op, y, (x,))
+        y = lay_out(op, y, (x,))
         t = wrap(y)
     plan: OpSpec = op.plan
     if not requires_grad(a) or not plan.differentiable:
@@ -132,7 +132,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     try:
         y = op.forward_binary(xa, xb)
     except BaseException as error:
-        y = rescued(op, error, (xa, xb))
+        y = rescue(op, error, (xa, xb))
     state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
@@ -141,7 +141,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         b._contiguous_array is xb or in_rows(b, xb)
     )
     if not rows and plan.spread:
-        y = arranged(y, (xa, xb))
+        y = arrange(y, (xa, xb))
     t = wrap(y)
     if rows:
         t._contiguous_array = y
@@ -224,7 +224,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     try:
         y = op.forward_binary(xa, xb)
     except BaseException as error:
-        y = rescued(op, error, (xa, xb))
+        y = rescue(op, error, (xa, xb))
     state.busy = False
     if type(y) is not _ndarray:
         y = normal(y)
@@ -232,7 +232,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         t = wrap(y)
         t._contiguous_array = y
     else:
-        y = arranged(y, (x,))
+        y = arrange(y, (x,))
         t = wrap(y)
     plan = op.plan
     if not requires_grad(a) or not plan.differentiable:

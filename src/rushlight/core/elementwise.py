@@ -19,10 +19,10 @@ from rushlight.arrays.host import (
     is_array,
     is_scalar,
 )
-from rushlight.arrays.layouts import settled
+from rushlight.arrays.layouts import lay_out
 from rushlight.core.graph import DIFFERENTIABLE, TensorBase, normal, wrap
 from rushlight.core.record import evaluate, finish, make_node, save_values
-from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import keep_tangents, push
 
@@ -83,7 +83,7 @@ def result_dtype(xs: tuple[Any, ...]) -> dtypes.dtype:
     return dtypes.promote([category(x) for x in xs])
 
 
-def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def compute_promoted(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The raw result of an element-wise op in PyTorch's dtype, and the raw inputs as given."""
     arrays = [x._array for x in xs if isinstance(x, TensorBase)]
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
@@ -115,7 +115,7 @@ def computed(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     y = normal(evaluate(op, *ready))
     if inside is not answer and promotion != "bool" and y.dtype == inside:
         y = y.astype(answer)
-    return settled(op, y, raws), raws
+    return lay_out(op, y, raws), raws
 
 
 def number_beside(x: TensorBase, value: Any) -> Any:
@@ -165,16 +165,16 @@ def plain(xs: tuple[Any, ...]) -> bool:
 def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
     """An element-wise op in general: promotion, low precision, modes, several devices."""
     if stack.batches != 0:
-        xs = lifted(tuple([operand(x) for x in xs]))
+        xs = lift(tuple([operand(x) for x in xs]))
     if len(xs) < 3 and plain(xs):  # only a mode keeps it off the fast path
         raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
-        y = settled(op, normal(evaluate(op, *raws)), raws)
+        y = lay_out(op, normal(evaluate(op, *raws)), raws)
         return settle_elementwise(op, xs, raws, y)
     xs = tuple([operand(x) for x in xs])
     if not any(isinstance(x, TensorBase) for x in xs):
         xs = (wrap(asarray(xs[0], dtypes.of_scalar(xs[0]).numpy)), *xs[1:])
     xs = together(xs)
-    y, raws = computed(op, xs)
+    y, raws = compute_promoted(op, xs)
     return settle_elementwise(op, xs, raws, y)
 
 

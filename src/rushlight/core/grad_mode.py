@@ -163,7 +163,7 @@ def current() -> Mode | None:
     if mode is not None:
         me = get_ident()
         if not in_force(mode, me):
-            mode = settled(mode, me)
+            mode = settle_mode(mode, me)
     return mode
 
 
@@ -178,7 +178,7 @@ def in_force(mode: Mode, me: int) -> bool:
     return mode.alive and (mode.token is None or mode.token() is not None)
 
 
-def settled(mode: Mode, me: int) -> Mode | None:
+def settle_mode(mode: Mode, me: int) -> Mode | None:
     """The innermost mode in force from `mode` outward. Those that are over are ended, if that was
     interrupted, and this context forgets them."""
     forget = mode.thread == me and mode.counted
@@ -189,7 +189,7 @@ def settled(mode: Mode, me: int) -> Mode | None:
 
 
 def from_here(mode: Mode | None, me: int) -> Mode | None:
-    """`settled`, for a mode inside which this context may have others."""
+    """`settle_mode`, for a mode inside which this context may have others."""
     while mode is not None and not in_force(mode, me):
         if mode.thread == me and mode.counted:
             _end(mode)

@@ -21,7 +21,7 @@ from rushlight.core.saved.saved_values import unpack
 from rushlight.native import i64
 
 
-def anchored(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
+def anchor(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
     """Gradients computed from saved tensors that ask for gradients depend on them, even where the
     derivative is zero (relu): differentiating again then gives zeros, not an error.
 
@@ -93,15 +93,15 @@ class Anchor(Op):
 def backward_of_packed(node: Node, g: Any, tensors: bool) -> Any:
     """`backward_of` a node whose saved values were packed by hooks: open them, then its rule."""
     op: Any = node._op
-    values = opened(node, tensors)
+    values = open_values(node, tensors)
     if tensors:
         mark = next_number()
-        return anchored(node, op.vjp(node, g, *values), tuple(values), mark)
+        return anchor(node, op.vjp(node, g, *values), tuple(values), mark)
     # not the cheaper silence of Note [Busy]: that may run a rule twice, and hooks only once
     return quietly(op.vjp, node, g, *values)
 
 
-def opened(node: Node, tensors: bool) -> list[Any]:
+def open_values(node: Node, tensors: bool) -> list[Any]:
     """The saved values, each unpack hook called once, in the order in which they were packed."""
     plan: OpSpec = node._op.plan
     values: list[Any] = list(node._kept_values)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rushlight.arrays.batched import deepest
 from rushlight.arrays.host import check_same_device
-from rushlight.arrays.layouts import settled
+from rushlight.arrays.layouts import lay_out
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled, inference_enabled, state
 from rushlight.core.graph import (
@@ -29,7 +29,7 @@ from rushlight.core.graph import (
 )
 from rushlight.core.observer import observer
 from rushlight.core.saved.packed import Saving, packed_value, refuse_inference, saving_now
-from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import Level, stack
 from rushlight.core.transforms.tangents import keep_tangents, push
 from rushlight.core.views.history import edge_of_view
@@ -83,12 +83,12 @@ def compute(op: Any, raws: tuple[Any, ...]) -> Any:
     try:
         y = op.forward(*raws)
     except BaseException as error:
-        y = rescued(op, error, raws)
+        y = rescue(op, error, raws)
     state.busy = False
     return y
 
 
-def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
+def rescue(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
     """After a forward that raised: compute again if it was but a warning, else PyTorch's error."""
     state.busy = False
     if isinstance(error, RuntimeWarning):
@@ -106,14 +106,14 @@ def rescued(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
 def apply(op: Any, *xs: Any) -> Any:
     """`op` of tensors (numbers and None pass through as they are); one tensor, or a tuple."""
     if stack.batches != 0:
-        xs = lifted(xs)
+        xs = lift(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
     y = compute(op, raws) if state.active == 0 else evaluate(op, *raws)
     plan: OpSpec = op.plan
     if plan.settles and not (
         isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
     ):
-        y = settled(op, y, raws)
+        y = lay_out(op, y, raws)
     return keep_record(op, xs, raws, y)
 
 

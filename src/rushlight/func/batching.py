@@ -90,7 +90,7 @@ def inputs_of(
             f"{head}: in_dims is not compatible with the structure of `inputs`. in_dims has "
             f"structure {tree_structure(in_dims)} but inputs has structure {spec}."
         )
-    checked = [checked_dim(head, x, d) for x, d in zip(leaves, dims, strict=True)]
+    checked = [check_dim(head, x, d) for x, d in zip(leaves, dims, strict=True)]
     sizes = [x.shape[d] for x, d in zip(leaves, checked, strict=True) if d is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -102,7 +102,7 @@ def inputs_of(
     return sizes[0], leaves, checked, spec
 
 
-def checked_dim(head: str, x: Any, d: Any) -> int | None:
+def check_dim(head: str, x: Any, d: Any) -> int | None:
     """A dimension to map over, not negative."""
     if d is None:
         return None

@@ -58,7 +58,7 @@ def jvp(
         )
     check_tensors(flat, "primals")
     check_tensors(directions, "tangents")
-    output, along, aux = pushed(
+    output, along, aux = push_forward(
         lambda xs, _: func(*tree_unflatten(xs, spec)), flat, directions, strict, has_aux
     )
     return (output, along, aux) if has_aux else (output, along)
@@ -72,7 +72,7 @@ def check_tensors(flat: list[Any], what: str) -> None:
             raise RuntimeError(f"{WHO}: Expected {what} to only contain Tensors, got {type(x)}")
 
 
-def pushed(
+def push_forward(
     call: Callable[[list[Any], Any], Any], flat: list[Any], directions: list[Any], strict: bool,
     has_aux: bool, others: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
@@ -165,7 +165,7 @@ def jacfwd(
             return func(*replace(args, argnums, tree_unflatten(leaves, spec)), **kwargs)
 
         def along(*directions: Any) -> Any:
-            output, slopes, aux = pushed(call, flat, list(directions), False, has_aux, others)
+            output, slopes, aux = push_forward(call, flat, list(directions), False, has_aux, others)
             check_real(output, "jacfwd", "outputs")
             return slopes, aux
 

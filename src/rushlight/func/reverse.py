@@ -108,7 +108,7 @@ class Trace:
             )  # fmt: skip
         grads = self.released([as_tensor(t.grad) for t in targets], create)
         made = [
-            functions["zeros_like"](plain(s.x)) if g is None else handed_on(g, cotangents)
+            functions["zeros_like"](plain(s.x)) if g is None else hand_on(g, cotangents)
             for s, g in zip(self.sources, grads, strict=True)
         ]
         return tree_unflatten(made, self.in_spec)
@@ -118,7 +118,7 @@ def as_tensor(g: Any) -> Any:
     return g if g is None or isinstance(g, TensorBase) else wrap(normal(g))
 
 
-def handed_on(g: Any, cotangents: list[Any]) -> Any:
+def hand_on(g: Any, cotangents: list[Any]) -> Any:
     """A gradient; if it is a cotangent that was given, that very tensor."""
     return next((x for x in cotangents if g._array is x._array), g)
 

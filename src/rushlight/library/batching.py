@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.arrays.batched import Batched
-from rushlight.autograd.batched_function import VmapInfo, rewrapped
+from rushlight.autograd.batched_function import VmapInfo, rewrap
 from rushlight.core.graph import TensorBase
-from rushlight.core.transforms.lift import lifted, plain_inside
+from rushlight.core.transforms.lift import lift, plain_inside
 from rushlight.core.transforms.vmap import BatchLevel
 from rushlight.library.values import tensors_in
 from rushlight.ops.registry import functions
@@ -21,7 +21,7 @@ from rushlight.ops.warned import warn_caller
 def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: BatchLevel) -> Any:
     """The result of an operator for a batch: tensors of its level."""
     tensors = tensors_in(args)
-    at_level = dict(zip(map(id, tensors), lifted(tuple(tensors)), strict=True))
+    at_level = dict(zip(map(id, tensors), lift(tuple(tensors)), strict=True))
     inside, dims = unwrap_arguments([replace_lifted(x, at_level) for x in args], batch)
     if op.batched is None:
         return one_by_one(op, inside, dims, kwargs, batch)
@@ -31,7 +31,7 @@ def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: Batch
             "Expected the vmap function to have two returns, an output and out_dims with pytree "
             f"structure compatible with the output. Got a {type(answer)} instead"
         )
-    return rewrapped(*answer, batch)
+    return rewrap(*answer, batch)
 
 
 def replace_lifted(value: Any, lifted: dict[int, Any]) -> Any:
@@ -93,4 +93,4 @@ def join_results(results: list[Any], batch: BatchLevel) -> Any:
         return tuple(parts) if isinstance(first, tuple) else parts
     if not isinstance(first, TensorBase):
         return first
-    return rewrapped(functions["stack"](results), 0, batch)
+    return rewrap(functions["stack"](results), 0, batch)

@@ -52,7 +52,7 @@ def tags_of(tags: Tag | Iterable[Tag] | None) -> tuple[Tag, ...]:
 
 
 # --- which annotations there are ------------------------------------------------------------------
-def derived(base: Any, name: str, lists: bool, of_optional: bool, optional_list: bool) -> Any:
+def derive(base: Any, name: str, lists: bool, of_optional: bool, optional_list: bool) -> Any:
     """A type, `Optional` of it, and the lists that are allowed of it."""
     yield base, name
     yield base | None, f"{name}?"
@@ -88,7 +88,7 @@ PARAMETERS: dict[Any, str] = dict(
         (dtypes.dtype, "ScalarType", False, False, False),
         (device, "Device", False, False, False),
     )
-    for pair in derived(*row)
+    for pair in derive(*row)
 )
 RETURNS: dict[Any, str] = {
     Tensor: "Tensor",
@@ -154,7 +154,7 @@ class Signature:
         if typing.get_origin(found) is tuple:
             said += (
                 "We do not support Tuple inputs in schema. As a workaround, please try to use List "
-                f"instead. {suggested(found)}"
+                f"instead. {suggest(found)}"
             )
         self.refuse(said + f"The valid types are: {PARAMETERS.keys()}.")
 
@@ -296,7 +296,7 @@ def lookup(table: dict[Any, str], annotation: Any) -> str | None:
         return None
 
 
-def suggested(annotation: Any) -> str:
+def suggest(annotation: Any) -> str:
     """The list to use instead of a tuple, where there is one."""
     parts = [part for part in typing.get_args(annotation) if part is not ...]
     if not parts:

@@ -14,7 +14,7 @@ from rushlight.arrays.host import (
     check_same_device,
 )
 from rushlight.core.dispatch import binary, unary
-from rushlight.core.elementwise import computed, elementwise, operand, plain, together
+from rushlight.core.elementwise import compute_promoted, elementwise, operand, plain, together
 from rushlight.core.families import Elementwise, ViewOp
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import TensorBase, normal
@@ -46,7 +46,7 @@ def run(op: Any, xs: tuple[Any, ...]) -> Any:
     return apply(op, *xs)
 
 
-def undisturbed(op: Any, raws: tuple[Any, ...], *action: Any) -> Any:
+def run_plain(op: Any, raws: tuple[Any, ...], *action: Any) -> Any:
     """What those who watch every op (`core.observer`) let happen: the op, or `action` on its arrays
     in its place."""
     if action:
@@ -85,7 +85,7 @@ def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
     read = xs
     if stack.batches != 0:
         read = (copy_if_saved(op, target, xs[1:]), *xs[1:])
-    y, raws = computed(op, read)
+    y, raws = compute_promoted(op, read)
     have, want = dtypes.of(y.dtype), dtypes.of(target._array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
         raise RuntimeError(

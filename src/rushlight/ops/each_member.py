@@ -1,8 +1,8 @@
 """How ops and functions take the members of a batch: all at once, or one after the other.
 
-`batch_leading` and `lined_up` are `align` for op classes. `one_by_one` is for functions that no
-word can run on many members, and whose results have no derivatives: PyTorch runs these in a loop
-too.
+`batch_leading` and `align_members` are rules of op classes for `vmap`. `one_by_one` is for
+functions that no primitive can run on many members, and whose results have no derivatives: PyTorch
+runs these in a loop too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def batch_leading(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size:
     return self, xs
 
 
-def lined_up(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+def align_members(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
     """`vmap_rule` of ops whose inputs broadcast: the op itself; batches lead the longest
     member."""
     ranks = [

@@ -120,7 +120,7 @@ def _fourier(x: Any, axis: int, inverse: bool) -> Any:
 
 
 # --- the short-time transform ---------------------------------------------------------------------
-def _windowed(function: str, kind: Any, width: int, n_fft: int, given: Any) -> Any:
+def _pad_window(function: str, kind: Any, width: int, n_fft: int, given: Any) -> Any:
     """The window as wide as the transform, zeros around it; None for ones throughout."""
     if given is None:
         if width == n_fft:
@@ -135,7 +135,7 @@ def _windowed(function: str, kind: Any, width: int, n_fft: int, given: Any) -> A
     return padded(given, (left, n_fft - width - left)) if width < n_fft else given
 
 
-def _described(name: str, x: Any, **given: Any) -> str:
+def _describe(name: str, x: Any, **given: Any) -> str:
     """A call as PyTorch's errors of these functions show it."""
     parts = []
     for key, value in given.items():
@@ -178,7 +178,7 @@ def stft(
             "stft requires the return_complex parameter be given for real inputs, and will "
             "further require that return_complex=True in a future PyTorch release."
         )
-    called = _described(
+    called = _describe(
         "stft", x, n_fft=n_fft, hop_length=hop, win_length=width, window=window,
         normalized=bool(normalized), onesided=onesided, return_complex=return_complex,
         align_to_window=align_to_window,
@@ -211,7 +211,7 @@ def stft(
             "return complex tensors for all inputs: see `view_as_real`.",
             stacklevel=2,
         )
-    shape = _windowed(called, x.detach(), width, n_fft, window)
+    shape = _pad_window(called, x.detach(), width, n_fft, window)
     half = not complex_in if onesided is None else bool(onesided)
     pieces = x.unfold(-1, n_fft, hop)
     if shape is not None:
@@ -249,7 +249,7 @@ def istft(
     check_tensor(input, "istft")
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    called = _described(
+    called = _describe(
         "istft", input, n_fft=n_fft, hop_length=hop, win_length=width, window=window,
         center=bool(center), normalized=bool(normalized), onesided=onesided, length=length,
         return_complex=bool(return_complex),
@@ -290,11 +290,11 @@ def istft(
             pieces = pieces[..., : n_fft // 2 + 1]
         pieces = apply(FftC2R(n_fft, scale), pieces)
     like = pieces.detach().real if return_complex else pieces.detach()
-    shape = _windowed(called, like, width, n_fft, window)
+    shape = _pad_window(called, like, width, n_fft, window)
     shape = like.new_ones((n_fft,)) if shape is None else shape
     full = n_fft + hop * (count - 1)
-    signal = _added(pieces * shape, hop, full)
-    weight = _added((shape * shape).expand((1, count, n_fft)), hop, full)
+    signal = _add_overlapping(pieces * shape, hop, full)
+    weight = _add_overlapping((shape * shape).expand((1, count, n_fft)), hop, full)
     start = n_fft // 2 if center else 0
     stop = start + length if length is not None else full - n_fft // 2 if center else full
     signal, weight = signal[..., start : min(stop, full)], weight[..., start : min(stop, full)]
@@ -307,7 +307,7 @@ def istft(
     return signal.squeeze(0) if single else signal
 
 
-def _added(pieces: Any, hop: int, full: int) -> Any:
+def _add_overlapping(pieces: Any, hop: int, full: int) -> Any:
     """Overlapping pieces added up to one signal."""
     batch, count, n = pieces._array.shape
     like = bottom(pieces._array)

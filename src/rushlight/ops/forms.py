@@ -145,12 +145,12 @@ class Form:
         parts: list[Parameter | None] = list(self.parameters)
         if len(parts) != self.positions:
             parts.insert(self.positions, None)
-        shown = [_marked(x, parts[at] if at < len(parts) else None) for at, x in enumerate(args)]
-        shown += [f"{name}={_marked(x, names[name])}" for name, x in kwargs.items()]
+        shown = [_mark(x, parts[at] if at < len(parts) else None) for at, x in enumerate(args)]
+        shown += [f"{name}={_mark(x, names[name])}" for name, x in kwargs.items()]
         return f"{because}arguments have invalid types: ({', '.join(shown)})\n"
 
 
-def _marked(x: Any, p: Parameter | None) -> str:
+def _mark(x: Any, p: Parameter | None) -> str:
     """A value's type, between marks if it is not the one that is written in the form."""
     said = kind_of(x, True)
     return said if p is not None and said == p.kind else f"!{said}!"
@@ -262,7 +262,7 @@ def method_forms(name: str, functions: Mapping[str, list[str]]) -> list[str]:
     return found
 
 
-def forms_listed(title: str, method: bool) -> list[Form]:
+def list_forms(title: str, method: bool) -> list[Form]:
     """The forms that PyTorch lists for a function; none where it lists none."""
     table = _table()
     if method:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from rushlight.core.graph import TensorBase, caller
 from rushlight.errors import from_outside, hide_insides, is_meant, was_told
-from rushlight.ops.forms import Form, Parameter, forms_listed, kind_of, misfit
+from rushlight.ops.forms import Form, Parameter, kind_of, list_forms, misfit
 
 BLAMED: Final = (Exception,)
 # What a wrong argument may make a function raise without meaning to.
@@ -232,7 +232,7 @@ def _better(
     given = args[1:] if method else args
     # the second: a tensor stood where an int was expected
     meant = is_meant(error) and not text.startswith("only integer tensors of a single element")
-    listed = [] if meant and not isinstance(error, TypeError) else forms_listed(name, method)
+    listed = [] if meant and not isinstance(error, TypeError) else list_forms(name, method)
     if found := misfit(said, listed, given, kwargs):
         return TypeError(found)
     if text.startswith("argument 'dim'"):  # from `one_dim`, which does not know for whom it looks

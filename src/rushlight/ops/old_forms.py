@@ -43,7 +43,7 @@ def _marks(args: tuple[Any, ...]) -> str:
     return "".join("t" if isinstance(x, TensorBase) else "n" if is_number(x) else "?" for x in args)
 
 
-def scaled(name: str, args: tuple[Any, ...], factor: str, *tensors: str) -> tuple[Any, ...]:
+def reorder_scaled(name: str, args: tuple[Any, ...], factor: str, *tensors: str) -> tuple[Any, ...]:
     """`f(input, factor, *tensors)` of old: the tensors, then the factor."""
     titles = ", ".join(f"Tensor {t}" for t in ("input", *tensors))
     new = f"{titles}, *, Number {factor} = 1, Tensor out = None)"
@@ -54,7 +54,7 @@ def scaled(name: str, args: tuple[Any, ...], factor: str, *tensors: str) -> tupl
     return input, *rest, number
 
 
-def weighted(name: str, args: tuple[Any, ...], first: str, second: str) -> tuple[Any, ...]:
+def reorder_weighted(name: str, args: tuple[Any, ...], first: str, second: str) -> tuple[Any, ...]:
     """`f(beta, input, alpha, a, b)` of old, and `input.f(beta, alpha, a, b)`, where alpha may be
     left out: input, a, b, beta, alpha."""
     tail = f"Tensor {first}, Tensor {second}"

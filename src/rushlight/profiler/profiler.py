@@ -123,7 +123,7 @@ def tensorboard_trace_handler(
     return write
 
 
-def _checked(activities: Iterable[Any] | None) -> set[ProfilerActivity]:
+def _check(activities: Iterable[Any] | None) -> set[ProfilerActivity]:
     if activities is None:
         return supported_activities()
     found: set[ProfilerActivity] = set()
@@ -148,7 +148,7 @@ class _KinetoProfile:
         post_processing_timeout_s: float | None = None,
     ) -> None:  # fmt: skip
         refuse_config(experimental_config)
-        self.activities = _checked(activities)
+        self.activities = _check(activities)
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
         self.with_stack = with_stack

@@ -141,7 +141,7 @@ class Generator:
 
     def load(self, state: Any) -> Generator:
         """`set_state` from a NumPy array."""
-        record = checked_state(state)
+        record = check_state(state)
         left, following = int(record["left"]), int(record["next"])
         with self.lock:
             pos = WORDS if left == 1 else following
@@ -228,7 +228,7 @@ def checked_seed(seed: int) -> int:
     return seed
 
 
-def checked_state(state: Any) -> Any:
+def check_state(state: Any) -> Any:
     """The fields of a saved state, or PyTorch's complaint about it."""
     if not isinstance(state, np.ndarray):
         raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")

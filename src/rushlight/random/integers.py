@@ -173,7 +173,7 @@ def _check_range(dtype: np.dtype[Any], lo: int, last: int) -> None:
                 )
 
 
-def _rounded(dtype: np.dtype[Any], value: int) -> int:
+def _round(dtype: np.dtype[Any], value: int) -> int:
     """`value` rounded to a floating dtype and read back as int64, as the processor does it."""
     with np.errstate(over="ignore"):
         held = np.array(value, np.int64).astype(np.float32 if dtype.itemsize == 2 else dtype)
@@ -182,14 +182,14 @@ def _rounded(dtype: np.dtype[Any], value: int) -> int:
 
 
 def _raise_lo(dtype: np.dtype[Any], lo: int) -> int:
-    following = _rounded(dtype, lo + 1)
+    following = _round(dtype, lo + 1)
     if following >= lo:
         return lo
     return following + (1 << (abs(lo + 1).bit_length() - DIGITS[dtype_name(dtype)]))
 
 
 def _lower_hi(dtype: np.dtype[Any], hi: int) -> int:
-    previous = _rounded(dtype, hi - 1)
+    previous = _round(dtype, hi - 1)
     if previous < hi:
         return hi
     return previous - (1 << (abs(hi - 1).bit_length() - DIGITS[dtype_name(dtype)]))

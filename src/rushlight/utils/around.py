@@ -21,7 +21,7 @@ from rushlight.core.grad_mode import Mode, ModeBlock, _lock, current, inference_
 from rushlight.core.observer import observer
 from rushlight.core.saved.packed import Saving
 from rushlight.core.transforms.stack import stack
-from rushlight.ops.apply import undisturbed
+from rushlight.ops.apply import run_plain
 
 
 class Layer:
@@ -89,4 +89,4 @@ def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[A
 def plain(op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:
     """The op itself, or what is to be done in its place."""
     timed = observer.timed  # once: the profiler may end meanwhile
-    return (undisturbed if timed is None else timed)(op, raws, *action)
+    return (run_plain if timed is None else timed)(op, raws, *action)

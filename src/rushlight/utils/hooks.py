@@ -139,7 +139,7 @@ class BackwardHook:
             answer = hook(self.module, grads)
             if answer is None:
                 continue
-            grads = checked(answer, grads, "pre hook", "grad_output")
+            grads = check_gradients(answer, grads, "pre hook", "grad_output")
             changed = True
         self.grad_outputs = grads
         if self.inputs is None:
@@ -177,7 +177,7 @@ class BackwardHook:
         for hook in self.hooks:
             answer = hook(self.module, found, outputs)
             if answer is not None:
-                found = checked(answer, found, "hook", "grad_input")
+                found = check_gradients(answer, found, "hook", "grad_input")
         self.grad_outputs = None
         return tuple(found[i] for i in self.inputs or [])
 
@@ -190,7 +190,7 @@ def spread(places: list[int], values: tuple[Any, ...], size: int) -> tuple[Any, 
     return tuple(found)
 
 
-def checked(answer: Any, grads: tuple[Any, ...], what: str, which: str) -> tuple[Any, ...]:
+def check_gradients(answer: Any, grads: tuple[Any, ...], what: str, which: str) -> tuple[Any, ...]:
     """The gradients that a hook gave in place of `grads`, if it gave as many."""
     if len(answer) != len(grads):
         raise RuntimeError(

@@ -54,14 +54,14 @@ from rushlight.core.engine.accumulate_grad import (
     prepare,
     store,
 )
-from rushlight.core.engine.errors import blame, blame_leaf, mismatch, swapped
+from rushlight.core.engine.errors import blame, blame_leaf, describe_swapped, mismatch
 from rushlight.core.engine.hooks import accumulate_hooked, after_rule, before_rule
 from rushlight.core.engine.observers import PassObserver, begins, leaf_hooks, observer_of_pass
 from rushlight.core.engine.traverse import dependencies, end_of, leaf_uses, paths_to
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state, within
 from rushlight.core.graph import Extra, Node, OpSpec, TensorBase, here, next_number, normal, wrap
-from rushlight.core.node import anchored, backward_of_packed, fit, materialise
+from rushlight.core.node import anchor, backward_of_packed, fit, materialise
 from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.saved_values import check_saved, unpack
 from rushlight.core.transforms.forward_ad import muted
@@ -534,7 +534,7 @@ class GraphTask:
         """An edge leads to a leaf that has become another tensor since the edge was made."""
         if self.executes is not None and leaf not in self.executes:
             return
-        error = swapped()
+        error = describe_swapped()
         self.blame(node, error)
         raise error
 
@@ -764,7 +764,7 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
         outs = op.vjp(node, g, saved[0], saved[1])
     else:
         outs = op.vjp(node, g, *saved)
-    return anchored(node, outs, saved, mark) if tensors and n != 0 else outs
+    return anchor(node, outs, saved, mark) if tensors and n != 0 else outs
 
 
 def was_written(node: Node) -> bool:

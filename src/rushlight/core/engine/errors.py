@@ -42,7 +42,7 @@ def mismatch(error: BaseException) -> RuntimeError | None:
     return RuntimeError(broadcast_mismatch(a, b))
 
 
-def swapped() -> RuntimeError:
+def describe_swapped() -> RuntimeError:
     """An edge leads to a leaf that has become another tensor since the edge was made."""
     return RuntimeError(
         "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can "

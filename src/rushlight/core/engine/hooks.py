@@ -212,7 +212,7 @@ def call_pre_hooks(task: GraphTask, node: Any, hooks: Any, g: Any) -> Any:
         result = task.call(hook, given)
         if result is None:
             continue
-        found = checked_results(given, result, hook)
+        found = check_results(given, result, hook)
         if node is None or node._output_metas is None:
             g = task.as_gradient(found[0])
         else:
@@ -228,7 +228,7 @@ def call_post_hooks(
     for hook in list(hooks.values()):
         result = task.call(hook, grads_in, grads_out)
         if result is not None:
-            grads_in = checked_results(grads_in, result, hook)
+            grads_in = check_results(grads_in, result, hook)
     return grads_in
 
 
@@ -246,7 +246,7 @@ def call_post_accumulate(task: GraphTask, hooks: Any, leaf: TensorBase) -> None:
 
 
 # --- what may come back ---------------------------------------------------------------------------
-def checked_results(given: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
+def check_results(given: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, ...]:
     """What a hook of a node returned, if it can stand in for the gradients it was given."""
     if not isinstance(result, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")

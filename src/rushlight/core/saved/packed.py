@@ -178,7 +178,7 @@ def open_packed(packed: Packed) -> TensorBase:
     return data
 
 
-def rebuilt(data: TensorBase, maker: Node | None, index: i64) -> TensorBase:
+def rebuild(data: TensorBase, maker: Node | None, index: i64) -> TensorBase:
     """What a hook returned, with the history of the value that was packed."""
     if maker is None and data._node is None and not data._requires_grad and data._view is None:
         return data

@@ -33,12 +33,12 @@ from rushlight.core.saved.packed import (
     Packed,
     open_packed,
     pack,
-    rebuilt,
+    rebuild,
     refuse_inference,
     saving_now,
 )
 from rushlight.core.transforms.stack import stack
-from rushlight.core.transforms.tangents import shown
+from rushlight.core.transforms.tangents import visible_record
 from rushlight.core.views.history import AsStrided, edge_of_view
 from rushlight.native import i64
 
@@ -103,7 +103,7 @@ def save_tensor(t: TensorBase, owner: Node | None) -> SavedVariable:
     saved = SavedVariable(t._array, t._storage, None, t._output_nr)
     saved.output = edge is not None and edge is owner
     if stack.tangents != 0:
-        saved.tangent = shown(t)
+        saved.tangent = visible_record(t)
     if edge is None or isinstance(edge, TensorBase):
         saved.tensor = t
     elif not saved.output:
@@ -156,7 +156,7 @@ def with_history(data: TensorBase, maker: Node | None, index: i64) -> TensorBase
     the hooks left it its array."""
     if isinstance(maker, AccumulateGradBase) and maker.variable._array is data._array:
         return maker.variable
-    return rebuilt(data, maker, index)
+    return rebuild(data, maker, index)
 
 
 def behind(leaf: TensorBase, value: Any) -> TensorBase:

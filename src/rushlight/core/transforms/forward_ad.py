@@ -105,7 +105,7 @@ class DualLevel(Level):
                 record = record_in(t._tangent, self)
                 if record is not None:
                     record.value = None  # a node may hold the record longer
-                t._tangent = pruned(t._tangent)
+                t._tangent = prune(t._tangent)
         self.owners.clear()
         if _level.get() is self:
             _level.set(self.outside)
@@ -133,7 +133,7 @@ class DualLevel(Level):
             for k in range(len(results)):
                 t = results[k]
                 if t._array.dtype.kind in DIFFERENTIABLE:
-                    give(t, self, finish(wrap(fitted(parts[k], t._array, xs, ts))))
+                    give(t, self, finish(wrap(fit_tangent(parts[k], t._array, xs, ts))))
             return
         with seeing_beneath(grad_enabled(), self.depth):
             found = on_tensors(op, ts, xs, tuple(results) if several else results[0])
@@ -141,7 +141,7 @@ class DualLevel(Level):
             for k in range(len(results)):
                 t = results[k]
                 if t._array.dtype.kind in DIFFERENTIABLE:
-                    give(t, self, fitted_tensor(parts[k], t._array, xs, ts))
+                    give(t, self, fit_tangent_tensor(parts[k], t._array, xs, ts))
 
     def push_view(self, op: Any, x: TensorBase, t: TensorBase, visible: bool) -> None:
         """Where `x` has no tangent, `t` will look for it where `x` would; and in `x` itself where
@@ -268,19 +268,19 @@ def record_in(record: Tangent | None, level: DualLevel) -> Tangent | None:
     return None
 
 
-def pruned(record: Tangent | None) -> Tangent | None:
+def prune(record: Tangent | None) -> Tangent | None:
     """A chain without the records of dead levels."""
     while record is not None and not record.level.alive:
         record = record.outer
     if record is None or record.outer is None:
         return record
-    rest = pruned(record.outer)
+    rest = prune(record.outer)
     if rest is record.outer:
         return record
     return Tangent(record.level, record.value, record.root, record.ops, rest)
 
 
-def linked(
+def link(
     record: Tangent | None, level: DualLevel, value: TensorBase | None, root: TensorBase | None,
     ops: tuple[Op, ...],
 ) -> Tangent:  # fmt: skip
@@ -291,7 +291,7 @@ def linked(
         return Tangent(level, value, root, ops, record)
     if record.level is level:
         return Tangent(level, value, root, ops, record.outer)
-    rest = linked(record.outer, level, value, root, ops)
+    rest = link(record.outer, level, value, root, ops)
     return Tangent(record.level, record.value, record.root, record.ops, rest)
 
 
@@ -340,7 +340,7 @@ def give(x: TensorBase, level: DualLevel, value: TensorBase) -> None:
     note(x, level, value, None, ())
 
 
-def ended(x: TensorBase, level: DualLevel) -> None:
+def end_tangent(x: TensorBase, level: DualLevel) -> None:
     """Let `x` have no tangent in a level, whatever it is a view of."""
     note(x, level, None, None, ())
 
@@ -352,7 +352,7 @@ def note(
     if x._tangent is None:
         x._tangent = Tangent(level, value, root, ops, None)
     else:
-        x._tangent = linked(x._tangent, level, value, root, ops)
+        x._tangent = link(x._tangent, level, value, root, ops)
     level.owners[id(x)] = weakref.ref(x)
 
 
@@ -489,7 +489,7 @@ def shares(a: Any, b: Any) -> bool:
     return owner_of(a) is owner_of(b)
 
 
-def shared(t: Any, xs: tuple[Any, ...], ts: list[Any], y: Any) -> bool:
+def shares_memory(t: Any, xs: tuple[Any, ...], ts: list[Any], y: Any) -> bool:
     """Whether a computed tangent shares memory with what it was computed from."""
     owner = owner_of(t)
     if owner is owner_of(y):
@@ -550,7 +550,7 @@ def missing_members(t: Any, y: Any, ts: list[Any]) -> Any:
     return one
 
 
-def fitted(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
+def fit_tangent(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
     """What `jvp` gave for the raw result `y`, as its tangent; see Note [Layout of tangents]."""
     t = zeros_like(y, y.dtype) if t is None else normal(t)
     if t.dtype is not y.dtype and t.dtype != y.dtype and own_dtypes(xs, ts):
@@ -561,13 +561,13 @@ def fitted(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
             t = normal(t + zero)
     if t.shape != y.shape:
         t = v.broadcast(t, y.shape)
-    if shared(t, xs, ts, y) or not same_layout(t, y):
+    if shares_memory(t, xs, ts, y) or not same_layout(t, y):
         t = v.laid_out(t, order_of(y))
     return t
 
 
-def fitted_tensor(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
-    """`fitted` for tensors."""
+def fit_tangent_tensor(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
+    """`fit_tangent` for tensors."""
     if t is None:
         t = wrap(zeros_like(y, y.dtype))
     if t._array.dtype != y.dtype and own_dtypes(xs, ts):
@@ -578,7 +578,7 @@ def fitted_tensor(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
             t = t + wrap(zero)
     if t._array.shape != y.shape:
         t = v.broadcast(t, y.shape)
-    if shared(t._array, xs, ts, y) or not same_layout(t._array, y):
+    if shares_memory(t._array, xs, ts, y) or not same_layout(t._array, y):
         t = v.laid_out(t, order_of(y))
     return t
 

@@ -18,7 +18,7 @@ from rushlight.core.graph import DIFFERENTIABLE, Node, TensorBase, normal, requi
 from rushlight.core.record import edge, evaluate, keep_record
 from rushlight.core.transforms.forward_ad import (
     DualLevel,
-    fitted,
+    fit_tangent,
     gather,
     give,
     has_beneath,
@@ -79,10 +79,10 @@ def inplace_tangent(
         if len(levels) == 1 and raw_is_enough(xs, ts, levels[0]):
             if stack.batches != 0:
                 ts = copy_if_saved(target, xs, ts)
-            values.append(wrap(fitted(on_arrays(op, ts, raws, y), y, xs, ts)))
+            values.append(wrap(fit_tangent(on_arrays(op, ts, raws, y), y, xs, ts)))
         else:
             recorded = True
-            result = replayed(op, target, xs, raws, y)
+            result = replay(op, target, xs, raws, y)
             for level in levels:
                 values.append(tangent_in(result, level))
     pending: Pending | None = None
@@ -103,9 +103,7 @@ def copy_if_saved(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> lis
     return found
 
 
-def replayed(
-    op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any
-) -> Any:
+def replay(op: Any, target: TensorBase, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
     """The result of a write as one out of place: of the old value, which is about to go, a copy
     with the same history and tangents."""
     array = target._array
@@ -189,7 +187,7 @@ def old_tangent(target: TensorBase) -> Any:
     return record
 
 
-def turned(op: Any, target: TensorBase) -> None:
+def turn_tangent(op: Any, target: TensorBase) -> None:
     """Before `target` itself is made to look at its memory another way: so do its tangents."""
     for level in seen_levels((target,)):
         value = tangent_in(target, level)

@@ -13,7 +13,7 @@ from rushlight.core.graph import TensorBase, View, normal, requires_grad, wrap, 
 from rushlight.core.views.history import replay_views
 
 
-def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
+def lift(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands at the deepest level among them: those from beneath become shared by its batch."""
     level: Any = None
     for x in xs:
@@ -32,7 +32,7 @@ def lifted(xs: tuple[Any, ...]) -> tuple[Any, ...]:
 def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     """The other operands of a write, at the level of `target`, which none may be deeper than,
     unless all members share it."""
-    found = lifted((target, *others))
+    found = lift((target, *others))
     while found[0] is not target:
         level = found[0]._array.level
         known = False
@@ -42,10 +42,10 @@ def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...
                     raise RuntimeError(INPLACE)
                 known = known or is_tracked(x)
         if known:  # this level has derivatives of it: the target becomes one of the level's too
-            raised(target, level)
+            raise_to_level(target, level)
             break
         down = [plain_inside(x._array.value) if isinstance(x, TensorBase) else x for x in found[1:]]
-        found = lifted((target, *down))
+        found = lift((target, *down))
     array = target._array
     if type(array) is Batched:
         for x in found[1:]:
@@ -88,7 +88,7 @@ def follow(target: TensorBase, source: Any) -> None:
         look_again(target, view)
 
 
-def raised(target: TensorBase, level: Any) -> None:
+def raise_to_level(target: TensorBase, level: Any) -> None:
     """Make a tensor that is about to be written one of a level's, shared by its batch."""
     view = target._view
     base = target if view is None else view.base
@@ -108,7 +108,7 @@ def raised(target: TensorBase, level: Any) -> None:
 
 
 def look_again(x: TensorBase, view: View) -> None:
-    """Let a view see what became of its base since; see `follow` and `raised`."""
+    """Let a view see what became of its base since; see `follow` and `raise_to_level`."""
     array: Any = x._array
     whole: Any = view.base._array
     while type(whole) is Batched:

@@ -111,7 +111,7 @@ def push_views(op: Any, x: TensorBase, ts: list[TensorBase], parts: list[Any]) -
 
 
 # --- what nodes save ------------------------------------------------------------------------------
-def shown(x: TensorBase) -> Tangent | None:
+def visible_record(x: TensorBase) -> Tangent | None:
     """The record of `x`'s tangents, as code that runs now may see them, for someone to keep."""
     if stack.tangents == 0:
         return None
@@ -144,7 +144,7 @@ def keep_tangents(
             else:
                 x: Any = xs[source] if source >= 0 else results[-1 - source]
                 if isinstance(x, TensorBase):
-                    record = shown(x)
+                    record = visible_record(x)
         if record is not None:
             found = True
         kept.append(record)

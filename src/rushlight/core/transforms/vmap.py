@@ -54,10 +54,10 @@ class BatchLevel(Level):
         self.alive = False
 
     def compute(self, op: Any, raws: tuple[Any, ...]) -> Any:
-        return batched(self, op, raws)
+        return apply_batched(self, op, raws)
 
 
-def unbatched(t: TensorBase, level: BatchLevel) -> Any:
+def unbatch(t: TensorBase, level: BatchLevel) -> Any:
     """A tensor of a level as the level beneath sees it, with the batch as first dimension."""
     inside: Any = t
     if type(t._array) is Batched and t._array.level is level:
@@ -67,7 +67,7 @@ def unbatched(t: TensorBase, level: BatchLevel) -> Any:
     return v.broadcast(inside, (level.size, *inside._array.shape))
 
 
-def batched(level: BatchLevel, op: Any, raws: tuple[Any, ...]) -> Any:
+def apply_batched(level: BatchLevel, op: Any, raws: tuple[Any, ...]) -> Any:
     """The result of an op on arrays of which some are batched, the deepest at this level."""
     insides: list[Any] = []
     flags: list[bool] = []
@@ -99,11 +99,11 @@ def batched(level: BatchLevel, op: Any, raws: tuple[Any, ...]) -> Any:
     else:
         y = compute(down, tuple([x._array if isinstance(x, TensorBase) else x for x in xs]))
     if isinstance(y, tuple):
-        return tuple([Batched(kept(part, level), level, some) for part in y])
-    return Batched(kept(y, level), level, some)
+        return tuple([Batched(keep_inside(part, level), level, some) for part in y])
+    return Batched(keep_inside(y, level), level, some)
 
 
-def kept(y: Any, level: BatchLevel) -> Any:
+def keep_inside(y: Any, level: BatchLevel) -> Any:
     """A result as it stands inside a batched array of the level: see Note [Plain inside]."""
     y = normal(y)
     return wrap(y) if level.tracked and not isinstance(y, TensorBase) else y

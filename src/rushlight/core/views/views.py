@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.arrays.batched import joined
+from rushlight.arrays.batched import join_batches
 from rushlight.arrays.vocabulary import full, laid_out, overwrite
 from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
@@ -130,7 +130,7 @@ class Put(Op):
         self.order = order
 
     def forward(self, x: Any, source: Any) -> Any:
-        out = normal(laid_out(joined(x, source), self.order))
+        out = normal(laid_out(join_batches(x, source), self.order))
         overwrite(replay_views(out, self.ops), source)
         return out
 

@@ -166,7 +166,7 @@ def _space(
             f"torch.{name}(): inferred dtype {dtypes.default_complex.name} can't be safely cast to "
             f"passed dtype {kind.name}"
         )
-    array = making.spaced(first, last, count, kind.numpy, base)
+    array = making.space_evenly(first, last, count, kind.numpy, base)
     return write_created(name, out, move(array, place_of(device, name)), want, requires_grad)
 
 

@@ -16,7 +16,7 @@ from rushlight.core.record import finish
 from rushlight.dtypes import type_name
 from rushlight.ops.checks import check_tensor, varies
 from rushlight.ops.creation import tensor as creation
-from rushlight.ops.creation.tensor import dtype_of, made, place_of
+from rushlight.ops.creation.tensor import dtype_of, make_tensor, place_of
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.cast import convert
 from rushlight.ops.registry import describe, function, variant
@@ -40,7 +40,7 @@ def alike(
         array = v.empty_as(raw, kind)
     if memory_format is not None and memory_format is not dtypes.preserve_format:
         array = v.laid_out(array, creation.order_for(memory_format, raw.shape))
-    return made(array, requires_grad)
+    return make_tensor(array, requires_grad)
 
 
 def _export_like(name: str, value: int | None, text: str, example: str, shown: str) -> None:
@@ -100,7 +100,7 @@ def _new(
         fresh = v.empty(like, shape, want.numpy)
         if value is not None:
             fresh.fill(value)
-        return made(v.moved(fresh, place_of(place, name)), requires_grad)
+        return make_tensor(v.moved(fresh, place_of(place, name)), requires_grad)
     return creation.fill_new(
         name, shape, value, None, kind, layout, place, pin_memory, requires_grad
     )
@@ -162,8 +162,8 @@ def new_tensor(
     place = device_of(input._array) if device is None else place_of(device, "new_tensor")
     if isinstance(data, TensorBase):
         warnings.warn(creation.COPIES.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-        return made(creation.copy_raw(data._array, kind, place), requires_grad)
-    return made(move(creation.raw_from(data, kind), place), requires_grad)
+        return make_tensor(creation.copy_raw(data._array, kind, place), requires_grad)
+    return make_tensor(move(creation.raw_from(data, kind), place), requires_grad)
 
 
 @function(method=False)
@@ -187,7 +187,7 @@ def empty_strided(
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     memory = making.bytes_of(make_array((max(extent, 0) * kind.itemsize,), dtypes.uint8.numpy, CPU))
     array = making.over(memory, shape, strides, kind.numpy, 0)
-    return made(move(array, place_of(device, "empty_strided")), requires_grad)
+    return make_tensor(move(array, place_of(device, "empty_strided")), requires_grad)
 
 
 @function(method=False)
@@ -222,7 +222,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
         return convert(data, want, None if device is None else place_of(device, "as_tensor"))
     place = place_of(device, "as_tensor")
     if is_array(data):
-        t = finish(wrap(creation.shared(data)))
+        t = finish(wrap(creation.share_array(data)))
         return convert(t, want, place)
     return finish(wrap(move(creation.raw_from(data, want), place)))
 
@@ -262,7 +262,7 @@ def asarray(
             return t.detach() if (t._requires_grad or t._node is not None) else t
         return t if t._requires_grad or t._node is not None else t.requires_grad_()
     if is_array(obj) or is_scalar(obj):
-        raw = creation.shared(obj) if is_array(obj) else creation.raw_from(obj, None)
+        raw = creation.share_array(obj) if is_array(obj) else creation.raw_from(obj, None)
         if raw is obj:
             lend(raw)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
@@ -272,9 +272,9 @@ def asarray(
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         raw = creation.raw_from(obj, want)
-        return made(move(raw, place_of(device, "asarray")), bool(requires_grad))
-    made_here = convert(made(raw, False), want, place, bool(copy))
-    return made(made_here._array, bool(requires_grad))
+        return make_tensor(move(raw, place_of(device, "asarray")), bool(requires_grad))
+    made_here = convert(make_tensor(raw, False), want, place, bool(copy))
+    return make_tensor(made_here._array, bool(requires_grad))
 
 
 @function(method=False)
@@ -302,4 +302,4 @@ def frombuffer(
             UserWarning,
             stacklevel=2,
         )
-    return made(array, requires_grad)
+    return make_tensor(array, requires_grad)

@@ -88,7 +88,7 @@ def check_plain(name: str, layout: Any, pin_memory: Any, requires_grad: Any) -> 
         )
 
 
-def made(array: Any, requires_grad: bool) -> Any:
+def make_tensor(array: Any, requires_grad: bool) -> Any:
     """A new tensor, a leaf that asks for gradients if `requires_grad`."""
     t = finish(wrap(array))
     if requires_grad:
@@ -161,7 +161,7 @@ def shape_of(name: str, sizes: Any, position: int = 1) -> tuple[int, ...]:
 def write_created(name: str, out: Any, array: Any, dtype: Any, requires_grad: bool) -> Any:
     """The new array as a tensor, or written into `out`."""
     if out is None:
-        return made(array, requires_grad)
+        return make_tensor(array, requires_grad)
     check_out(name, out)
     have = dtypes.of(out._array.dtype)
     if dtype is not None and dtype is not have:
@@ -176,7 +176,7 @@ def raw_from(data: Any, dtype: dtypes.dtype | None) -> Any:
     """A new host array from numbers, sequences or a NumPy array."""
     want = None if dtype is None else dtype.numpy
     if is_array(data):
-        checked = making.checked_ndarray(data)
+        checked = making.check_ndarray(data)
         return v.cast(checked, want) if want not in (None, checked.dtype) else v.copy(checked)
     return making.from_data(data, want, raw_of)
 
@@ -203,10 +203,10 @@ def tensor(
     if isinstance(data, TensorBase):
         warnings.warn(COPIES.format("torch.tensor"), UserWarning, stacklevel=2)
         place = device_of(data._array) if device is None else place_of(device, "tensor")
-        return made(copy_raw(data._array, want, place), requires_grad)
+        return make_tensor(copy_raw(data._array, want, place), requires_grad)
     place = place_of(device, "tensor")
     array = raw_from(data, want)
-    return made(array if place is CPU else move(array, place), requires_grad)
+    return make_tensor(array if place is CPU else move(array, place), requires_grad)
 
 
 def copy_raw(array: Any, dtype: dtypes.dtype | None, place: device) -> Any:
@@ -231,10 +231,10 @@ def from_numpy(ndarray: Any) -> Any:
     if not is_array(ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     lend(ndarray)
-    return finish(wrap(shared(ndarray)))
+    return finish(wrap(share_array(ndarray)))
 
 
-def shared(ndarray: Any) -> Any:
+def share_array(ndarray: Any) -> Any:
     if not making.writable(ndarray):
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
@@ -244,7 +244,7 @@ def shared(ndarray: Any) -> Any:
             UserWarning,
             stacklevel=4,
         )
-    return making.checked_ndarray(ndarray)
+    return making.check_ndarray(ndarray)
 
 
 # --- filled ---------------------------------------------------------------------------------------

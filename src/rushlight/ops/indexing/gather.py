@@ -16,7 +16,7 @@ from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 
 
-def gathered(x: Any, dim: int, index: Any) -> Any:
+def gather_any_rank(x: Any, dim: int, index: Any) -> Any:
     """`gather` where ranks may differ: a 0-d tensor, a 0-d or an empty index."""
     if x.ndim == index.ndim and x.ndim:
         return v.gather(x, dim, index)
@@ -24,7 +24,7 @@ def gathered(x: Any, dim: int, index: Any) -> Any:
     return v.reshape(flat, index.shape)
 
 
-def _ungathered(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+def _ungather(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     if len(shape) == index.ndim and shape:
         return v.ungather(g, shape, dim, index)
     flat = v.ungather(v.reshape(g, (-1,)), (math.prod(shape),), -1, v.reshape(index, (-1,)))
@@ -42,13 +42,13 @@ class Gather(Along):
     vmap_rule = batch_leading
 
     def forward(self, x: Any, index: Any) -> Any:
-        return gathered(x, self.dim, index)
+        return gather_any_rank(x, self.dim, index)
 
     def vjp(self, node: Any, g: Any, index: Any) -> Any:
-        return _ungathered(g, node._input_shapes[0], self.dim, index), None
+        return _ungather(g, node._input_shapes[0], self.dim, index), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return gathered(ts[0], self.dim, xs[1])
+        return gather_any_rank(ts[0], self.dim, xs[1])
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

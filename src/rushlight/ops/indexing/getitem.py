@@ -19,10 +19,10 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
-from rushlight.arrays.layouts import settled
+from rushlight.arrays.layouts import lay_out
 from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
 from rushlight.core.record import evaluate, finish, make_node, save_values
-from rushlight.core.transforms.lift import lifted
+from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
@@ -69,7 +69,7 @@ class Indexed(Op):
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         index: tuple[Any, ...] = getattr(self, "index", ())
-        return explained(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
+        return explain(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
 
 
 @op
@@ -185,7 +185,7 @@ class IndexPut(Indexed):
         )
 
 
-def explained(
+def explain(
     error: Exception, shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[Any, ...],
     values: tuple[Any, ...],
 ) -> Exception:  # fmt: skip
@@ -261,9 +261,9 @@ def _int_shapes(arrays: tuple[Any, ...]) -> Iterator[tuple[int, ...]]:
 def run_indexed(what: Any, xs: tuple[Any, ...]) -> Any:
     """Apply an `Indexed` op, keeping its index arrays only."""
     if stack.batches != 0:
-        xs = lifted(xs)
+        xs = lift(xs)
     raws = tuple([x._array if isinstance(x, TensorBase) else x for x in xs])
-    t = finish(wrap(settled(what, normal(evaluate(what, *raws)), raws)))
+    t = finish(wrap(lay_out(what, normal(evaluate(what, *raws)), raws)))
     node = make_node(what, xs)
     if node is not None:
         skip = what.skips
@@ -425,7 +425,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
             raise IndexError(_KINDS.format(dtypes.type_name(item)))
     if not slots:
         return x, (), []
-    return x, *_patterned(x, slots)
+    return x, *_find_pattern(x, slots)
 
 
 def _truth(x: Any, d: int, value: bool, slots: dict[int, Any]) -> tuple[Any, int]:
@@ -435,21 +435,21 @@ def _truth(x: Any, d: int, value: bool, slots: dict[int, Any]) -> tuple[Any, int
     return x, d + 1
 
 
-def _patterned(x: Any, slots: dict[int, Any]) -> tuple[tuple[Any, ...], list[Any]]:
+def _find_pattern(x: Any, slots: dict[int, Any]) -> tuple[tuple[Any, ...], list[Any]]:
     """The pattern and the checked index tensors of the slots at given dimensions of `x`."""
     pattern: list[Any] = []
     tensors: list[Any] = []
     d = 0
     for dim, item in sorted(slots.items()):
         pattern += [_ALL] * (dim - d)
-        item = checked_index(item, x, dim)
+        item = check_index(item, x, dim)
         pattern.append(v.SLOT)
         tensors.append(item)
         d = dim + (item._array.ndim if item._array.dtype.kind == "b" else 1)
     return tuple(pattern), tensors
 
 
-def checked_index(item: Any, x: Any, dim: int) -> Any:
+def check_index(item: Any, x: Any, dim: int) -> Any:
     """An index tensor as the ops take it: ints, or a mask that fits `x` from `dim` on."""
     array = item._array
     kind = array.dtype
@@ -511,7 +511,7 @@ def getitem(self: Any, index: Any) -> Any:
             and index._array.ndim
             and index._array.ndim <= self._array.ndim
         ):
-            item = checked_index(index, self, 0)
+            item = check_index(index, self, 0)
             return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
         view, pattern, arrays = take_apart(self, _as_tuple(index))
         if pattern:
@@ -618,7 +618,7 @@ def index_put_into(
     target: Any, pattern: tuple[Any, ...], arrays: list[Any], values: Any, accumulate: bool
 ) -> Any:
     """Write `values` into `target` at an index of arrays."""
-    values = checked_values(target, pattern, arrays, values, accumulate)
+    values = check_values(target, pattern, arrays, values, accumulate)
     if 0 in target._array.strides and target._array.size > 1:
         warnings.warn(
             "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before "
@@ -638,10 +638,10 @@ def _check_fits(target: Any, pattern: tuple[Any, ...], arrays: list[Any], values
     try:
         v.broadcast(values._array, indexed_shape(shape, pattern, raws))
     except ValueError as error:
-        raise explained(error, shape, pattern, raws, (values._array,)) from None
+        raise explain(error, shape, pattern, raws, (values._array,)) from None
 
 
-def checked_values(
+def check_values(
     target: Any, pattern: tuple[Any, ...], arrays: list[Any], values: Any, accumulate: bool
 ) -> Any:
     """The values for `index_put`: of the target's dtype, except one number for one mask."""

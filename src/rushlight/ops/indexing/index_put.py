@@ -10,8 +10,8 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.indexing.getitem import (
     IndexPut,
-    checked_index,
-    checked_values,
+    check_index,
+    check_values,
     index_put_into,
     run_indexed,
 )
@@ -41,7 +41,7 @@ def _pattern_of(name: str, x: Any, indices: Any, values: Any) -> tuple[tuple[Any
             raise IndexError(
                 f"too many indices for tensor of dimension {x._array.ndim} (got {total})"
             )
-        tensors.append(checked_index(item, x, d - wide))
+        tensors.append(check_index(item, x, d - wide))
         pattern.append(SLOT)
     return tuple(pattern), tensors
 
@@ -57,7 +57,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     """
     check_tensor(input, "index_put")
     pattern, tensors = _pattern_of("index_put", input, indices, values)
-    values = checked_values(input, pattern, tensors, values, accumulate)
+    values = check_values(input, pattern, tensors, values, accumulate)
     return run_indexed(IndexPut(pattern, accumulate), (input, values, *tensors))
 
 

@@ -14,7 +14,7 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing import family
 from rushlight.ops.indexing.family import Along, Scattering, cut, flat_or_not, or_zeros
-from rushlight.ops.indexing.gather import gathered
+from rushlight.ops.indexing.gather import gather_any_rank
 from rushlight.ops.indexing.scatter_reduce import ScatterReduce
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.registry import implements, op
@@ -52,7 +52,7 @@ class Scatter(Scattering):
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
         hole = flat_or_not(v.scatter, g, self.dim, index, 0) if node._needs_grad(0) else None
-        return hole, None, (gathered(g, self.dim, index) if node._needs_grad(2) else None)
+        return hole, None, (gather_any_rank(g, self.dim, index) if node._needs_grad(2) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)
@@ -110,7 +110,7 @@ class ScatterAdd(Scattering):
         return flat_or_not(v.scatter_add, x, self.dim, index, src)
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
-        return g, None, (gathered(g, self.dim, index) if node._needs_grad(2) else None)
+        return g, None, (gather_any_rank(g, self.dim, index) if node._needs_grad(2) else None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = or_zeros(ts[0], y)

@@ -12,7 +12,7 @@ from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, from_end, not_implemented, one_dim, raw_dtype
 from rushlight.ops.indexing.family import Scattering, check_along, cut, flat_or_not, scattering
-from rushlight.ops.indexing.gather import gathered
+from rushlight.ops.indexing.gather import gather_any_rank
 from rushlight.ops.indexing.index_select import check_source
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import implements, op
@@ -40,7 +40,7 @@ class ScatterReduce(Scattering):
     def forward(self, x: Any, index: Any, src: Any) -> Any:
         index = self.spread(index, src)
         how = "sum" if self.reduce == "mean" else self.reduce
-        y = flat_or_not(_joined(how, self.include_self), x, self.dim, index, src)
+        y = flat_or_not(_join(how, self.include_self), x, self.dim, index, src)
         if self.reduce == "mean":
             count = self.counts(x, index)
             if raw_dtype(x).kind in "iub":
@@ -65,16 +65,16 @@ class ScatterReduce(Scattering):
             own, theirs = v.full(x, x.shape, 1, raw_dtype(x)), None
         elif self.reduce == "mean":
             own = 1 / self.counts(x, index)
-            theirs = gathered(own, dim, index)
+            theirs = gather_any_rank(own, dim, index)
         elif self.reduce == "prod":
             own, theirs = self.other_factors(x, index, src, y)
         else:
             is_own = v.cast(v.equal(x, y), raw_dtype(x))
-            is_theirs = v.cast(v.equal(src, gathered(y, dim, index)), raw_dtype(x))
+            is_theirs = v.cast(v.equal(src, gather_any_rank(y, dim, index)), raw_dtype(x))
             ties = flat_or_not(v.scatter_add, is_own, dim, index, is_theirs)
             ties = v.where(v.equal(ties, 0), 1, ties)
             own = is_own / ties
-            theirs = is_theirs / gathered(ties, dim, index)
+            theirs = is_theirs / gather_any_rank(ties, dim, index)
         if not self.include_self:
             own = flat_or_not(v.scatter, own, dim, index, 0)
         return own, theirs
@@ -82,24 +82,24 @@ class ScatterReduce(Scattering):
     def other_factors(self, x: Any, index: Any, src: Any, y: Any) -> tuple[Any, Any]:
         """The product without one factor, for each factor, zeros among them."""
         dim = self.dim
-        product = _joined("prod", self.include_self)
+        product = _join("prod", self.include_self)
         sure = v.where(v.equal(x, 0), 1, x)
         own = flat_or_not(product, sure, dim, index, src) / sure
         zero = v.equal(src, 0)
         count = flat_or_not(v.scatter_add, zeros(x), dim, index, v.cast(zero, raw_dtype(x)))
-        single = v.logical_and(zero, v.equal(gathered(count, dim, index), 1))
+        single = v.logical_and(zero, v.equal(gather_any_rank(count, dim, index), 1))
         without = flat_or_not(product, x, dim, index, v.where(single, 1, src))
         theirs = v.where(
             single,
-            gathered(without, dim, index),
-            gathered(y, dim, index) / v.where(zero, 1, src),
+            gather_any_rank(without, dim, index),
+            gather_any_rank(y, dim, index) / v.where(zero, 1, src),
         )
         return own, theirs
 
     def vjp(self, node: Node, g: Any, x: Any, index: Any, src: Any, y: Any) -> Any:
         index = self.spread(index, src)
         own, theirs = self.weights(x, index, src, y)
-        part = gathered(g, self.dim, index)
+        part = gather_any_rank(g, self.dim, index)
         return g * conj(own), None, (part if theirs is None else part * conj(theirs))
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -123,7 +123,7 @@ class ScatterReduce(Scattering):
             yield what, draw.complex(3, 2), draw.ints(0, 3, 4, 2), draw.complex(4, 2)
 
 
-def _joined(how: str, include: bool) -> Callable[..., Any]:
+def _join(how: str, include: bool) -> Callable[..., Any]:
     def join(x: Any, dim: int, index: Any, src: Any) -> Any:
         return v.reduce_along(x, dim, index, src, how, include)
 

@@ -81,7 +81,7 @@ def _det(x: Any) -> Any:
     return apply(Det(), x)
 
 
-def _checked_det(A: Any) -> Any:
+def _compute_det(A: Any) -> Any:
     check_square(A._array, "linalg.det")
     floating(A._array, "linalg.det", "lu_cpu")
     return apply(Det(), A)
@@ -95,7 +95,7 @@ def linalg_det(A: Any, *, out: Any = None) -> Any:
     tensor(8.)
     """
     check_tensor(A, "linalg_det", "A")
-    return write_out("linalg_det", (A,), out, lambda: _checked_det(A))
+    return write_out("linalg_det", (A,), out, lambda: _compute_det(A))
 
 
 @function()
@@ -106,7 +106,7 @@ def det(input: Any) -> Any:
     tensor(8.)
     """
     check_tensor(input, "det", "input")
-    return _checked_det(input)
+    return _compute_det(input)
 
 
 # --- signs and logarithms -------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _slogdet(x: Any) -> Any:
     return apply(Slogdet(), x)
 
 
-def _checked_slogdet(A: Any, function: str) -> Any:
+def _compute_slogdet(A: Any, function: str) -> Any:
     check_square(A._array, function)
     floating(A._array, function)
     return apply(Slogdet(), A)
@@ -162,7 +162,7 @@ def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
     logabsdet=tensor(0.))
     """
     check_tensor(A, "linalg_slogdet", "A")
-    results = _checked_slogdet(A, "linalg.slogdet")
+    results = _compute_slogdet(A, "linalg.slogdet")
     return write_outs("linalg_slogdet", return_types.linalg_slogdet, results, out)
 
 
@@ -175,7 +175,7 @@ def slogdet(input: Any, *, out: Any = None) -> Any:
     """
     check_tensor(input, "slogdet", "input")
     return write_outs(
-        "slogdet", return_types.slogdet, _checked_slogdet(input, "linalg.slogdet"), out
+        "slogdet", return_types.slogdet, _compute_slogdet(input, "linalg.slogdet"), out
     )
 
 
@@ -187,7 +187,7 @@ def logdet(input: Any) -> Any:
     tensor(0.)
     """
     array = check_tensor(input, "logdet", "input")
-    sign, size = _checked_slogdet(input, "logdet")
+    sign, size = _compute_slogdet(input, "logdet")
     if array.dtype.kind == "c":
         return sign.log() + size
     return where(sign == -1.0, math.nan, size)

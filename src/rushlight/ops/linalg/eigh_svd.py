@@ -64,7 +64,7 @@ def check_phase(rule: str, whose: str, phase: Any, which: str) -> None:
         )
 
 
-def failed(function: str, error: Exception, x: Any) -> Exception:
+def describe_failure(function: str, error: Exception, x: Any) -> Exception:
     """PyTorch's error for a decomposition of `x` that LAPACK gave up, or was not asked for."""
     unfit = isinstance(error, lapack.Unfit)
     if not unfit and "converge" not in str(error):
@@ -145,7 +145,7 @@ class Eigh(Op):
         return lapack.eigh(x, self.lower)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.eigh", error, xs[0])
+        return describe_failure("linalg.eigh", error, xs[0])
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
@@ -179,7 +179,7 @@ def _eigh(x: Any, lower: bool) -> Any:
     return apply(Eigh(lower), x)
 
 
-def _checked_eigh(A: Any, UPLO: str, function: str) -> Any:
+def _compute_eigh(A: Any, UPLO: str, function: str) -> Any:
     array = check_tensor(A, function, "input")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
@@ -196,7 +196,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     >>> torch.linalg.eigh(torch.tensor([[3., 0.], [0., 2.]])).eigenvalues
     tensor([2., 3.])
     """
-    results = _checked_eigh(A, UPLO, "linalg_eigh")
+    results = _compute_eigh(A, UPLO, "linalg_eigh")
     return write_outs("linalg_eigh", return_types.linalg_eigh, results, out)
 
 
@@ -208,7 +208,7 @@ def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     tensor([2., 3.])
     """
     return write_out(
-        "linalg_eigvalsh", (A,), out, lambda: _checked_eigh(A, UPLO, "linalg_eigvalsh")[0]
+        "linalg_eigvalsh", (A,), out, lambda: _compute_eigh(A, UPLO, "linalg_eigvalsh")[0]
     )
 
 
@@ -224,7 +224,7 @@ class Eig(Op):
         return lapack.eig(x)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.eig", error, xs[0])
+        return describe_failure("linalg.eig", error, xs[0])
 
     def vjp(self, node: Node, g: Any, values: Any, vectors: Any) -> Any:
         inside = mh(vectors) @ g[1]
@@ -257,7 +257,7 @@ def _eig(x: Any) -> Any:
     return apply(Eig(), x)
 
 
-def _checked_eig(A: Any, name: str) -> Any:
+def _compute_eig(A: Any, name: str) -> Any:
     array = check_tensor(A, "linalg_" + name, "input")
     common.check_square(array, "linalg." + name)
     dtype = dtypes.of(array.dtype)
@@ -279,7 +279,7 @@ def linalg_eig(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
     tensor([2.+0.j, 3.+0.j])
     """
-    return write_outs("linalg_eig", return_types.linalg_eig, _checked_eig(A, "eig"), out)
+    return write_outs("linalg_eig", return_types.linalg_eig, _compute_eig(A, "eig"), out)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -289,7 +289,7 @@ def eigvals(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
     tensor([2.+0.j, 3.+0.j])
     """
-    return write_out("linalg_eigvals", (A,), out, lambda: _checked_eig(A, "eigvals")[0])
+    return write_out("linalg_eigvals", (A,), out, lambda: _compute_eig(A, "eigvals")[0])
 
 
 # --- singular values ------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ class Svd(Op):
         return lapack.svd(x, self.full_matrices)
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.svd", error, xs[0])
+        return describe_failure("linalg.svd", error, xs[0])
 
     def narrowed(self, u: Any, s: Any, vh: Any) -> tuple[Any, Any]:
         """U and V without the columns that S does not reach."""
@@ -380,7 +380,7 @@ def _svd(x: Any, full: bool) -> Any:
     return apply(Svd(full), x)
 
 
-def _checked_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
+def _compute_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
     common.matrices(A._array, "linalg.svd")
     common.floating(A._array, "linalg.svd", "linalg_svd_cpu")
     if driver is not None:
@@ -406,7 +406,7 @@ def linalg_svd(
     tensor([3., 2.])
     """
     check_tensor(A, "linalg_svd", "A")
-    results = _checked_svd(A, full_matrices, driver)
+    results = _compute_svd(A, full_matrices, driver)
     return write_outs("linalg_svd", return_types.linalg_svd, results, out)
 
 
@@ -418,7 +418,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     tensor([3., 2.])
     """
     check_tensor(A, "linalg_svdvals", "A")
-    return write_out("linalg_svdvals", (A,), out, lambda: _checked_svd(A, False, driver)[1])
+    return write_out("linalg_svdvals", (A,), out, lambda: _compute_svd(A, False, driver)[1])
 
 
 @function()
@@ -435,10 +435,10 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
             f"{array.ndim} dimensions instead"
         )
     if compute_uv:
-        u, s, vh = _checked_svd(input, not some, None)
+        u, s, vh = _compute_svd(input, not some, None)
         results = u, s, vh.mH
     else:
-        s = _checked_svd(input, False, None)[1]
+        s = _compute_svd(input, False, None)[1]
         (m, n), batch = array.shape[-2:], array.shape[:-2]
         zeros = input.detach().new_zeros
         results = zeros((*batch, m, m)), s, zeros((*batch, n, n)).mT

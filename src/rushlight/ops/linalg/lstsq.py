@@ -14,7 +14,7 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, invalid, raw_dtype
 from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows, square
-from rushlight.ops.linalg.eigh_svd import failed
+from rushlight.ops.linalg.eigh_svd import describe_failure
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, implements, op
@@ -62,7 +62,7 @@ class Pinv(Op):
         return mh(vh) @ (rows(inverse) * mh(u))
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
-        return failed("linalg.eigh" if self.hermitian else "linalg.svd", error, xs[0])
+        return describe_failure("linalg.eigh" if self.hermitian else "linalg.svd", error, xs[0])
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         return pinv_back(g, x, y), None, None
@@ -204,7 +204,7 @@ class Lstsq(Op):
                 f"torch.linalg.lstsq: Argument {at} has illegal value: "
                 f"{'B' if error.which else 'A'} contains numbers that are not finite."
             )
-        return failed("torch.linalg.lstsq", error, xs[0])
+        return describe_failure("torch.linalg.lstsq", error, xs[0])
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, x: Any) -> Any:
         gx, b, x = self.wide(g[0]), self.wide(b), self.wide(x)

@@ -103,7 +103,7 @@ def _qr(x: Any, mode: str) -> Any:
     return apply(Qr(mode), x)
 
 
-def _checked_qr(A: Any, mode: str) -> Any:
+def _compute_qr(A: Any, mode: str) -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
@@ -129,7 +129,7 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     tensor([[5.]])
     """
     check_tensor(A, "linalg_qr", "A")
-    return write_outs("linalg_qr", return_types.linalg_qr, _checked_qr(A, mode), out)
+    return write_outs("linalg_qr", return_types.linalg_qr, _compute_qr(A, mode), out)
 
 
 @function()
@@ -143,7 +143,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """
     common.warn_outdated("qr", "qr")
     check_tensor(input, "qr", "input")
-    results = _checked_qr(input, "reduced" if some else "complete")
+    results = _compute_qr(input, "reduced" if some else "complete")
     return write_outs("qr", return_types.qr, results, out)
 
 

@@ -158,7 +158,7 @@ class Solve(Op):
         yield Solve(False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
 
 
-def _solved(A: Any, B: Any, left: bool, function: str) -> Any:
+def _solve_for(A: Any, B: Any, left: bool, function: str) -> Any:
     a, b = check_tensor(A, function, "A"), check_tensor(B, function, "B", 2)
     if a.dtype != b.dtype:
         raise RuntimeError(
@@ -184,7 +184,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 
 def _sure_solution(A: Any, B: Any, left: bool) -> Any:
-    result, info = _solved(A, B, left, "linalg_solve")
+    result, info = _solve_for(A, B, left, "linalg_solve")
     common.check_info("torch.linalg.solve", info, "solve")
     return result
 
@@ -199,7 +199,7 @@ def solve_ex(
     >>> torch.linalg.solve_ex(torch.eye(2), torch.ones(2)).info
     tensor(0, dtype=torch.int32)
     """
-    results = _solved(A, B, left, "linalg_solve_ex")
+    results = _solve_for(A, B, left, "linalg_solve_ex")
     if check_errors:
         common.check_info("torch.linalg.solve_ex", results[1], "solve")
     return write_outs("linalg_solve_ex", return_types.linalg_solve_ex, results, out)

@@ -388,7 +388,7 @@ def _export(
     ) -> Any:  # fmt: skip
         if deprecated:
             args = (input, a, b, *deprecated)
-            input, a, b, beta, alpha = old_forms.weighted(name, args, first, second)
+            input, a, b, beta, alpha = old_forms.reorder_weighted(name, args, first, second)
         check(input, a, b)
         return compute(input, a, b, beta, alpha, out, False)
 
@@ -397,7 +397,7 @@ def _export(
     ) -> Any:
         if deprecated:
             args = (input, a, b, *deprecated)
-            input, a, b, beta, alpha = old_forms.weighted(f"{name}_", args, first, second)
+            input, a, b, beta, alpha = old_forms.reorder_weighted(f"{name}_", args, first, second)
         check(input, a, b)
         return compute(input, a, b, beta, alpha, None, True)
 

@@ -112,7 +112,7 @@ def _arguments(args: tuple[Any, ...]) -> tuple[list[Any], list[list[str]], list[
 
 
 # --- one layout -----------------------------------------------------------------------------------
-def _named(terms: list[list[str]], operands: list[Any]) -> tuple[list[list[str]], int]:
+def _name_ellipsis(terms: list[list[str]], operands: list[Any]) -> tuple[list[list[str]], int]:
     """The subscripts with `...` replaced by one name a dimension: '.0' is the last of them."""
     widest = 0
     named: list[list[str]] = []
@@ -255,7 +255,7 @@ def einsum(*args: Any) -> Any:
     tensor([1., 4.])
     """
     operands, terms, out = _arguments(args)
-    named, widest = _named(terms, operands)
+    named, widest = _name_ellipsis(terms, operands)
     kept = _output(out, named, widest)
     summed: list[str] = []
     last: dict[str, int] = {}

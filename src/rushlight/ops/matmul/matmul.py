@@ -64,7 +64,7 @@ def product(a: Any, b: Any) -> Any:
             return fold(a, b.squeeze(0))
         if p > 1 and k == 1 and requires_grad(a):
             return fold(a.squeeze(0), b)
-    return fold(a, b) if folds(a, b) else batched(a, b)
+    return fold(a, b) if folds(a, b) else multiply_batches(a, b)
 
 
 def requires_grad(t: Any) -> bool:
@@ -103,17 +103,17 @@ def fold(a: Any, b: Any) -> Any:
         rows *= size
     tall = large.reshape(rows, k)
     if vector:
-        return reshaped(mv_of(tall, small), tuple(lead))
-    y = reshaped(mm_of(tall, small), (*lead, small._array.shape[-1]))
+        return reshape_fresh(mv_of(tall, small), tuple(lead))
+    y = reshape_fresh(mm_of(tall, small), (*lead, small._array.shape[-1]))
     return y.mT.contiguous() if turned else y
 
 
-def reshaped(y: Any, shape: tuple[int, ...]) -> Any:
+def reshape_fresh(y: Any, shape: tuple[int, ...]) -> Any:
     """A fresh result in another shape: nobody else holds it, so it is not a view."""
     return apply(UnsafeView(shape), y)
 
 
-def batched(a: Any, b: Any) -> Any:
+def multiply_batches(a: Any, b: Any) -> Any:
     """Batches that broadcast: expanded to one another, then one product a matrix."""
     xa, xb = a._array, b._array
     rows, k = (xa.shape[-2] if xa.ndim > 1 else 1), xa.shape[-1]
@@ -131,7 +131,7 @@ def batched(a: Any, b: Any) -> Any:
         shape.append(rows)
     if xb.ndim > 1:
         shape.append(columns)
-    return reshaped(bmm_of(wide_a, wide_b), tuple(shape))
+    return reshape_fresh(bmm_of(wide_a, wide_b), tuple(shape))
 
 
 operators.mm = MMS

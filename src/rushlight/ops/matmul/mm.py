@@ -66,7 +66,7 @@ def outer_of(a: Any, b: Any) -> Any:
     return reshape(a, (*a.shape, 1)) * reshape(b, (*b.shape[:-1], 1, b.shape[-1]))
 
 
-def scaled(g: Any, x: Any) -> Any:
+def scale_vector(g: Any, x: Any) -> Any:
     """One number (an axis less than the vector `x`) times a vector."""
     return reshape(g, (*g.shape, 1)) * x
 
@@ -196,10 +196,10 @@ class Dot(Bilinear):
         return vec_vec(a, b)
 
     def left(self, g: Any, b: Any, shape: Any) -> Any:
-        return scaled(g, b)
+        return scale_vector(g, b)
 
     def right(self, g: Any, a: Any, shape: Any) -> Any:
-        return scaled(g, a)
+        return scale_vector(g, a)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -220,8 +220,8 @@ class Vdot(Bilinear):
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return (
-            scaled(conj(g), b) if node._needs_grad(0) else None,
-            scaled(g, a) if node._needs_grad(1) else None,
+            scale_vector(conj(g), b) if node._needs_grad(0) else None,
+            scale_vector(g, a) if node._needs_grad(1) else None,
         )
 
     @staticmethod
@@ -301,7 +301,7 @@ def dot_of(what: Any, a: Any, b: Any) -> Any:
     return apply(what, a, b)
 
 
-def shared(cls: Any, *values: Any) -> Any:
+def shared_op(cls: Any, *values: Any) -> Any:
     """The op of a class with these parameters: made once, for ops hold no state."""
     if 0.0 in values and has_negative_zero(values):
         return cls(*values)

@@ -15,7 +15,7 @@ from rushlight.core.views.inplace import lift_operands
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, is_batched
 from rushlight.ops.each_member import each_member
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.registry import function, functional, op
 from rushlight.ops.sample_inputs import Draw
 
@@ -73,7 +73,7 @@ def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
         raise RuntimeError("'weight' must be 2-D")
     if outside(i, w.shape[0]):
         raise _no_row(i, w.shape[0])
-    return apply(shared(Embedding, padding_idx, by_freq), weight, indices)
+    return apply(shared_op(Embedding, padding_idx, by_freq), weight, indices)
 
 
 def _no_row(i: Any, n: int) -> IndexError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.activation import Activation, Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
@@ -48,13 +48,13 @@ def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
-    return act("elu", shared(Elu, *fit_bounds(input, alpha), 1.0, 1.0), input, inplace)
+    return act("elu", shared_op(Elu, *fit_bounds(input, alpha), 1.0, 1.0), input, inplace)
 
 
 @functional()
 def elu_(input: Any, alpha: Number = 1.0) -> Any:
     """In-place version of `elu`."""
-    return act("elu_", shared(Elu, *fit_bounds(input, alpha), 1.0, 1.0), input, True)
+    return act("elu_", shared_op(Elu, *fit_bounds(input, alpha), 1.0, 1.0), input, True)
 
 
 @function(method=False, namespace="nn.functional")
@@ -99,7 +99,7 @@ def celu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return act("celu", shared(Celu, *fit_bounds(input, alpha)), input, inplace)
+    return act("celu", shared_op(Celu, *fit_bounds(input, alpha)), input, inplace)
 
 
 @function(name="celu", method=False)
@@ -156,7 +156,7 @@ def gelu(input: Any, *, approximate: str = "none") -> Any:
     """
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return act("gelu", shared(Gelu, approximate), input)
+    return act("gelu", shared_op(Gelu, approximate), input)
 
 
 @op
@@ -233,7 +233,7 @@ def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
     >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
     """
-    return act("softplus", shared(Softplus, *fit_bounds(input, beta, threshold)), input)
+    return act("softplus", shared_op(Softplus, *fit_bounds(input, beta, threshold)), input)
 
 
 @op
@@ -264,7 +264,7 @@ def logsigmoid(input: Any) -> Any:
     >>> torch.nn.functional.logsigmoid(torch.tensor([0., -1000.]))
     tensor([-6.9315e-01, -1.0000e+03])
     """
-    return act("logsigmoid", shared(LogSigmoid), input)
+    return act("logsigmoid", shared_op(LogSigmoid), input)
 
 
 @functional()

@@ -9,7 +9,7 @@ from rushlight.arrays.vocabulary import cast, low_precision, maximum, minimum, w
 from rushlight.core.elementwise import number_in
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import raw_dtype
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.activation import Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, op
@@ -57,7 +57,7 @@ def hardtanh(
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return act("hardtanh", shared(Hardtanh, low, high), input, inplace)
+    return act("hardtanh", shared_op(Hardtanh, low, high), input, inplace)
 
 
 @functional()
@@ -150,13 +150,17 @@ def threshold(input: Any, threshold: Number, value: Number, inplace: bool = Fals
     >>> torch.nn.functional.threshold(torch.tensor([-1., 2.]), 0, -9)
     tensor([-9.,  2.])
     """
-    return act("threshold", shared(Threshold, *fit_bounds(input, threshold, value)), input, inplace)
+    return act(
+        "threshold", shared_op(Threshold, *fit_bounds(input, threshold, value)), input, inplace
+    )
 
 
 @function(method=False, namespace="nn.functional")
 def threshold_(input: Any, threshold: Number, value: Number) -> Any:
     """In-place version of `threshold`."""
-    return act("threshold_", shared(Threshold, *fit_bounds(input, threshold, value)), input, True)
+    return act(
+        "threshold_", shared_op(Threshold, *fit_bounds(input, threshold, value)), input, True
+    )
 
 
 # --- towards 0 ------------------------------------------------------------------------------------
@@ -207,7 +211,7 @@ def softshrink(input: Any, lambd: Number = 0.5) -> Any:
             f"{lambd:g}"
         )
     return act(
-        "softshrink", shared(Softshrink, *fit_bounds(input, _round_bound(input, lambd))), input
+        "softshrink", shared_op(Softshrink, *fit_bounds(input, _round_bound(input, lambd))), input
     )
 
 
@@ -230,7 +234,7 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     tensor([-1.,  0.,  2.])
     """
     return act(
-        "hardshrink", shared(Hardshrink, *fit_bounds(input, _round_bound(input, lambd))), input
+        "hardshrink", shared_op(Hardshrink, *fit_bounds(input, _round_bound(input, lambd))), input
     )
 
 

@@ -15,7 +15,7 @@ from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op
 from rushlight.ops.checks import not_implemented
-from rushlight.ops.each_member import lined_up
+from rushlight.ops.each_member import align_members
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 
@@ -60,7 +60,7 @@ class Loss(Op):
         return reshape(g, (*g.shape, *(1,) * self.rank)) if g.ndim else g
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        return lined_up(self, xs, flags, size) if self.rank else None
+        return align_members(self, xs, flags, size) if self.rank else None
 
     def forward(self, *xs: Any) -> Any:
         rule: Any = self

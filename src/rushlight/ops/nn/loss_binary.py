@@ -13,7 +13,7 @@ from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.checks import not_implemented, refuse_grad
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum
 from rushlight.ops.registry import functional, op
 from rushlight.ops.sample_inputs import Draw
@@ -94,7 +94,7 @@ def binary_cross_entropy(
         raise RuntimeError("all elements of input should be between 0 and 1")
     refuse_grad("binary_cross_entropy", weight=weight)
     return apply(
-        shared(BinaryCrossEntropy, how, x.ndim), input, target, _expand_weight(weight, input)
+        shared_op(BinaryCrossEntropy, how, x.ndim), input, target, _expand_weight(weight, input)
     )
 
 
@@ -163,7 +163,7 @@ def binary_cross_entropy_with_logits(
         common = result_dtype((input, target))
         input, target = input.to(common), target.to(common)
     refuse_grad("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
-    what = shared(BinaryCrossEntropyWithLogits, how, x.ndim)
+    what = shared_op(BinaryCrossEntropyWithLogits, how, x.ndim)
     return apply(
         what, input, target, _expand_weight(weight, input), _expand_weight(pos_weight, input)
     )

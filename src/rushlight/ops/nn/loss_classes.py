@@ -16,7 +16,7 @@ from rushlight.core.graph import Op
 from rushlight.core.record import apply
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, is_batched, not_implemented, refuse_grad
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
@@ -204,7 +204,9 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
             return _nll(input, target, weight, how, ignore).reshape(1)
     cls = NllLoss if x.ndim <= 2 else NllLoss2d
     axis = -1 if x.ndim == 1 else 1 - x.ndim
-    return apply(shared(cls, how, target._array.ndim, axis, ignore, masked), input, target, weight)
+    return apply(
+        shared_op(cls, how, target._array.ndim, axis, ignore, masked), input, target, weight
+    )
 
 
 def _some_ignored(t: Any, classes: int, ignore: int) -> bool:

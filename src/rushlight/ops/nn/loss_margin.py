@@ -10,7 +10,7 @@ from typing import Any
 from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, refuse_grad
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
 from rushlight.ops.registry import functional, functions, op
@@ -50,7 +50,7 @@ def soft_margin_loss(
     how = reduction_enum(reduction, size_average, reduce)
     refuse_grad("soft_margin_loss", target=target)
     a, b = pair(input, target, "soft_margin_loss")
-    return apply(shared(SoftMarginLoss, how, a._array.ndim), a, b)
+    return apply(shared_op(SoftMarginLoss, how, a._array.ndim), a, b)
 
 
 @functional()

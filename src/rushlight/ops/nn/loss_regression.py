@@ -14,7 +14,7 @@ from rushlight.arrays.host import has_values
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn import loss
 from rushlight.ops.nn.loss import MEAN, NONE, DifferenceLoss, pair, pairs, reduction_enum
 from rushlight.ops.registry import functional, functions, op
@@ -77,9 +77,9 @@ def mse_loss(
     a, b = pair(input, target, "mse_cpu")
     if weight is not None:
         return weigh(
-            apply(shared(MseLoss, NONE, a._array.ndim), a, b), weight, input._array.shape, how
+            apply(shared_op(MseLoss, NONE, a._array.ndim), a, b), weight, input._array.shape, how
         )
-    return apply(shared(MseLoss, how, a._array.ndim), a, b)
+    return apply(shared_op(MseLoss, how, a._array.ndim), a, b)
 
 
 @functional()
@@ -141,7 +141,7 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return loss.reduce_loss((a - b).abs(), how)
-    return apply(shared(SmoothL1Loss, how, a._array.ndim, beta), a, b)
+    return apply(shared_op(SmoothL1Loss, how, a._array.ndim, beta), a, b)
 
 
 @op
@@ -183,12 +183,12 @@ def huber_loss(
     rank = a._array.ndim
     if weight is not None:
         return weigh(
-            apply(shared(HuberLoss, NONE, rank, delta), a, b),
+            apply(shared_op(HuberLoss, NONE, rank, delta), a, b),
             weight,
             input._array.shape,
             how,
         )
-    return apply(shared(HuberLoss, how, rank, delta), a, b)
+    return apply(shared_op(HuberLoss, how, rank, delta), a, b)
 
 
 # --- likelihoods, made of other functions ---------------------------------------------------------

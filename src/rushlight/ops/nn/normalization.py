@@ -17,7 +17,7 @@ from rushlight.arrays.batched import numbers
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, is_batched, levels_of, not_implemented, refuse_grad
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.registry import function, functional, op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
@@ -118,7 +118,7 @@ class LayerNorm(Normalise):
         if not flags[0]:
             return None
         if not (flags[1] or flags[2]):  # the batch is one more dimension of samples
-            return shared(LayerNorm, self.width, self.rank + 1, self.eps), xs
+            return shared_op(LayerNorm, self.width, self.rank + 1, self.eps), xs
         own = [has_batch_dim or x is None for x, has_batch_dim in zip(xs, flags, strict=True)]
         return (self, xs) if all(own) else None
 
@@ -275,7 +275,7 @@ def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: 
             f"input of size{list(x.shape)}"
         )
     _check_kinds("LayerNormKernelImpl", x, weight, bias)
-    return apply(shared(LayerNorm, len(want), x.ndim, eps), input, weight, bias)
+    return apply(shared_op(LayerNorm, len(want), x.ndim, eps), input, weight, bias)
 
 
 def _check_kinds(kernel: str, x: Any, *others: Any) -> None:
@@ -371,8 +371,8 @@ def _batch_norm(
             if t is not None and not levels_of(x) <= levels_of(t._array):
                 raise RuntimeError(_UNBATCHED)
     if not training:
-        return apply(shared(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
-    what = shared(BatchNorm, x.ndim, eps)
+        return apply(shared_op(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
+    what = shared_op(BatchNorm, x.ndim, eps)
     y, batch_mean, batch_rstd = apply(what, input, weight, bias)
     n = what.count(x)
     if mean is not None:

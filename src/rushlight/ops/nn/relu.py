@@ -12,7 +12,7 @@ from rushlight.core.elementwise import elementwise
 from rushlight.core.graph import Node, wrap
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import is_batched
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.activation import Activation, Piecewise, act, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, functions, op
@@ -91,13 +91,15 @@ def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False)
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return act("leaky_relu", shared(LeakyRelu, *fit_bounds(input, negative_slope)), input, inplace)
+    return act(
+        "leaky_relu", shared_op(LeakyRelu, *fit_bounds(input, negative_slope)), input, inplace
+    )
 
 
 @functional()
 def leaky_relu_(input: Any, negative_slope: Number = 0.01) -> Any:
     """In-place version of `leaky_relu`."""
-    return act("leaky_relu_", shared(LeakyRelu, *fit_bounds(input, negative_slope)), input, True)
+    return act("leaky_relu_", shared_op(LeakyRelu, *fit_bounds(input, negative_slope)), input, True)
 
 
 @op
@@ -159,7 +161,7 @@ def prelu(input: Any, weight: Any) -> Any:
     shape = [1] * x.ndim
     if x.ndim > 1:
         shape[1] = w.size
-    return elementwise(shared(PreluKernel), (input, weight.reshape(shape)))
+    return elementwise(shared_op(PreluKernel), (input, weight.reshape(shape)))
 
 
 @op
@@ -206,7 +208,7 @@ def rrelu(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return act("rrelu", shared(RreluEval, (lower + upper) / 2), input, inplace)
+        return act("rrelu", shared_op(RreluEval, (lower + upper) / 2), input, inplace)
     if is_batched(input):
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     host = to_host(input._array)

@@ -19,7 +19,7 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented, one_dim
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.matmul.mm import shared
+from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
@@ -267,7 +267,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
         raise not_implemented("glu_cpu", kind)
-    return apply(shared(Glu, at), input)
+    return apply(shared_op(Glu, at), input)
 
 
 # --- likeness -------------------------------------------------------------------------------------

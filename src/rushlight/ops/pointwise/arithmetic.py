@@ -68,7 +68,7 @@ def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """
     if deprecated:
         args = (input, other, *deprecated)
-        input, other, alpha = old_forms.scaled("add", args, "alpha", "other")
+        input, other, alpha = old_forms.reorder_scaled("add", args, "alpha", "other")
     check_operands("add", input, other)
     if type(alpha) is int and alpha == 1:
         return ADD, (input, other)
@@ -84,7 +84,7 @@ def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """
     if deprecated:
         args = (input, other, *deprecated)
-        input, other, alpha = old_forms.scaled("sub", args, "alpha", "other")
+        input, other, alpha = old_forms.reorder_scaled("sub", args, "alpha", "other")
     check_operands("sub", input, other)
     input, other = operand(input), operand(other)
     refuse_bools((input, other))

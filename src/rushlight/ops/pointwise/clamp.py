@@ -418,7 +418,7 @@ def _fused(cls: Any, text: str, at: str, gives: str) -> None:
     def fn(input: Any, tensor1: Any, tensor2: Any, *deprecated: Any, value: Number = 1) -> Any:
         if deprecated:
             args = (input, tensor1, tensor2, *deprecated)
-            input, tensor1, tensor2, value = old_forms.scaled(
+            input, tensor1, tensor2, value = old_forms.reorder_scaled(
                 name, args, "value", "tensor1", "tensor2"
             )
         check_tensors(name, input=input, tensor1=tensor1, tensor2=tensor2)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
-from rushlight.arrays.layouts import arranged
+from rushlight.arrays.layouts import arrange
 from rushlight.core.dispatch import binary
 from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, is_complex
@@ -28,7 +28,7 @@ from rushlight.ops.checks import (
     not_implemented,
 )
 from rushlight.ops.creation.fill import number_for
-from rushlight.ops.each_member import lined_up
+from rushlight.ops.each_member import align_members
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.operands import attach_operator, integral, number_from, zeros
 from rushlight.ops.out import put
@@ -155,14 +155,14 @@ def isclose(
     if equal_nan and not integral(a):
         close = v.logical_or(close, v.logical_and(v.isnan(a), v.isnan(b)))
     if rtol == 0 and atol == 0:
-        return wrap(arranged(normal(close), both))
+        return wrap(arrange(normal(close), both))
     if integral(b):
         b = v.cast(b, dtypes.default.numpy)
         a = v.cast(a, dtypes.default.numpy)
     apart = v.absolute(a - b)
     allowed = atol + v.absolute(rtol * b)
     close = v.logical_or(close, v.logical_and(v.isfinite(apart), apart <= allowed))
-    return wrap(arranged(normal(close), both))
+    return wrap(arrange(normal(close), both))
 
 
 @function()
@@ -268,7 +268,7 @@ class Where(Op):
     saved_names = ""
     shown_edges = (0, 1)
     params = ("dtype",)
-    vmap_rule = lined_up
+    vmap_rule = align_members
     lies = "operands"
     leads = (2, 0, 1)
 

@@ -22,7 +22,7 @@ from rushlight.core.record import finish, keep_record
 from rushlight.core.transforms.lift import is_tracked, lift_operands, plain_inside, seen_at
 from rushlight.core.transforms.stack import TransformLevel, innermost
 from rushlight.core.views.inplace import check_writable, write_raw
-from rushlight.ops.creation.tensor import made
+from rushlight.ops.creation.tensor import make_tensor
 from rushlight.ops.registry import functions
 
 CALLED: Final = (
@@ -124,7 +124,7 @@ def draw_new(
             return again(shape, requires_grad)
     with beneath(level, True):
         y = again((level.batch.size, *shape), False)
-    return made(pack(y, level, True), requires_grad)
+    return make_tensor(pack(y, level, True), requires_grad)
 
 
 def draw_singly(level: TransformLevel, requires_grad: bool, again: Callable[[bool], Any]) -> Any:
@@ -134,7 +134,7 @@ def draw_singly(level: TransformLevel, requires_grad: bool, again: Callable[[boo
             return again(requires_grad)
     with beneath(level, True):
         y = functions["stack"]([again(False) for _ in range(level.batch.size)])
-    return made(pack(y, level, True), requires_grad)
+    return make_tensor(pack(y, level, True), requires_grad)
 
 
 def draw_like(
@@ -147,7 +147,7 @@ def draw_like(
             return again(one[0] if batched_of(input, level) else one, requires_grad)
     with beneath(level, True):
         y = again(each(input, level), False)
-    return made(pack(y, level, True), requires_grad)
+    return make_tensor(pack(y, level, True), requires_grad)
 
 
 def each(x: Any, level: TransformLevel) -> Any:

@@ -13,7 +13,7 @@ from weakref import ref
 from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, root_of
-from rushlight.arrays.layouts import shown
+from rushlight.arrays.layouts import shown_strides
 from rushlight.ops.checks import one_dim, varies
 from rushlight.ops.registry import function, methods
 from rushlight.size import unchecked
@@ -31,7 +31,7 @@ def strides_of(array: Any) -> tuple[int, ...]:
     if 0 in array.strides:
         if array.size == 0:
             return _row_strides(array.shape)
-        return tuple([s // width for s in shown(array)])
+        return tuple([s // width for s in shown_strides(array)])
     return tuple([s // width for s in array.strides])
 
 

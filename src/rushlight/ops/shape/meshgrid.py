@@ -25,7 +25,7 @@ from rushlight.ops.view.reshape import UnsafeView, flatten, reshape
 from rushlight.ops.view.select import Slice
 
 
-def unpacked(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+def unpack_tensors(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """f(a, b) and f([a, b]) mean the same."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         return tuple(tensors[0])
@@ -79,7 +79,7 @@ def block_diag(*tensors: Any) -> Any:
     tensor([[1, 0, 0],
             [0, 2, 3]])
     """
-    xs = unpacked(tensors)
+    xs = unpack_tensors(tensors)
     if not xs:
         return wrap(v.full(asarray(0.0), (1, 0), 0, dtypes.default.numpy))
     for position, x in enumerate(xs):
@@ -101,7 +101,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> Any:
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    xs = unpacked(tensors)
+    xs = unpack_tensors(tensors)
     if indexing is None:
         warnings.warn(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
@@ -158,7 +158,7 @@ def cartesian_prod(*tensors: Any) -> Any:
             [2, 3],
             [2, 4]])
     """
-    xs = unpacked(tensors)
+    xs = unpack_tensors(tensors)
     for x in xs:
         _check_vector(x)
     if len(xs) == 1:

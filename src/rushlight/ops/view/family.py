@@ -9,7 +9,7 @@ from rushlight.core.families import Linear
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.graph import View as ViewRecord
 from rushlight.core.record import apply, make_node, recording
-from rushlight.core.transforms.inplace_tangents import turned
+from rushlight.core.transforms.inplace_tangents import turn_tangent
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import check_writable
 
@@ -49,7 +49,7 @@ def turn(op_: Any, target: Any) -> Any:
     check_writable(target, False)
     node: Node | None = make_node(op_, (target,)) if recording() else None
     if stack.tangents != 0:
-        turned(op_, target)
+        turn_tangent(op_, target)
     target._array = op_.forward(target._array)
     target._storage.written()
     view_ = target._view
