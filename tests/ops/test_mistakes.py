@@ -186,3 +186,10 @@ def test_later_arguments_are_told_too(call: Any) -> None:
     with pytest.raises(TypeError, match=r"\w+\(\)[: ]") as caught:
         call()
     assert "ufunc" not in str(caught.value) and caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("name", ["tril", "triu", "abs", "sum", "cumsum", "zeros_like", "numel"])
+def test_a_module_is_no_tensor(name: str) -> None:
+    """Its own error, for an attribute it has not, is not what the user should read."""
+    with pytest.raises(TypeError, match=r"must be Tensor, not Linear|\(Linear"):
+        getattr(torch, name)(torch.nn.Linear(3, 2), *([0] if name == "cumsum" else []))

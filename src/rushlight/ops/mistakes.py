@@ -230,8 +230,9 @@ def _better(
     name, method = _called(title, fn, args)
     said = name.removeprefix("F.")
     given = args[1:] if method else args
-    # the second: a tensor stood where an int was expected
-    meant = is_meant(error) and not text.startswith("only integer tensors of a single element")
+    # a tensor stood where an int was expected, or something else where a tensor was
+    unmeant = "only integer tensors of a single element" in text or "no attribute '_" in text
+    meant = is_meant(error) and not unmeant
     listed = [] if meant and not isinstance(error, TypeError) else list_forms(name, method)
     if found := misfit(said, listed, given, kwargs):
         return TypeError(found)

@@ -41,3 +41,8 @@ def test_logic_and_bits() -> None:
 def test_errors(call: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         call(torch.ones(2), torch.tensor([1, 2]))
+
+
+def test_bits_of_complex_numbers_of_low_precision() -> None:
+    with pytest.raises(NotImplementedError, match='^"bitwise_or_cpu" not implemented for \'Compl'):
+        torch.tensor([1.0, 2.0], dtype=torch.float16) | 1j

@@ -25,6 +25,10 @@ LN10: Final = math.log(10.0)
 
 
 # --- families -------------------------------------------------------------------------------------
+# NumPy's kinds of dtype; V and W are those of low precision that ml_dtypes adds.
+_KINDS: Final = {"b": "b", "i": "i", "u": "i", "f": "f", "V": "f", "c": "c", "W": "c"}
+
+
 class Pointwise(Elementwise):
     """An element-wise op that does not take every dtype: `refuses` names kinds of dtype (b, i, f,
     c), and `kernel` what PyTorch's error calls the op."""
@@ -33,8 +37,7 @@ class Pointwise(Elementwise):
     refuses: ClassVar[str] = ""
 
     def check(self, common: Any) -> None:
-        kind = common.numpy.kind
-        if ("i" if kind == "u" else "f" if kind == "V" else kind) in self.refuses:
+        if _KINDS[common.numpy.kind] in self.refuses:
             short = self.name.removeprefix("special_")
             raise not_implemented(self.kernel or f"{short}_cpu", common)
 
