@@ -237,7 +237,7 @@ def unclear(name: str, error: BaseException) -> str:
             and "passed in a" not in text
             # of the user's own objects, in PyTorch's words
             and "object is not callable" not in text
-            and "' object is not iterable" not in text
+            and not (name.endswith("Size") and "object is not iterable" in text)
             and "(item " not in text
         ):
             return f"{type(error).__name__}: {text}"

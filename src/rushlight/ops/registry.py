@@ -13,6 +13,7 @@ nothing lists ops a second time.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
@@ -22,7 +23,7 @@ from rushlight.arrays.vocabulary import Kind, register
 from rushlight.core.graph import Op, TensorBase
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.mistakes import BLAMED, blame
-from rushlight.ops.numbers import numbers_of
+from rushlight.ops.numbers import has_negative_zero, numbers_of
 
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -137,6 +138,18 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def shared_op(cls: Any, *values: Any) -> Any:
+    """The op of a class with these parameters: made once, for ops hold no state."""
+    if 0.0 in values and has_negative_zero(values):
+        return cls(*values)
+    return _made(cls, *values)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _made(cls: Any, *values: Any) -> Any:
+    return cls(*values)
 
 
 def variant(fn: Callable[..., Any], name: str, text: str, **parameters: str) -> Any:

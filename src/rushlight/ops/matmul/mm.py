@@ -6,7 +6,6 @@ to something (`addmm`, `baddbmm`) in `addmm.py`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -21,7 +20,6 @@ from rushlight.errors import ONE_DTYPE, product_mismatch
 from rushlight.ops.checks import c_name, check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.mistakes import BLAMED, blame
-from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
@@ -299,18 +297,6 @@ def dot_of(what: Any, a: Any, b: Any) -> Any:
         )
     refuse(xa.dtype, "dot")
     return apply(what, a, b)
-
-
-def shared_op(cls: Any, *values: Any) -> Any:
-    """The op of a class with these parameters: made once, for ops hold no state."""
-    if 0.0 in values and has_negative_zero(values):
-        return cls(*values)
-    return _made(cls, *values)
-
-
-@functools.lru_cache(maxsize=1024, typed=True)
-def _made(cls: Any, *values: Any) -> Any:
-    return cls(*values)
 
 
 @function(bare=True)

@@ -15,8 +15,7 @@ from rushlight.core.views.inplace import lift_operands
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, is_batched
 from rushlight.ops.each_member import each_member
-from rushlight.ops.matmul.mm import shared_op
-from rushlight.ops.registry import function, functional, op
+from rushlight.ops.registry import function, functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.activation import Activation, Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
-from rushlight.ops.registry import function, functional, op
+from rushlight.ops.registry import function, functional, op, shared_op
 
 
 # --- elu and its kin ------------------------------------------------------------------------------

@@ -9,10 +9,9 @@ from rushlight.arrays.vocabulary import cast, low_precision, maximum, minimum, w
 from rushlight.core.elementwise import number_in
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import raw_dtype
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.activation import Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, functional, op
+from rushlight.ops.registry import function, functional, op, shared_op
 
 
 # --- held between bounds --------------------------------------------------------------------------

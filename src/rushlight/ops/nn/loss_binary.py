@@ -13,9 +13,8 @@ from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.checks import not_implemented, refuse_grad
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, TwoSided, reduction_enum
-from rushlight.ops.registry import functional, op
+from rushlight.ops.registry import functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 from rushlight.size import Size

@@ -16,12 +16,11 @@ from rushlight.core.graph import Op
 from rushlight.core.record import apply
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, is_batched, not_implemented, refuse_grad
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
 from rushlight.ops.operands import integral
-from rushlight.ops.registry import functional, functions, op
+from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 
 _INT64: Final = dtypes.int64.numpy

@@ -10,10 +10,9 @@ from typing import Any
 from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, refuse_grad
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
-from rushlight.ops.registry import functional, functions, op
+from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
 

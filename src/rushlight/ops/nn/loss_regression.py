@@ -14,10 +14,9 @@ from rushlight.arrays.host import has_values
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn import loss
 from rushlight.ops.nn.loss import MEAN, NONE, DifferenceLoss, pair, pairs, reduction_enum
-from rushlight.ops.registry import functional, functions, op
+from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
 

@@ -17,8 +17,7 @@ from rushlight.arrays.batched import numbers
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, is_batched, levels_of, not_implemented, refuse_grad
-from rushlight.ops.matmul.mm import shared_op
-from rushlight.ops.registry import function, functional, op
+from rushlight.ops.registry import function, functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
 

@@ -12,10 +12,9 @@ from rushlight.core.elementwise import elementwise
 from rushlight.core.graph import Node, wrap
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import is_batched
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.nn.activation import Activation, Piecewise, act, fit_bounds
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, functional, functions, op
+from rushlight.ops.registry import function, functional, functions, op, shared_op
 
 
 @op

@@ -19,11 +19,10 @@ from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented, one_dim
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.matmul.mm import shared_op
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
-from rushlight.ops.registry import describe, function, functional, functions, op, variant
+from rushlight.ops.registry import describe, function, functional, functions, op, shared_op, variant
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
 

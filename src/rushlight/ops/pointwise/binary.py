@@ -34,9 +34,8 @@ from rushlight.ops.pointwise.family import (
     expose,
     register_impl,
     row,
-    with_numbers,
 )
-from rushlight.ops.registry import function, functions, implements, op
+from rushlight.ops.registry import function, functions, implements, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -170,7 +169,7 @@ def fmod(input: Any, other: Any) -> Any:
     check_integers("fmod_cpu", input, other)
     if isinstance(other, TensorBase):
         return FMOD, (input, other)
-    return with_numbers(FmodNumber, number_beside(input, operand(other))), (input,)
+    return shared_op(FmodNumber, number_beside(input, operand(other))), (input,)
 
 
 @function(out=True, inplace=True)
@@ -191,7 +190,7 @@ def remainder(input: Any, other: Any) -> Any:
         check_second("remainder", input, other)
         if isinstance(other, TensorBase):
             return REMAINDER, (input, other)
-        return with_numbers(RemainderNumber, number_beside(input, operand(other))), (input,)
+        return shared_op(RemainderNumber, number_beside(input, operand(other))), (input,)
     return REMAINDER_OF_NUMBER, (input, other)
 
 

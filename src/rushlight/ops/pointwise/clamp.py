@@ -26,8 +26,8 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain
 from rushlight.ops.operands import integral, match_dtypes, number_from, zeros
 from rushlight.ops.out import put
-from rushlight.ops.pointwise.family import Numbered, with_numbers
-from rushlight.ops.registry import describe, function, op, variant
+from rushlight.ops.pointwise.family import Numbered
+from rushlight.ops.registry import describe, function, op, shared_op, variant
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -225,7 +225,7 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     if not _modest(low) or not _modest(high):
         common = result_dtype(tuple(x for x in (input, low, high) if x is not None)).numpy
         low, high = (b if b is None else number_for(b, common) for b in (low, high))
-    return with_numbers(ClampNumbers, low, high), (input,)
+    return shared_op(ClampNumbers, low, high), (input,)
 
 
 def _declare_bound(side: str, word: str, gives: str, by_tensor: Any, by_number: Any) -> None:
@@ -239,7 +239,7 @@ def _declare_bound(side: str, word: str, gives: str, by_tensor: Any, by_number: 
         if isinstance(bound, complex):
             raise NotImplementedError("clamp is not supported for complex types")
         low, high = (operand(bound), None) if side == "min" else (None, operand(bound))
-        return with_numbers(by_number, low, high), (input,)
+        return shared_op(by_number, low, high), (input,)
 
     text = describe(
         f"Each element, but at {word} `{side}`.",
@@ -335,7 +335,7 @@ def lerp(input: Any, end: Any, weight: Operand) -> Any:
         return LERP, (input, end, weight)
     if isinstance(weight, complex) and not is_complex(input):
         weight = number_for(weight, raw_dtype(input))
-    return with_numbers(LerpNumber, operand(weight)), (input, end)
+    return shared_op(LerpNumber, operand(weight)), (input, end)
 
 
 class Fused(Elementwise):

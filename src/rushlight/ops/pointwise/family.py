@@ -3,7 +3,6 @@ an op."""
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -15,7 +14,6 @@ from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise, conj
 from rushlight.core.graph import Node, TensorBase
 from rushlight.ops.checks import check_tensors, not_implemented, raw_dtype
-from rushlight.ops.numbers import has_negative_zero
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import describe, function, implements, op
 
@@ -72,19 +70,6 @@ class Unfinished(Pointwise):
             f"Trying to use forward AD with {self.name} that does not support it because it has "
             "not been implemented yet."
         )
-
-
-def with_numbers(cls: Any, *numbers: Any) -> Any:
-    """An op of a class with numbers as parameters: the same object for the same numbers, since
-    making one costs as much as applying it."""
-    if 0.0 in numbers and has_negative_zero(numbers):
-        return cls(*numbers)
-    return _kept(cls, *numbers)
-
-
-@functools.lru_cache(maxsize=256, typed=True)
-def _kept(cls: Any, *numbers: Any) -> Any:
-    return cls(*numbers)
 
 
 class Numbered(Pointwise):

@@ -18,15 +18,8 @@ from rushlight.ops.checks import invalid, is_number, not_implemented, raw_dtype
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import attach_operator, integral, widen_small_ints, zeros
-from rushlight.ops.pointwise.family import (
-    Numbered,
-    OneOver,
-    Pointwise,
-    Smooth,
-    row,
-    with_numbers,
-)
-from rushlight.ops.registry import function, functions, implements, op
+from rushlight.ops.pointwise.family import Numbered, OneOver, Pointwise, Smooth, row
+from rushlight.ops.registry import function, functions, implements, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 
 row(
@@ -204,7 +197,7 @@ class PowToComplex(Pow):
     aten = "pow.Tensor_Scalar"
 
     def by_base(self, a: Any, b: Any) -> Any:
-        return with_numbers(PowNumber, b).partials(a)[0]
+        return shared_op(PowNumber, b).partials(a)[0]
 
     def partials(self, a: Any, b: Any, y: Any) -> Any:
         return self.by_base(a, b), None
@@ -224,7 +217,7 @@ class PowOfComplex(Pow):
     aten = "pow.Scalar"
 
     def by_exponent(self, a: Any, b: Any, y: Any) -> Any:
-        return with_numbers(PowOfNumber, a).partials(b, y)[0]
+        return shared_op(PowOfNumber, a).partials(b, y)[0]
 
     def partials(self, a: Any, b: Any, y: Any) -> Any:
         return None, self.by_exponent(a, b, y)
@@ -263,12 +256,12 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
             if kind is not _FLOAT32 and kind is not _FLOAT64:
                 common = result_dtype((input, exponent))
                 exponent = number_in(number_for(exponent, common.numpy), common)
-            return with_numbers(PowNumber, exponent), (input,)
+            return shared_op(PowNumber, exponent), (input,)
     elif isinstance(exponent, TensorBase) and is_number(input):
         input = operand(input)
         if isinstance(input, complex) and not is_complex(exponent):
             return POW_OF_COMPLEX, (input, exponent)
-        return with_numbers(PowOfNumber, number_beside(exponent, input)), (exponent,)
+        return shared_op(PowOfNumber, number_beside(exponent, input)), (exponent,)
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
