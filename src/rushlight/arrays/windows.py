@@ -15,6 +15,7 @@ Note [Convolution in products]
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -604,3 +605,12 @@ def resample(x: Array, axis: int, taps: Taps) -> Array:
         else:
             y += part
     return _narrow(y, dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def mean_taps(size: int, out: int) -> Taps:
+    """The mean of each of `out` parts of an axis; see `Uneven`."""
+    parts = Uneven(size, out)
+    lengths = np.asarray(parts.ends) - np.asarray(parts.starts)
+    inside = np.arange(parts.kernel) < lengths[:, None]
+    return Taps(size, parts.place(size), inside / lengths[:, None])
