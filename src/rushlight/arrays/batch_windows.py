@@ -41,9 +41,7 @@ def _out_of(y: Any, size: int, at: int, parts: int = 1) -> Any:
     n = shape[at] // size
     split = v.reshape(y, (*shape[:at], parts, size, n // parts, *shape[at + 1 :]))
     axes = [d for d in range(split.ndim) if d != at + 1]
-    return v.reshape(
-        v.permute(split, (at + 1, *axes)), (size, *shape[:at], n, *shape[at + 1 :])
-    )
+    return v.reshape(v.permute(split, (at + 1, *axes)), (size, *shape[:at], n, *shape[at + 1 :]))
 
 
 def _convolution(
@@ -59,7 +57,9 @@ def _convolution(
             y = primitive(left, right, None, *rest)
             found = Batched(y, level, False)
         else:
-            y = primitive(v.reshape(left, (size * left.shape[1], *left.shape[2:])), right, None, *rest)
+            y = primitive(
+                v.reshape(left, (size * left.shape[1], *left.shape[2:])), right, None, *rest
+            )
             found = Batched(v.reshape(y, (*left.shape[:2], *y.shape[1:])), level)
     elif many:
         x2, w2 = _into(left, 1), _into(right, 0)

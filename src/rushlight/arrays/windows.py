@@ -57,7 +57,7 @@ def _narrow(y: Array, dtype: Any) -> Array:
     return y if y.dtype == dtype else y.astype(dtype)
 
 
-# --- one axis: where a tap's places are inside -----------------------------------------------------
+# --- one axis: where a tap's places are inside ----------------------------------------------------
 def _seen(n: int, out: int, tap: int, stride: int, padding: int) -> tuple[slice, slice] | None:
     """Which results see a place inside through a tap (`tap` = k·dilation), and which places."""
     shift = tap - padding
@@ -103,9 +103,7 @@ def _windows(x: Array, kernel: Ints, outs: Ints, stride: Ints, dilation: Ints) -
     steps = x.strides[-n:]
     taps = [s * d for s, d in zip(steps, dilation, strict=True)]
     moves = [s * m for s, m in zip(steps, stride, strict=True)]
-    return _through(
-        x, (*x.shape[:-n], *kernel, *outs), (*x.strides[:-n], *taps, *moves), 0
-    )
+    return _through(x, (*x.shape[:-n], *kernel, *outs), (*x.strides[:-n], *taps, *moves), 0)
 
 
 def _lots(x: Array, rows: int, places: int) -> Iterator[tuple[int, int]]:
@@ -241,9 +239,7 @@ def _convolve_taps(
     kernel = w.shape[2:]
     for first, last in _lots(x, groups * m, math.prod(outs)):
         part, given = y[first:last], x[first:last]
-        for tap, results, places in _taps(
-            x.shape[3:], outs, kernel, stride, padding, dilation
-        ):
+        for tap, results, places in _taps(x.shape[3:], outs, kernel, stride, padding, dilation):
             part[results] += given[places] * _tap_weights(w, tap, groups)
     return y.reshape(x.shape[0], groups * m, *outs)
 
@@ -330,9 +326,7 @@ def convolve_weight(
 
 # --- patches --------------------------------------------------------------------------------------
 @primitive
-def columns(
-    x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
-) -> Array:
+def columns(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
     """Windows of [*lead, C, *sizes] as columns: [*lead, C·taps, places]."""
     n = len(kernel)
     outs = tuple(map(out_size, x.shape[-n:], kernel, stride, padding, dilation))
@@ -365,9 +359,7 @@ def _at(axis: int, part: slice) -> Any:
 
 
 @primitive
-def window_sum(
-    x: Array, axis: int, kernel: int, stride: int, padding: int, out: int
-) -> Array:
+def window_sum(x: Array, axis: int, kernel: int, stride: int, padding: int, out: int) -> Array:
     """Sums of windows along one axis (negative), `out` of them."""
     shape = list(x.shape)
     shape[axis] = out
@@ -380,9 +372,7 @@ def window_sum(
 
 
 @primitive
-def window_spread(
-    g: Array, axis: int, size: int, kernel: int, stride: int, padding: int
-) -> Array:
+def window_spread(g: Array, axis: int, size: int, kernel: int, stride: int, padding: int) -> Array:
     """The adjoint of `window_sum`: each element goes to all places of its window, of `size`."""
     shape = list(g.shape)
     shape[axis] = size
@@ -415,7 +405,7 @@ class Even:
         return (self.kernel, self.stride, self.padding, self.dilation, self.out)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.key() == other.key()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.key() == other.key()
 
     def __hash__(self) -> int:
         return hash(self.key())
@@ -596,15 +586,15 @@ def resample(x: Array, axis: int, taps: Taps) -> Array:
             flat = x.reshape(-1, x.shape[axis], math.prod(x.shape[axis + 1 :]))
             y = np.matmul(matrix, flat).reshape(shape)
         return _narrow(y, dtype)
-    y: Any = None
+    total: Any = None
     for k in range(width):
         part = x.take(_like(taps.places[:, k], x), axis)
         part *= _like(taps.weights[:, k].astype(kind), x).reshape(-1, *tail)
-        if y is None:
-            y = part
+        if total is None:
+            total = part
         else:
-            y += part
-    return _narrow(y, dtype)
+            total += part
+    return _narrow(total, dtype)
 
 
 @functools.lru_cache(maxsize=256)

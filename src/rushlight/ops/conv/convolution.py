@@ -3,7 +3,7 @@
 Note [Three products]
     y = convolve(x, w), the gradient of x, and the gradient of w are bilinear in two of
     (x, w, g), and the derivative of each is one of the other two. A transposed convolution is the
-    gradient of x, read as a map of g. So two ops and three primitives have derivatives of any order.
+    gradient of x, read as a map of g. So two ops and three primitives have all derivatives.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class Convolution(Op):
             else:
                 gx = convolve_input(g, conj(w), None, sizes, *self.how)
         if node._needs_grad(1):
-            seen = (conj(x), g) if self.transposed else (g, conj(x))
-            gw = convolve_weight(*seen, kernel, *self.how)
+            first, second = (conj(x), g) if self.transposed else (g, conj(x))
+            gw = convolve_weight(first, second, kernel, *self.how)
         if node._needs_grad(2):
             gb = v.reduce_sum(g, (-n - 2, *range(-n, 0)), False)
         return gx, gw, gb
@@ -122,8 +122,18 @@ class Convolution(Op):
             Convolution(two, (1, 0), (1, 2), False, (), 2),
             draw.real(2, 4, 4, 4), draw.real(2, 2, 3, 2), draw.real(2),
         )  # fmt: skip
-        yield Convolution((2,), (1,), (1,), False, (), 3), draw.real(2, 3, 6), draw.real(6, 1, 3), None
-        yield Convolution(one, (0, 0), one), draw.real(2, 2, 2, 2), draw.real(3, 2, 1, 1), draw.real(3)
+        yield (
+            Convolution((2,), (1,), (1,), False, (), 3),
+            draw.real(2, 3, 6),
+            draw.real(6, 1, 3),
+            None,
+        )
+        yield (
+            Convolution(one, (0, 0), one),
+            draw.real(2, 2, 2, 2),
+            draw.real(3, 2, 1, 1),
+            draw.real(3),
+        )
         yield (
             Convolution((2,), (1,), (1,), True, (1,)),
             draw.real(2, 2, 3), draw.real(2, 3, 3), draw.real(3),
@@ -132,7 +142,12 @@ class Convolution(Op):
             Convolution((1,), (1,), (2,), True, (1,), 2),
             draw.real(1, 4, 3), draw.real(4, 1, 2), draw.real(2),
         )  # fmt: skip
-        yield Convolution((1,), (1,), (1,), True, (), 2), draw.real(1, 2, 3), draw.real(2, 1, 2), None
+        yield (
+            Convolution((1,), (1,), (1,), True, (), 2),
+            draw.real(1, 2, 3),
+            draw.real(2, 1, 2),
+            None,
+        )
         yield (
             Convolution((1, 1, 1), (1, 0, 1), (1, 1, 1)),
             draw.real(1, 1, 2, 2, 2), draw.real(2, 1, 2, 2, 2), draw.real(2),
@@ -161,15 +176,15 @@ class ConvolutionWeight(Op):
     def forward(self, g: Any, x: Any) -> Any:
         return convolve_weight(g, x, self.kernel, *self.how())
 
-    def vjp(self, node: Node, h: Any, g: Any, x: Any) -> Any:
+    def vjp(self, node: Node, g: Any, grad: Any, x: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
         n = len(self.stride)
         gg = gx = None
         if node._needs_grad(0):
-            gg = cut_to(convolve(conj(x), h, None, *self.how()), tuple(shapes[0][-n:]))
+            gg = cut_to(convolve(conj(x), g, None, *self.how()), tuple(shapes[0][-n:]))
         if node._needs_grad(1):
-            gx = convolve_input(conj(g), h, None, tuple(shapes[1][-n:]), *self.how())
+            gx = convolve_input(conj(grad), g, None, tuple(shapes[1][-n:]), *self.how())
         return gg, gx
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -247,9 +262,7 @@ def _check(x: Any, w: Any, b: Any, what: Convolution) -> None:
     if any(s <= 0 for s in what.stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(d <= 0 for d in what.dilation):
-        raise RuntimeError(
-            f"dilation should be greater than zero, but got {list(what.dilation)}"
-        )
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(what.dilation)}")
     if w.shape[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
@@ -469,9 +482,7 @@ def _export_transposed(n: int, example: str, shown: str) -> None:
     function(method=False, namespace="nn.functional")(variant(conv_transpose, title, doc))
 
 
-_export_transposed(
-    1, "torch.tensor([[[1., 2.]]]), torch.ones(1, 1, 2)", "tensor([[[1., 3., 2.]]])"
-)
+_export_transposed(1, "torch.tensor([[[1., 2.]]]), torch.ones(1, 1, 2)", "tensor([[[1., 3., 2.]]])")
 _export_transposed(
     2, "torch.ones(1, 1, 1, 2), torch.ones(1, 1, 1, 2), stride=2", "tensor([[[[1., 1., 1., 1.]]]])"
 )

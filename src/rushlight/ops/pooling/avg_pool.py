@@ -16,8 +16,15 @@ from rushlight.ops.checks import check_tensor, from_end, raw_dtype
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.pooling.family import Ints, check_windows, refuse, several, window_count
 from rushlight.ops.pooling.max_pool import check_rank, sizes_of
-from rushlight.ops.registry import describe, function, functional, functions, op, variant
-from rushlight.ops.registry import implements
+from rushlight.ops.registry import (
+    describe,
+    function,
+    functional,
+    functions,
+    implements,
+    op,
+    variant,
+)
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.vision import resample as _resample_op  # noqa: F401  # `resample` on tensors
 
@@ -219,7 +226,7 @@ def _avg_ops(axes: int) -> tuple[Any, Any]:
 
     for cls, title in ((Pool, "AvgPool"), (Adaptive, "AdaptiveAvgPool")):
         cls.__name__ = cls.__qualname__ = f"{title}{axes}d"
-        cls.__doc__ = f"`{cls.__base__.__name__}` over {('two', 'three')[axes - 2]} axes."
+        cls.__doc__ = f"`{title}` over {('two', 'three')[axes - 2]} axes."
         op(cls)
     return Pool, Adaptive
 
@@ -245,7 +252,7 @@ def _averaged(
             f"{max(x.ndim, 1) - 1}], but got {-n - 1})"
         )
     check_windows(x.shape, kernel, steps, edge, (1,) * n, ceil_mode)
-    refuse(f"avg_pool{n}d", x, "int64" if n == 2 else "int64")
+    refuse(f"avg_pool{n}d", x, "int64")
     what = OPS[n][0](
         kernel, steps, edge, bool(ceil_mode), bool(count_include_pad), divisor_override
     )
@@ -267,7 +274,8 @@ def _export(n: int) -> None:
 
     def avg_pool(
         input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-        ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
     ) -> Any:  # fmt: skip
         return _averaged(
             title, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
@@ -397,21 +405,19 @@ def _export_norm(n: int) -> None:
     title = f"lp_pool{n}d"
 
     def lp_pool(
-        input: Any, norm_type: float, kernel_size: Any, stride: Any = None,
-        ceil_mode: bool = False,
-    ) -> Any:  # fmt: skip
-        p = float(norm_type)
+        input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Any:
+        p = norm_type
         if n == 1:
-            kernel = (_one(title, "kernel_size", kernel_size),)
-            args = (kernel_size,) if stride is None else (kernel_size, stride)
-            mean = avg_pool1d(input.pow(p), *args, padding=0, ceil_mode=ceil_mode)
+            count = _one(title, "kernel_size", kernel_size)
+            mean = avg_pool1d(input.pow(p), kernel_size, stride, 0, ceil_mode)
         else:
-            kernel = several(title, "kernel_size", kernel_size, n)
+            count = math.prod(several(title, "kernel_size", kernel_size, n))
             mean = _averaged(
                 f"avg_pool{n}d", n, input.pow(p), kernel_size, stride, 0, ceil_mode, True, None
             )
         relu = functions["relu"]
-        return (functions["sign"](mean) * relu(mean.abs())).mul(math.prod(kernel)).pow(1.0 / p)
+        return (functions["sign"](mean) * relu(mean.abs())).mul(count).pow(1.0 / p)
 
     text = (
         f"The norm of each window of {_WHAT[n]}: (Σ x^p)^(1/p).\n\nArgs:\n"

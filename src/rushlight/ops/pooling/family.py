@@ -64,9 +64,7 @@ def check_windows(
     """The number of windows of each axis, or PyTorch's error."""
     n = len(kernel)
     if len(shape) not in (n + 1, n + 2):
-        raise RuntimeError(
-            f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"
-        )
+        raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
     outs = tuple(
         window_count(*sizes, ceil)
         for sizes in zip(shape[-n:], kernel, stride, padding, dilation, strict=True)

@@ -44,7 +44,7 @@ class FractionalMaxPool(Largest):
         last = v.full(begin, (*begin.shape[:-1], 1), size - kernel, _INT64)
         return v.concat([begin, last], -1)
 
-    def forward(self, x: Any, samples: Any) -> Any:
+    def forward(self, x: Any, samples: Any) -> Any:  # type: ignore[override]  # and the numbers
         n = self.n
         sizes = tuple(x.shape[-n:])
         samples = v.reshape(samples, (*x.shape[:-n], n))
@@ -129,7 +129,9 @@ def _fractional(
     name = title if n == 2 else f"{title}_out"
     for side, size, k, out in zip(_SIDES[n], x.shape[-n:], kernel, sizes, strict=True):
         if out + k - 1 > size:
-            raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {size}")
+            raise RuntimeError(
+                f"{name}(): pool {side} {k} too large relative to input {side} {size}"
+            )
     refuse(f"{title}_out_frame", x)
     return apply(_OPS[n](kernel, sizes), input, samples)
 
@@ -169,7 +171,9 @@ def _export(n: int) -> None:
         "    output_ratio: instead of it, their number as a part of the places.\n"
         "    return_indices: whether to give the places of the largest, too."
     )
-    example = f"torch.nn.functional.{title}(torch.ones({', '.join('1' * (n - 1))}, 4, 4), 2, 2).shape"
+    example = (
+        f"torch.nn.functional.{title}(torch.ones({', '.join('1' * (n - 1))}, 4, 4), 2, 2).shape"
+    )
     if n == 3:
         example = f"torch.nn.functional.{title}(torch.ones(1, 4, 4, 4), 2, 2).shape"
     shown = f"torch.Size([1, {', '.join('2' * n)}])"

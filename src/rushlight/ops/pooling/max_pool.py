@@ -30,7 +30,8 @@ class Largest(Op):
     """An op that chooses an element for each window over the last `n` axes, and tells its place in
     row order of these."""
 
-    outputs, saves = ("result0", "result1"), ("result1",)
+    outputs: ClassVar[tuple[str, ...]] = ("result0", "result1")
+    saves: ClassVar[tuple[str, ...]] = ("result1",)
     n: ClassVar[int] = 2
     apart: bool = False  # no two windows share a place
     vmap_rule = batch_leading
@@ -138,7 +139,7 @@ def _max_ops(axes: int) -> tuple[Any, Any, Any]:
 
     for cls, title in ((Pool, "MaxPool"), (Values, "MaxPoolValues"), (Adaptive, "AdaptiveMaxPool")):
         cls.__name__ = cls.__qualname__ = f"{title}{axes}d"
-        cls.__doc__ = f"`{cls.__base__.__name__}` over {('two', 'three')[axes - 2]} axes."
+        cls.__doc__ = f"`{title}` over {('two', 'three')[axes - 2]} axes."
         op(cls)
     return Pool, Values, Adaptive
 
@@ -371,4 +372,3 @@ def _export_adaptive(n: int) -> None:
 
 for _n in (1, 2, 3):
     _export_adaptive(_n)
-

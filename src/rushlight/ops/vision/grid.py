@@ -299,9 +299,7 @@ def grid_sample(
     if align_corners is None:
         _warn("grid_sample and affine_grid behavior", "grid_sample")
         align_corners = False
-    return _sampled(
-        input, grid, _MODES.index(mode), _EDGES.index(padding_mode), align_corners
-    )
+    return _sampled(input, grid, _MODES.index(mode), _EDGES.index(padding_mode), align_corners)
 
 
 def _warn(start: str, name: str) -> None:

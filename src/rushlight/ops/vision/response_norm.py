@@ -11,7 +11,7 @@ from rushlight.ops.shape.pad import constant_pad_nd
 
 @functional()
 def local_response_norm(
-    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    input: Any, size: int, alpha: Any = 1e-4, beta: Any = 0.75, k: Any = 1.0
 ) -> Any:
     """x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta.
 

@@ -172,8 +172,7 @@ def channel_shuffle(input: Any, groups: int) -> Any:
         )
     if groups <= 0:
         raise RuntimeError(
-            "Number of groups to divide channels in must be positive. "
-            f"Value of groups:{groups}"
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
         )
     if x.shape[1] % groups:
         raise RuntimeError(

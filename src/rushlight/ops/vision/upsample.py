@@ -244,6 +244,4 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
 
 
 def _warn(old: str, new: str) -> None:
-    warnings.warn(
-        f"`nn.functional.{old}` is deprecated. Use `{new}` instead.", stacklevel=4
-    )
+    warnings.warn(f"`nn.functional.{old}` is deprecated. Use `{new}` instead.", stacklevel=4)
