@@ -37,6 +37,7 @@ Ints = tuple[int, ...]
 _LOT: Final = 1 << 19  # bytes of columns at a time: half of a usual second-level cache
 _LOT_DEVICE: Final = 1 << 28  # on a GPU large products are all that counts
 _WIDE: Final = 256  # columns that a product should have at least
+_WASTE: Final = 1.3  # how much longer rows may become that are padded to one width
 _FEW: Final = 4  # channels a group that are multiplied tap by tap
 
 
@@ -237,10 +238,14 @@ def _convolve_taps(
     y = _zeros(x, (x.shape[0], groups, m, *outs))
     x = _parted(x, groups)
     kernel = w.shape[2:]
+    room: Any = None
     for first, last in _lots(x, groups * m, math.prod(outs)):
         part, given = y[first:last], x[first:last]
         for tap, results, places in _taps(x.shape[3:], outs, kernel, stride, padding, dilation):
-            part[results] += given[places] * _tap_weights(w, tap, groups)
+            seen = part[results]
+            if room is None or room.shape != seen.shape:
+                room = _room(x, seen.shape)
+            seen += np.multiply(given[places], _tap_weights(w, tap, groups), out=room)
     return y.reshape(x.shape[0], groups * m, *outs)
 
 
@@ -256,30 +261,75 @@ def convolve_input(
     kernel = w.shape[2:]
     count, outs = g.shape[0], g.shape[2:]
     channels = w.shape[1] * groups
-    x = _zeros(g, (count, channels, *sizes))
+    factor = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
     if _by_taps(g, w, groups):
+        x = _zeros(g, (count, channels, *sizes))
         x = _input_taps(x, _parted(g, groups), w, stride, padding, dilation, groups)
     elif _lies_bare(kernel, stride, padding) and sizes == outs:
-        factor = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
-        rows = g.reshape(count, groups, -1, math.prod(outs))
-        x = np.matmul(factor, rows).reshape(x.shape)
+        rows = g.reshape(count, groups, g.shape[1] // groups, math.prod(outs))
+        x = np.matmul(factor, rows).reshape(count, channels, *sizes)
     else:
-        factor = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
-        taps = list(_taps(sizes, outs, kernel, stride, padding, dilation))
-        memory: Any = None
-        for first, last in _lots(g, channels * math.prod(kernel), math.prod(outs)):
-            many = last - first
-            shape = (groups, factor.shape[1], many * math.prod(outs))
-            if memory is None or memory.shape != shape:
-                memory = _room(g, shape)
-            _products(factor, _as_rows(g, first, last, groups), memory)
-            columns = memory.reshape(channels, *kernel, many, *outs)
-            part = x[first:last].swapaxes(0, 1)
-            for tap, results, places in taps:
-                part[places] += columns[(slice(None), *tap)][results]
+        windows = kernel, stride, padding, dilation
+        edged = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
+        waste = math.prod(edged[1:]) / max(math.prod(outs[1:]), 1)
+        flat = max(stride) == 1 and waste < _WASTE
+        lay = _input_flat if flat else _input_slices
+        x = lay(g, factor, (channels, *sizes), windows, groups)
     if b is not None:
         x += _wide(b).reshape(-1, *(1,) * len(kernel))
     return _narrow(x, dtype)
+
+
+def _input_slices(g: Array, factor: Array, shape: Ints, windows: Any, groups: int) -> Array:
+    """Columns of gradients, added tap by tap where they came from."""
+    outs, kernel = g.shape[2:], windows[0]
+    x = _zeros(g, (g.shape[0], *shape))
+    taps = list(_taps(shape[1:], outs, *windows))
+    memory: Any = None
+    for first, last in _lots(g, shape[0] * math.prod(kernel), math.prod(outs)):
+        rows = _as_rows(g, first, last, groups)
+        room = (groups, factor.shape[1], rows.shape[2])
+        if memory is None or memory.shape != room:
+            memory = _room(g, room)
+        _products(factor, rows, memory)
+        columns = memory.reshape(shape[0], *kernel, last - first, *outs)
+        part = x[first:last].swapaxes(0, 1)
+        for tap, results, places in taps:
+            part[places] += columns[(slice(None), *tap)][results]
+    return x
+
+
+def _input_flat(g: Array, factor: Array, shape: Ints, windows: Any, groups: int) -> Array:
+    """The same for windows that move by 1. Gradients are laid out in rows as wide as the padded
+    input: then a tap is one shift of all of them, and what is added are long rows."""
+    outs, (kernel, _, padding, dilation) = g.shape[2:], windows
+    channels, sizes = shape[0], shape[1:]
+    wide = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
+    steps = [math.prod(wide[d + 1 :]) for d in range(len(wide))]
+    length = outs[0] * steps[0]
+    shifts = [
+        sum(k * d * s for k, d, s in zip(tap, dilation, steps, strict=True))
+        for tap in itertools.product(*[range(k) for k in kernel])
+    ]
+    x = _room(g, (g.shape[0], *shape))
+    middle = tuple([slice(p, p + n) for n, p in zip(sizes, padding, strict=True)])
+    inside = tuple([slice(0, n) for n in outs])
+    memory: Any = None
+    for first, last in _lots(g, channels * math.prod(kernel), length):
+        many = last - first
+        if memory is None or memory.shape[2] != many * length:
+            memory = _room(g, (groups, factor.shape[1], many * length))
+            rows = _zeros(g, (g.shape[1], many, outs[0], *wide[1:]))
+            sums = _room(g, (channels, many, max(max(shifts) + length, math.prod(wide))))
+        rows[(..., *inside)] = g[first:last].swapaxes(0, 1)
+        _products(factor, rows.reshape(groups, -1, many * length), memory)
+        columns = memory.reshape(channels, len(shifts), many, length)
+        sums[...] = 0
+        for tap, shift in enumerate(shifts):
+            sums[..., shift : shift + length] += columns[:, tap]
+        found = sums[..., : math.prod(wide)].reshape(channels, many, *wide)
+        x[first:last] = found[(..., *middle)].swapaxes(0, 1)
+    return x
 
 
 def _input_taps(
@@ -316,12 +366,13 @@ def convolve_weight(
             found = reduce_sum(given[results] * seen[places], axes, False)
             w[(slice(None), 0, *tap)] = found.reshape(-1)
         return _narrow(w, dtype)
-    total = w.reshape(groups, g.shape[1] // groups, -1)
     columns = _Columns(x, kernel, outs, stride, padding, dilation, groups)
+    total: Any = None  # transposed: with the columns to the left BLAS takes two thirds of the time
     for first, last in columns.lots():
         rows = _as_rows(g, first, last, groups)
-        total += _products(rows, columns.of(first, last).swapaxes(1, 2))
-    return _narrow(w, dtype)
+        part = _products(columns.of(first, last), rows.swapaxes(1, 2))
+        total = part if total is None else total + part
+    return _narrow(total.swapaxes(1, 2).reshape(shape), dtype)
 
 
 # --- patches --------------------------------------------------------------------------------------
@@ -484,36 +535,62 @@ def window_argmax(x: Array, y: Array, spans: tuple[Even, ...]) -> Array:
     """Where in each window the largest, `y`, stands: its place in row order of the last axes. The
     first of several; the last NaN."""
     count = math.prod(span.kernel for span in spans)
-    which = _zeros(y, y.shape, np.uint8 if count < 256 else np.int32)
+    nans = x.dtype.kind not in "iub" and bool((y != y).any())
     taps = list(itertools.product(*[range(span.kernel) for span in spans]))
-    for number in range(count - 1, -1, -1):
+    # Each tap has a mark, the first the largest; a window gets the largest mark of those that hit.
+    marks = [count - 1 - number for number in range(count)]
+    kind: Any = np.uint8 if count + count * nans < 256 else np.int32
+    which = _zeros(y, y.shape, kind)
+    for number in range(count - 1):  # what no other tap hits, the last one does
         found = _tapped(x, spans, taps[number])
         if found is not None:
-            part = which[found[0]]
-            part[found[1] == y[found[0]]] = number
-    if x.dtype.kind not in "iub" and bool((y != y).any()):
+            _mark(which[found[0]], found[1] == y[found[0]], marks[number])
+    if nans:
         for number, tap in enumerate(taps):
             found = _tapped(x, spans, tap)
             if found is not None:
-                part = which[found[0]]
-                part[found[1] != found[1]] = number
-    return _places(which, x, spans)
+                _mark(which[found[0]], found[1] != found[1], count + number)
+    order = np.asarray([*range(count - 1, -1, -1), *range(count)])
+    return _places(which, x, spans, order[: count + count * nans])
 
 
-def _places(which: Array, x: Array, spans: tuple[Even, ...]) -> Array:
-    """The number of a tap of each window as a place in row order of the last axes of `x`."""
+def _mark(target: Array, mask: Array, mark: int) -> None:
+    """Write a mark where a mask is true and no larger one stands. Products and maxima of bytes take
+    a fifth of the time of a write by a mask."""
+    number = target.dtype.type(mark)
+    if type(target) is np.ndarray:
+        maximum(target, mask.view(np.uint8) * number, out=target)
+    else:
+        target[...] = np.maximum(target, mask.astype(target.dtype) * number)
+
+
+def _places(which: Array, x: Array, spans: tuple[Even, ...], order: Any) -> Array:
+    """The mark of each window as a place in row order of the last axes of `x`; `order` has the
+    number of the tap of each mark."""
     sizes = x.shape[-len(spans) :]
+    n = len(spans)
+    steps = [math.prod(sizes[d + 1 :]) for d in range(n)]
+    if all(type(span) is Even for span in spans):  # the place of the window, and that of the tap
+        starts: Any = 0
+        offsets: Any = 0
+        for d, span in enumerate(spans):
+            table = span.place(sizes[d]) * steps[d]
+            starts = starts + table[:, 0].reshape(-1, *(1,) * (n - 1 - d))
+            taps = np.arange(span.kernel) * span.dilation * steps[d]
+            offsets = offsets + taps.reshape(-1, *(1,) * (n - 1 - d))
+        found = _like(offsets.reshape(-1)[order], x).take(which)
+        found += _like(starts, x)
+        return found
     where: Any = None
-    step, inner = 1, 1
-    for d in range(len(spans) - 1, -1, -1):
+    inner = 1
+    for d in range(n - 1, -1, -1):
         span = spans[d]
-        table = (span.place(sizes[d]) * step).reshape(-1)
-        own = which // inner % span.kernel if len(spans) > 1 else which
-        starts = np.arange(span.out) * span.kernel
-        at = own + _like(starts, x).reshape(-1, *(1,) * (len(spans) - 1 - d))
+        table = (span.place(sizes[d]) * steps[d]).reshape(-1)
+        firsts = np.arange(span.out) * span.kernel
+        at = _like(order // inner % span.kernel, x).take(which)
+        at += _like(firsts, x).reshape(-1, *(1,) * (n - 1 - d))
         found = _like(table, x).take(at)
         where = found if where is None else where + found
-        step *= sizes[d]
         inner *= span.kernel
     return where
 

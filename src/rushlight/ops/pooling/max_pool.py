@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -24,6 +25,12 @@ from rushlight.ops.pooling.family import (
 )
 from rushlight.ops.registry import describe, function, functional, op, variant
 from rushlight.ops.sample_inputs import Draw
+
+
+def planes(shape: Ints, n: int) -> Ints:
+    """A shape as two axes: the planes, and the places of the last `n` axes in them."""
+    cut = len(shape) - n
+    return math.prod(shape[:cut]), math.prod(shape[cut:])
 
 
 class Largest(Op):
@@ -49,13 +56,13 @@ class Largest(Op):
         shapes, kinds = node._input_shapes, node._input_dtypes
         assert shapes is not None and kinds is not None
         shape = tuple(shapes[0])
-        rows = v.reshape(g[0], flat(g[0], self.n))
-        places = v.reshape(index, flat(index, self.n))
+        rows = v.reshape(g[0], planes(g[0].shape, self.n))
+        places = v.reshape(index, planes(index.shape, self.n))
+        whole = planes(shape, self.n)
         if self.apart:
-            zeros = v.full(rows, flat(shape, self.n), 0, kinds[0])
-            found = v.scatter(zeros, -1, places, rows)
+            found = v.scatter(v.full(rows, whole, 0, kinds[0]), -1, places, rows)
         else:
-            found = v.ungather(rows, flat(shape, self.n), -1, places)
+            found = v.ungather(rows, whole, -1, places)
         return (v.reshape(found, shape), *(None,) * (len(shapes) - 1))
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
