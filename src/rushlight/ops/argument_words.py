@@ -22,6 +22,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "N": ("int | None", "how many columns; as many as `x` has elements if None"),
     "UPLO": ("str", "which triangle of the matrix is read: 'L', the lower, or 'U', the upper"),
     "_preallocate_and_copy": ("bool", "taken for PyTorch's sake, and not used"),
+    "_random_samples": ("Tensor | None", "random numbers from 0 to 1, one for each plane and axis"),
     "_stacklevel": ("int", "which caller a warning points at"),
     "a": ("Tensor", "the first tensor"),
     "abs": ("Tensor", "the absolute values"),
@@ -62,6 +63,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "bounds": ("int", "the upper bound, left out itself; or the lower one and the upper one"),
     "buffer": ("Any", "an object that shows its memory by Python's buffer protocol"),
     "callable": ("Callable[..., Any]", "the function that is called with the elements"),
+    "ceil_mode": ("bool", "whether the last window may stand out"),
     "center": ("bool", "whether frames are centred on their time, so that the signal is padded"),
     "check_backward_ad": ("bool", "whether backward mode is checked"),
     "check_batched_forward_grad": ("bool", "whether forward mode is checked under `vmap`"),
@@ -107,6 +109,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "device_type": ("str | None", "the kind of the devices, such as 'cuda'"),
     "devices": ("Any", "the devices"),
     "diagonal": ("int", "which diagonal: 0 the main one, positive above it, negative below"),
+    "dilation": ("int | Sequence[int]", "the distance of the places of a window"),
     "dim": ("int", "the dimension to work along"),
     "dim0": ("int", "the first of the dimensions to exchange"),
     "dim1": ("int", "the first of the two dimensions"),
@@ -157,6 +160,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "grad_variables": (
         "Tensor | Sequence[Tensor | None] | None", "an older name of `grad_tensors`",
     ),
+    "grid": ("Tensor", "the points, from -1 to 1"),
     "groups": ("int", "how many groups of channels"),
     "hard": ("bool", "whether to give one-hot vectors, with the gradient of the soft ones"),
     "has_aux": ("bool", "whether `func` gives a pair, whose second part is handed on as it is"),
@@ -192,6 +196,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "k": ("int", "how many"),
     "keepdim": ("bool", "whether reduced dimensions stay, with size 1"),
     "keepdims": ("bool | None", "`keepdim` in NumPy's word"),
+    "kernel_size": ("int | Sequence[int]", "how large windows are"),
     "kwargs": ("Any", "arguments by name"),
     "label_smoothing": ("float", "how much of each target is spread over all classes, 0 to 1"),
     "lambd": ("Number", "the bound: what is nearer to 0 becomes 0"),
@@ -264,11 +269,14 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "outer_jacobian_strategy": (
         "str", "'reverse-mode', or 'forward-mode' for the second derivative",
     ),
+    "output_padding": ("int | Sequence[int]", "places added to the result, on one side"),
+    "output_ratio": ("float | Sequence[float] | None", "the number of windows, by places"),
     "output_size": ("int | None", "the size of the result, if known"),
     "outputs": ("Tensor | Sequence[Tensor]", "what is differentiated"),
     "p": ("float", "the order of the norm"),
     "pad": ("Sequence[int]", "how much before and behind, in pairs, the last dimension first"),
     "pad_mode": ("str", "how the signal is padded: a mode of `nn.functional.pad`"),
+    "padding": ("int | Sequence[int] | str", "what is added on both sides"),
     "padding_idx": ("int | None", "a row that gets no gradient"),
     "param": ("float | None", "the parameter of that function"),
     "parameter_and_buffer_dicts": (
@@ -304,6 +312,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     ),
     "return_complex": ("bool | None", "whether the result is a complex tensor"),
     "return_counts": ("bool", "whether to say how often each comes"),
+    "return_indices": ("bool", "whether to give the places of the largest, too"),
     "return_inverse": ("bool", "whether to say which of the results each element is"),
     "reward": ("Any", "the reward; of a function that was removed"),
     "right": ("bool", "whether an element equal to a boundary lies behind it"),
@@ -314,6 +323,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "running_mean": ("Tensor | None", "the running mean, which training updates"),
     "running_var": ("Tensor | None", "the running variance, which training updates"),
     "s": ("Number", "the number"),
+    "scale_factor": ("float | Sequence[float] | None", "how many times as large"),
     "scale_grad_by_freq": ("bool", "whether a row's gradient is divided by how often it was used"),
     "segments": ("int", "how many pieces to run as one"),
     "self": ("Tensor", "the tensor to work on"),
@@ -366,6 +376,7 @@ COMMON: Final[dict[str, tuple[str, str]]] = {
     "tensors": ("Sequence[Tensor]", "the tensors"),
     "test_elements": ("Tensor | Number", "what they may be equal to"),
     "the_template": ("Tensor", "the tensor whose shape is taken"),
+    "theta": ("Tensor", "a matrix for each image"),
     "threshold": ("Number", "the bound"),
     "tie_weights": ("bool", "whether tensors that are one in the module stay one"),
     "to": ("float", "the upper bound"),
@@ -481,5 +492,24 @@ FAMILIES: Final[tuple[tuple[str, str, str, str], ...]] = (
      "how much each element, or each class, counts; 1 if None"),
     ("weight", "batch_norm layer_norm native_layer_norm", "Tensor | None",
      "what each feature is multiplied by at the end; nothing if None"),
+    ("stride",
+     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d "
+     "avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d lp_pool1d lp_pool2d lp_pool3d "
+     "max_unpool1d max_unpool2d max_unpool3d fold unfold max_pool1d_with_indices "
+     "max_pool2d_with_indices max_pool3d_with_indices convolution",
+     _SIZES, "how far windows are apart"),
+    ("output_size",
+     "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
+     "adaptive_max_pool2d adaptive_max_pool3d adaptive_max_pool1d_with_indices "
+     "adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices",
+     "int | Sequence[int | None] | None", "how many windows"),
+    ("output_size",
+     "fold fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d "
+     "fractional_max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d",
+     _SIZES, "the size of the result"),
+    ("k", "local_response_norm", "float", "what is added to the mean"),
+    ("alpha", "local_response_norm", "float", "how much neighbours count"),
+    ("beta", "local_response_norm", "float", "the exponent"),
+    ("norm_type", "lp_pool1d lp_pool2d lp_pool3d", "float", "the exponent"),
     ("weight", "lerp", "Tensor | Number", "how far to go from `input` to `end`"),
 )  # fmt: skip
