@@ -60,7 +60,7 @@ F.avg_pool2d(i(1, 1, 6, 6).int(), 2) | F.avg_pool1d(x(1, 6), (1, 2)) | F.avg_poo
 F.adaptive_avg_pool2d(x(1, 1, 6, 6), (1, 2, 3)) | F.adaptive_avg_pool2d(x(6, 6), 2) | F.adaptive_avg_pool2d(x(1, 1, 6, 6), -1)
 F.adaptive_avg_pool2d(i(1, 1, 6, 6), 2) | F.adaptive_max_pool2d(x(1, 1, 6, 6), -1) | F.adaptive_max_pool2d(x(6, 6), 2)
 F.adaptive_max_pool2d(i(1, 1, 6, 6), 2) | F.fractional_max_pool2d(x(1, 1, 6, 6), 2) | F.fractional_max_pool2d(x(1, 1, 6, 6), 2, 6)
-F.fractional_max_pool2d(x(1, 1, 6, 6), 2, 3, _random_samples=u(1, 1)) | F.max_unpool2d(x(1, 1, 2, 2), x(1, 1, 2, 2), 2)
+F.fractional_max_pool3d(x(1, 1, 4, 4, 4), 2, 3) | F.fractional_max_pool2d(x(1, 1, 6, 6), 2, 3, _random_samples=u(1, 1)) | F.max_unpool2d(x(1, 1, 2, 2), x(1, 1, 2, 2), 2)
 F.max_unpool2d(x(1, 1, 2, 2), i(1, 1, 2, 3), 2) | F.max_unpool2d(x(1, 1, 2, 2), i(1, 1, 2, 2) * 0 + 500, 2)
 F.max_unpool2d(x(1, 1, 2, 2), i(1, 1, 2, 2) * 0, 2, output_size=(9, 9)) | nn.FractionalMaxPool2d(2)
 nn.FractionalMaxPool2d(2, 3, 0.5) | nn.FractionalMaxPool2d(2, output_ratio=1.5)
