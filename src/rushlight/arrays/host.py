@@ -24,6 +24,11 @@ _NO_GPU: Final = (
 )
 
 
+# The classes of raw arrays and their elements, for tables that go by class.
+ARRAY: Final = np.ndarray
+SCALARS: Final = (np.bool_, np.number, np.object_)
+
+
 def cupy() -> Any:
     """The CuPy module; the error says what to install."""
     try:
