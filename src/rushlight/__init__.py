@@ -72,6 +72,7 @@ for _name in """
 _LATER = {
     "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
     "special": "", "testing": "", "types": "", "utils": "", "version": "",
+    "multiprocessing": "",
     "serialization": "", "Tag": "library", "vmap": "func",
     "load": "serialization", "save": "serialization", "set_printoptions": "printing",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",

@@ -75,6 +75,7 @@ def share(memory: Any) -> Any:
     fd = make_file(memory.size)
     copied = attach(fd, memory.size, keep=True)
     copied[...] = memory
+    _enter(copied, fd)
     return copied
 
 
@@ -112,3 +113,30 @@ def read_buffers(fd: int, sizes: list[int]) -> list[Any]:
 
 def _rounded(size: int) -> int:
     return -(-size // _ALIGN) * _ALIGN
+
+
+# --- memory of other processes --------------------------------------------------------------------
+_ADOPTED: Final[dict[tuple[int, int], ref[Any]]] = {}
+
+
+def adopt(fd: int, nbytes: int) -> Any:
+    """The memory of a file that another process has sent: the array that looks at it already, if
+    there is one; `fd` is closed then."""
+    where = os.fstat(fd)
+    key = where.st_dev, where.st_ino
+    known = _ADOPTED.get(key)
+    found = None if known is None else known()
+    if found is not None:
+        os.close(fd)
+        return found
+    made = attach(fd, nbytes, keep=True)
+    _enter(made, fd)
+    return made
+
+
+def _enter(array: Any, fd: int) -> None:
+    """Let an array be found by its file."""
+    where = os.fstat(fd)
+    key = where.st_dev, where.st_ino
+    _ADOPTED[key] = ref(array)
+    finalize(array, _ADOPTED.pop, key, None).atexit = False

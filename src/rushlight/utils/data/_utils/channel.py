@@ -21,13 +21,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import is_array
 from rushlight.core.graph import TensorBase, requires_grad
 from rushlight.tensor import Tensor
+from rushlight.tensor_memory import NON_LEAF as _NON_LEAF
 from rushlight.tensor_memory import _own_attributes, _root, _unpickled
 
-NON_LEAF: Final = (
-    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
-    "support crossing process boundaries.  If you just want to transfer the data, call detach() "
-    "on the tensor before serializing (e.g., putting it on the queue)."
-)
 _FILES: Final = os.name == "posix"
 _HUNG_UP: Final = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
 _PLAIN: Final = Tensor.__reduce_ex__
@@ -48,7 +44,7 @@ class _Pickler(reduction.ForkingPickler):
         if type(obj).__reduce_ex__ is not _PLAIN or not is_array(obj._array):
             return obj.__reduce_ex__(5)
         if requires_grad(obj) and obj._node is not None:
-            raise RuntimeError(NON_LEAF)
+            raise RuntimeError(_NON_LEAF)
         root, array, offset = _root(obj._array)
         if root.nbytes > 2 * array.nbytes + 1024 and array.nbytes < root.nbytes:
             root = array = v.copy(array)  # the rest of the memory is not worth sending
