@@ -6,8 +6,8 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import sobol
-from rushlight.core.record import finish
 from rushlight.core.graph import wrap
+from rushlight.core.record import finish
 from rushlight.ops.registry import functions
 from rushlight.random import Generator
 
@@ -34,8 +34,7 @@ class SobolEngine:
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
         if dimension > self.MAXDIM or dimension < 1:
             raise ValueError(
-                "Supported range of dimensionality for SobolEngine is "
-                f"[1, {self.MAXDIM}]"
+                f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]"
             )
         self.seed = seed
         self.scramble = scramble

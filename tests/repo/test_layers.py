@@ -26,7 +26,9 @@ LAYERS = [
     "settings cuda linalg special printing types version _methods _functions",
     "autograd",
     "func nn optim data serialize serialize_archive serialize_safe serialization testing utils "
-    "library profiler functorch",
+    "library profiler functorch "
+    "absent accelerator backends compiler cpu _dynamo export futures hub _inductor jit monitor mps "
+    "mtia multiprocessing onnx package quasirandom xpu",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

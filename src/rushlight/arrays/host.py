@@ -43,6 +43,16 @@ def cupy() -> Any:
     return module
 
 
+def cpu_features() -> dict[str, bool]:
+    """The vector instructions that NumPy looks for, in PyTorch's words, and whether the CPU has
+    them."""
+    inside = sys.modules["numpy._core._multiarray_umath"]
+    found: dict[str, bool] = getattr(inside, "__cpu_features__", {})
+    renamed = {"sse41": "sse4_1", "sse42": "sse4_2"}
+    lower = {name.lower().replace("avx512", "avx512_"): has for name, has in found.items()}
+    return {renamed.get(name, name): has for name, has in lower.items()}
+
+
 def asarray(value: Any, dtype: Any = None) -> Any:
     """A NumPy array from Python or NumPy values."""
     return np.asarray(value, dtype)

@@ -18,16 +18,14 @@ import typing as _typing
 from multiprocessing import *  # noqa: F403
 
 from rushlight.missing import face as _face
-from rushlight.multiprocessing import reductions
-from rushlight.multiprocessing.reductions import init_reductions
-from rushlight.multiprocessing.spawn import (
-    ProcessContext,
-    ProcessExitedException,
-    ProcessRaisedException,
-    SpawnContext,
-    spawn,
-    start_processes,
-)
+from rushlight.multiprocessing import reductions as reductions
+from rushlight.multiprocessing.reductions import init_reductions as init_reductions
+from rushlight.multiprocessing.spawn import ProcessContext as ProcessContext
+from rushlight.multiprocessing.spawn import ProcessExitedException as ProcessExitedException
+from rushlight.multiprocessing.spawn import ProcessRaisedException as ProcessRaisedException
+from rushlight.multiprocessing.spawn import SpawnContext as SpawnContext
+from rushlight.multiprocessing.spawn import spawn as spawn
+from rushlight.multiprocessing.spawn import start_processes as start_processes
 
 __all__ = [
     "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy",

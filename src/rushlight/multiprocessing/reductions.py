@@ -72,7 +72,7 @@ def rebuild_storage_fd(
 
 def init_reductions() -> None:
     """Have queues and pipes of `multiprocessing` send tensors so."""
-    for kind in (Tensor, Parameter):
-        reduction.ForkingPickler.register(kind, reduce_tensor)
-    for kind in (UntypedStorage, TypedStorage):
-        reduction.ForkingPickler.register(kind, reduce_storage)
+    for tensors in (Tensor, Parameter):
+        reduction.ForkingPickler.register(tensors, reduce_tensor)
+    for storages in (UntypedStorage, TypedStorage):
+        reduction.ForkingPickler.register(storages, reduce_storage)

@@ -17,7 +17,12 @@ else:
         {
             "_mode_utils": "",
             "_pytree": "",
+            "benchmark": "",
             "checkpoint": "",
+            "collect_env": "",
             "data": "",
+            "dlpack": "",
+            "model_zoo": "",
+            "tensorboard": "",
         },
     )

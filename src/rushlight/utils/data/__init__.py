@@ -13,7 +13,10 @@ import typing as _typing
 
 from rushlight.missing import face as _face
 from rushlight.utils.data import _utils as _utils
-from rushlight.utils.data import dataloader, dataset, distributed, sampler
+from rushlight.utils.data import dataloader as dataloader
+from rushlight.utils.data import dataset as dataset
+from rushlight.utils.data import distributed as distributed
+from rushlight.utils.data import sampler as sampler
 from rushlight.utils.data._utils.collate import default_collate, default_convert
 from rushlight.utils.data._utils.fetch import _DatasetKind as _DatasetKind
 from rushlight.utils.data._utils.worker import get_worker_info

@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar, cast
 
 from rushlight.arrays.device import cuda_count
 from rushlight.utils.data._utils import channel
@@ -138,7 +138,7 @@ class DataLoader(Generic[_T_co]):
             else:
                 sampler = SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(cast(Any, sampler), batch_size, drop_last)
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.sampler = sampler
@@ -402,9 +402,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 # Note [Whose turn]
 # Batches are numbered as they are asked for: `_send_idx` is the next number, `_rcvd_idx` the next
-# to hand out. `_tasks` says which worker has a number. Every worker answers in the order in which it
-# was asked, so in order the loader reads from the one channel on which the next number comes, and
-# the others wait in theirs.
+# to hand out. `_tasks` says which worker has a number. Every worker answers in the order in which
+# it was asked, so in order the loader reads from the one channel on which the next number comes,
+# and the others wait in theirs.
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Has worker processes make batches ahead."""
 

@@ -130,8 +130,7 @@ def _samples(dataset: Any, indices: list[Any]) -> list[Any]:
     samples: list[Any] = dataset.__getitems__(indices)
     if len(samples) != len(indices):
         raise ValueError(
-            "Nested dataset's output size mismatch."
-            f" Expected {len(indices)}, got {len(samples)}"
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}"
         )
     return samples
 

@@ -7,6 +7,7 @@ the other process looks at the same memory. A message that is never read leaves 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -89,11 +90,9 @@ def receive(connection: Any) -> Any:
 def hang_up(connection: Any) -> None:
     """End the channel at once, for both sides, whoever else has inherited this end of it."""
     if os.name == "posix":
-        with socket.socket(fileno=os.dup(connection.fileno())) as end:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # the other side was first
+        end = socket.socket(fileno=os.dup(connection.fileno()))
+        with end, contextlib.suppress(OSError):  # the other side may have been first
+            end.shutdown(socket.SHUT_RDWR)
     connection.close()
 
 

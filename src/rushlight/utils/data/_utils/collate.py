@@ -1,6 +1,6 @@
 """Collating: a list of samples becomes a batch, sample by sample alike in structure.
 
-    [(tensor, {"a": 1}), (tensor, {"a": 2})]  ->  [tensor of a batch, {"a": tensor of two}]
+[(tensor, {"a": 1}), (tensor, {"a": 2})]  ->  [tensor of a batch, {"a": tensor of two}]
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _like_mapping(model: Any, values: dict[Any, Any]) -> Any:
             made = copy.copy(model)
             made.update(values)
             return made
-        return type(model)(values)  # type: ignore[call-arg]
+        return type(model)(values)
     except TypeError:  # a class that cannot be copied, nor made from a mapping
         return values
 
@@ -81,7 +81,7 @@ def _like_sequence(model: Any, values: list[Any]) -> Any:
             for i, value in enumerate(values):
                 made[i] = value
             return made
-        return values if isinstance(model, range) else type(model)(values)  # type: ignore[call-arg]
+        return values if isinstance(model, range) else type(model)(values)
     except TypeError:
         return values
 

@@ -47,13 +47,14 @@ class ExceptionWrapper:
     """
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
-        self.exc_type, error, trace = sys.exc_info() if exc_info is None else exc_info
-        self.exc_msg = "".join(traceback.format_exception(self.exc_type, error, trace))
+        kind, error, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
         self.where = where
 
     def reraise(self) -> None:
         """Raise it here, with the first traceback in its message."""
-        kind: Any = self.exc_type
+        kind = self.exc_type
         text = f"Caught {kind.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if kind is KeyError:
             text = _Message(text)
