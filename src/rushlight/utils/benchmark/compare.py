@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from rushlight.utils.benchmark.measurement import Measurement, select_unit, trim_sigfig
@@ -19,11 +18,12 @@ class Compare:
 
     >>> from rushlight.utils.benchmark import Compare, Measurement, TaskSpec
     >>> spec = [TaskSpec("f", "", label="add", sub_label="small", description=d) for d in "ab"]
-    >>> Compare([Measurement(1, [2e-6], spec[0]), Measurement(1, [3e-6], spec[1])]).print()
-    [-------- add ---------]
-                 |  a  |  b
-    1 threads: -------------
-          small  |  2  |  3
+    >>> both = [Measurement(1, [2e-6], spec[0]), Measurement(1, [3e-6], spec[1])]
+    >>> Compare(both).print()  # doctest: +NORMALIZE_WHITESPACE
+    [---------- add ----------]
+                 |   a   |   b
+    1 threads: ----------------
+          small  |  2.0  |  3.0
     <BLANKLINE>
     Times are in microseconds (us).
     <BLANKLINE>
@@ -76,7 +76,7 @@ class Compare:
                 lines.append(f"{threads} threads: ".ljust(len(head), "-"))
                 last = threads
             row = "".join(f"  |  {column[i + 1]}" for column in cells)
-            lines.append(name.rjust(stub) + row)
+            lines.append(" " * 6 + name.ljust(stub - 6) + row)
         title = f" {label} " if label else ""
         top = "[" + title.center(len(head) - 2, "-") + "]"
         foot = f"\nTimes are in {_NAMES[unit]} ({unit}).\n"
@@ -84,15 +84,14 @@ class Compare:
 
     def _column(self, name: str, size: float, rows: list[dict[str, Measurement]]) -> list[str]:
         """The heading and the cells, all of one width."""
-        found = [row[name] for row in rows if name in row]
-        figures = max((m.significant_figures for m in found), default=1)
-        least = min((m.median / size for m in found), default=1.0)
-        digits = max(figures - 1 - math.floor(math.log10(max(least, 1e-9))), 0)
-        shown: Callable[[float], str] = lambda t: f"{t:.{min(digits, 1)}f}"  # noqa: E731
+        times = [row[name].median / size if name in row else None for row in rows]
+        digits = 1
         if self._trim:
-            shown = lambda t: f"{trim_sigfig(t, figures):.{min(digits, 1)}f}"  # noqa: E731
-        texts = [shown(row[name].median / size) if name in row else "" for row in rows]
-        if all(text.endswith(".0") or not text for text in texts):
-            texts = [text.removesuffix(".0") for text in texts]
-        width = max(len(text) for text in [name, *texts])
-        return [name.center(width), *(text.rjust(width) for text in texts)]
+            figures = [row[name].significant_figures if name in row else 0 for row in rows]
+            pairs = [(t, n) for t, n in zip(times, figures) if t is not None]
+            digits = min(max(n - 1 - math.floor(math.log10(t)) for t, n in pairs), 1)
+            times = [None if t is None else trim_sigfig(t, n) for t, n in zip(times, figures)]
+        texts = ["" if t is None else f"{t:.{max(digits, 0)}f}" for t in times]
+        numbers = max(map(len, texts))
+        width = max(numbers, len(name))
+        return [name.center(width), *(text.rjust(numbers).center(width) for text in texts)]

@@ -13,6 +13,7 @@ __dir__ = __all__.copy
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _IQR_WARNING, _IQR_BAD = 0.1, 0.25
+_CLOCK = 25e-9  # no time is known better than this
 
 
 def select_unit(t: float) -> tuple[str, float]:
@@ -119,8 +120,11 @@ class Measurement:
     @property
     def significant_figures(self) -> int:
         """How many figures of the median can be believed."""
-        spread = max(self.iqr / 1.349 / math.sqrt(len(self.times)) * 1.645, 1e-300)
-        return max(min(math.floor(math.log10(max(self.median, 1e-300) / spread)) + 1, 5), 1)
+        count = len(self.times)
+        middle = sorted(self.times)[count // 4 : math.ceil(3 * count / 4)]
+        error = 1.645 * statistics.pstdev(middle) / math.sqrt(len(middle))
+        figures = math.log10(self.median / max(error, _CLOCK))
+        return max(min(math.floor(figures), 5), 1)
 
     @property
     def has_warnings(self) -> bool:
