@@ -113,6 +113,7 @@ _NOT_STARRED = set("""
 
 _here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}
 _here.update(_free, (name for name, home in _LATER.items() if home))
+_here.add("export")  # a module that PyTorch gives too
 __all__ = sorted(_here - _NOT_STARRED)
 
 if _typing.TYPE_CHECKING:

@@ -30,7 +30,7 @@ __all__ = [
     "wait",
 ]  # fmt: skip
 _MORE = [
-    "Final", "RecursiveScriptModule", "ScriptWarning", "TopLevelTracedModule", "TracedModule",
+    "RecursiveScriptModule", "ScriptWarning", "TopLevelTracedModule", "TracedModule",
     "TracerWarning", "is_scripting", "is_tracing", "last_executed_optimized_graph",
     "optimized_execution", "script_method",
 ]  # fmt: skip

@@ -2,10 +2,10 @@
 
 import typing as _typing
 
-from rushlight._inductor import config
+from rushlight._inductor import config as config
 from rushlight.missing import face as _face
 
-__all__ = ["config"]
+__all__: list[str] = []
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch._inductor", globals())
+    __getattr__, __dir__ = _face("torch._inductor", globals(), unlisted=["config"])

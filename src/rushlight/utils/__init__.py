@@ -23,6 +23,5 @@ else:
             "data": "",
             "dlpack": "",
             "model_zoo": "",
-            "tensorboard": "",
         },
     )

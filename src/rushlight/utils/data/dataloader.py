@@ -40,6 +40,7 @@ from rushlight.utils.data.sampler import (
 )
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+__dir__ = __all__.copy
 
 _T_co = TypeVar("_T_co", covariant=True)
 

@@ -20,6 +20,7 @@ __all__ = [
     "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
     "TensorDataset", "random_split",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)

@@ -11,6 +11,7 @@ from rushlight.random import Generator
 from rushlight.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]
+__dir__ = __all__.copy
 
 
 class DistributedSampler(Sampler[int]):

@@ -17,6 +17,7 @@ __all__ = [
     "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
     "WeightedRandomSampler",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _T_co = TypeVar("_T_co", covariant=True)
 
