@@ -115,8 +115,11 @@ _here.update(name for name, home in _LATER.items() if home)
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
     from rushlight import optim as optim
+    from rushlight import overrides as overrides
     from rushlight import profiler as profiler
     from rushlight import serialization as serialization
+    from rushlight._C import DisableTorchFunction as DisableTorchFunction
+    from rushlight._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.printing import set_printoptions as set_printoptions
     from rushlight.serialize import load as load

@@ -17,6 +17,7 @@ import functools
 import typing as _typing
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager as _contextmanager
+from importlib import import_module as _import_module
 from typing import Any
 
 from rushlight.missing import face as _face
@@ -124,19 +125,13 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """The functions that a `__torch_function__` sees, by the module or class they are in."""
-    import rushlight
-    from rushlight import linalg, special
-    from rushlight.nn import functional
-
     _fill_rest()
-    homes: dict[str, Any] = {"linalg": linalg, "special": special, "nn.functional": functional}
     found: dict[Any, list[Callable[..., Any]]] = {
-        rushlight: list(_functions.values()),
+        _import_module("rushlight"): list(_functions.values()),
         _Tensor: [x for x in _methods.values() if callable(x)],
     }
     for space, table in _namespaces.items():
-        if space in homes:
-            found[homes[space]] = list(table.values())
+        found[_import_module(f"rushlight.{space}")] = list(table.values())
     return found
 
 

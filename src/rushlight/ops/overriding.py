@@ -22,6 +22,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from rushlight.core.graph import factory
+from rushlight.errors import hide_insides
 from rushlight.ops.registry import functions, methods, namespaces
 
 
@@ -220,7 +221,11 @@ def _dispatch_given(
 ) -> Any:
     """`dispatch` without the arguments that were not given: those that are their defaults."""
     if state.all_off or not (state.modes or (not state.subclasses_off and _any(args, kwargs))):
-        return inner(*args, **kwargs)
+        try:
+            return inner(*args, **kwargs)
+        except Exception as error:
+            hide_insides(error)
+            raise
     defaults = inner.__defaults__ or ()
     if defaults and len(args) == inner.__code__.co_argcount:
         n = len(args)
