@@ -70,12 +70,15 @@ _METHODS_ONLY = {name + "_" for name in """
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
     "cuda": "",
+    "fft": "",
     "func": "",
     "library": "",
     "linalg": "",
+    "masked": "",
     "nn": "",
     "optim": "",
     "profiler": "",
+    "signal": "",
     "special": "",
     "testing": "",
     "types": "",

@@ -44,7 +44,8 @@ def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
 for _name in (
     "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "frexp", "polygamma",
     "bits", "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
-    "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv",
+    "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv", "fourier", "fourier_real",
+    "fourier_half",
 ):  # fmt: skip
     rules[_name] = _same
 
@@ -367,7 +368,7 @@ def _along_axis(primitive: Any, level: Any, x: Any, axis: int, *args: Any) -> An
     return Batched(primitive(inside, from_end(axis, x.ndim), *args), level)
 
 
-for _name in ("cumsum", "cumprod", "running", "sort", "fourier"):
+for _name in ("cumsum", "cumprod", "running", "sort"):
     rules[_name] = _along_axis
 
 
