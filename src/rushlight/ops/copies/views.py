@@ -61,7 +61,7 @@ def _copied(name: str, input: Any, seen: Any) -> Any:
     if isinstance(seen, (tuple, list)):
         return tuple([_copied(name, input, one) for one in seen])
     view = seen._view
-    if view is None or len(view.last) != 1 or seen is input:
+    if view is None or len(view.last) != 1 or seen is input or view.before is not input._view:
         return seen.clone(memory_format=dtypes.contiguous_format)
     op = view.last[0]
     return apply(_copying(type(op), _PARTED.get(name, ""))(op), input)
