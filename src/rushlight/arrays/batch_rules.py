@@ -45,7 +45,7 @@ for _name in (
     "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "frexp", "polygamma",
     "bits", "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
     "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv", "fourier", "fourier_real",
-    "fourier_half",
+    "fourier_half", "matrix_exp", "ldl",
 ):  # fmt: skip
     rules[_name] = _same
 
@@ -114,6 +114,12 @@ def _matrices(primitive: Any, level: Any, a: Any, b: Any, *args: Any) -> Any:
 
 for _name in ("solve", "solve_triangular", "least_squares"):
     rules[_name] = _matrices
+
+
+@rule
+def ldl_solve(primitive: Any, level: Any, a: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+    parts = [with_batch(x, level) for x in (a, pivots, b)]
+    return Batched(primitive(*parts, hermitian), level)
 
 
 # --- making: see Note [Memory to write into] ------------------------------------------------------

@@ -516,6 +516,66 @@ def least_squares(a: Array, b: Array, rcond: float, strict: bool) -> tuple[Array
     )
 
 
+# --- exponentials, and factors of symmetric matrices ----------------------------------------------
+@primitive
+@_on_host
+def matrix_exp(x: Array) -> Array:
+    """The exponential of square matrices; NaN of those that are not finite."""
+    if x.size == 0:
+        return x.copy("C")
+    wide = x if x.dtype.kind == "c" or x.dtype.itemsize >= 4 else x.astype(np.float32)
+    bad = _some(~np.isfinite(wide))
+    expm = importlib.import_module("scipy.linalg").expm
+    y = np.ascontiguousarray(expm(_replace(wide, bad) if bad.any() else wide))
+    if bad.any():
+        y[bad] = np.nan
+    return y.astype(x.dtype, copy=False)
+
+
+@primitive
+@_on_host
+def ldl(x: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """The factors L and D of Hermitian or symmetric matrices, of which the lower triangle is read,
+    packed; exchanges as LAPACK counts them; and `info`."""
+    kind = "hetrf" if hermitian and x.dtype.kind == "c" else "sytrf"
+    room = _room(x.shape, x.dtype)
+    pivots = np.empty(x.shape[:-1], _INFO)
+    info = _fine(x)
+    if x.size == 0:
+        return room, pivots, info
+    factor = _lapack(kind, x)
+    places = zip(
+        _each(x), _each_of(room), pivots.reshape(-1, x.shape[-1]), range(info.size), strict=True
+    )
+    for one, out, pivot, at in places:
+        found, order, info.reshape(-1)[at] = factor(one, lower=1)
+        out[...] = np.tril(found)
+        pivot[...] = order
+    return room, pivots, info
+
+
+def _each_of(room: Array) -> Array:
+    """A batch of matrices in columns, to walk over and write to."""
+    return _transpose(_each(_transpose(room)))
+
+
+@primitive
+@_on_host
+def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
+    """Solutions of A x = b from the packed factors of A, batch by batch (all of one shape)."""
+    kind = "hetrs" if hermitian and factors.dtype.kind == "c" else "sytrs"
+    solve = _lapack(kind, factors)
+    room = _room(b.shape, b.dtype)
+    if room.size == 0:
+        return room
+    places = zip(
+        _each(factors), pivots.reshape(-1, pivots.shape[-1]), _each(b), _each_of(room), strict=True
+    )
+    for one, pivot, right, out in places:
+        out[...] = solve(one, pivot, right, lower=1)[0]
+    return room
+
+
 # --- Fourier transforms ---------------------------------------------------------------------------
 # Note [How transforms lie in memory]
 #     As PyTorch's: the axes that are transformed inside, the others outside, and each of the two
