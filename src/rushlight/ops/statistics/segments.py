@@ -129,5 +129,12 @@ def segment_reduce(
     at = functions["arange"](array.shape[axis], device=data.device)
     at = at.expand((*ends._array.shape[:-1], array.shape[axis])).contiguous()
     places = functions["searchsorted"](ends, at, right=True)
-    what = SegmentReduce(reduce, axis - array.ndim, lengths._array.shape[-1], initial)
-    return apply(what, data, places, lengths)
+    count = lengths._array.shape[-1]
+    if not unsafe or bool((places < count).all()):
+        what = SegmentReduce(reduce, axis - array.ndim, count, initial)
+        return apply(what, data, places, lengths)
+    # elements behind the last run make one more, which is cut off
+    rest = functions["ones_like"](lengths[..., :1])
+    what = SegmentReduce(reduce, axis - array.ndim, count + 1, initial)
+    whole = apply(what, data, places, functions["cat"]([lengths, rest], -1))
+    return whole.narrow(axis, 0, count)
