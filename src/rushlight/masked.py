@@ -1,5 +1,5 @@
-"""`torch.masked`: reductions of what a mask names, by the names that the op table gives them there. Its
-`MaskedTensor` is missing."""
+"""`torch.masked`: reductions of what a mask names, by the names that the op table gives them
+there. Its `MaskedTensor` is missing."""
 
 from __future__ import annotations
 

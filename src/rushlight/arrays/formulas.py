@@ -1,4 +1,4 @@
-"""Element-wise functions that SciPy does not have under one name: a primitive by name, like `special`.
+"""Element-wise functions that SciPy has not under one name: a primitive by name, like `special`.
 
 Orthogonal polynomials by their recurrences, Airy's function, and how gamma and beta variables move
 with their parameters. Imported late, by the ops that use them. Arrays of CuPy are brought to the

@@ -249,7 +249,9 @@ def rfft(input: Any, signal_ndim: int, normalized: bool = False, onesided: bool 
     _warn("rfft", f"torch.fft.{'rfftn' if onesided else 'fftn'}(x, ...)")
     _check_signal("rfft", input, signal_ndim, False)
     factor = _factor(input.shape[input.dim() - signal_ndim :], normalized, False)
-    return view_as_real(apply(FftR2C(_last(signal_ndim), bool(onesided), factor), input).contiguous())
+    return view_as_real(
+        apply(FftR2C(_last(signal_ndim), bool(onesided), factor), input).contiguous()
+    )
 
 
 @function(free=False)

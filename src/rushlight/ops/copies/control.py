@@ -37,8 +37,8 @@ def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
             raise RuntimeError("Expect both branches to be callable.")
     if not isinstance(operands, (tuple, list)):
         raise RuntimeError(
-            "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists of "
-            f"tensor leaves, but got {operands}."
+            "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists "
+            f"of tensor leaves, but got {operands}."
         )
     return (true_fn if pred else false_fn)(*operands)
 
@@ -58,9 +58,7 @@ def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")
     if not isinstance(carried_inputs, (tuple, list)):
-        raise RuntimeError(
-            f"carried_inputs must be a tuple or list, got {type(carried_inputs)}"
-        )
+        raise RuntimeError(f"carried_inputs must be a tuple or list, got {type(carried_inputs)}")
     given: Any = carried_inputs
     while True:
         operands = given if isinstance(given, (tuple, list)) else (given,)
@@ -101,7 +99,9 @@ def _export_checks() -> None:
         ("_check_type", TypeError), ("_check_not_implemented", NotImplementedError),
     ):  # fmt: skip
         text = describe(f"Raise {error.__name__} unless `cond` is true.", f"torch.{name}(True)", "")
-        function(method=False, returns="None")(variant(_checking(error), name, text.rstrip() + "\n"))
+        function(method=False, returns="None")(
+            variant(_checking(error), name, text.rstrip() + "\n")
+        )
 
 
 _export_checks()
@@ -124,7 +124,8 @@ def _check_tensor_all(cond: Any, message: Any = None) -> Any:
     """
     if not isinstance(cond, TensorBase):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
-    if not bool(cond.all()):
+    given: Any = cond
+    if not bool(given.all()):
         _raise(RuntimeError, message)
 
 
@@ -132,8 +133,8 @@ def _check_tensor_all(cond: Any, message: Any = None) -> Any:
 def _check_is_size(i: Any, message: Any = None, *, max: Any = None) -> Any:
     """Raise RuntimeError unless `i` is a size: at least 0. Deprecated."""
     warnings.warn(
-        "_check_is_size will be removed in a future PyTorch release along with guard_size_oblivious."
-        "     Use _check(i >= 0) instead.",
+        "_check_is_size will be removed in a future PyTorch release along with "
+        "guard_size_oblivious.     Use _check(i >= 0) instead.",
         FutureWarning,
         stacklevel=2,
     )

@@ -43,7 +43,8 @@ def _tensors(name: str, given: Any, argument: str = "self") -> list[Any]:
 def _each(name: str, count: int, given: Any, words: str = "Tensor lists") -> list[Any]:
     """What belongs to each member: of a list its own, anything else for all."""
     if isinstance(given, TensorBase) and given._array.ndim == 1 and words == "scalars":
-        given = given.tolist()  # scalars may come as one tensor
+        scalars: Any = given
+        given = scalars.tolist()  # scalars may come as one tensor
     if not isinstance(given, (tuple, list)):
         return [given] * count
     if len(given) != count:
@@ -151,7 +152,10 @@ def _export_pointwise(name: str) -> None:
 
 def _lerp_all(self: Any, tensors1: Any, weight: Any, writes: bool) -> list[Any]:
     xs = _tensors("_foreach_lerp", self)
-    ends, weights = _each("_foreach_lerp", len(xs), tensors1), _each("_foreach_lerp", len(xs), weight)
+    ends, weights = (
+        _each("_foreach_lerp", len(xs), tensors1),
+        _each("_foreach_lerp", len(xs), weight),
+    )
     call = methods["lerp_"] if writes else functions["lerp"]
     return [call(x, end, w) for x, end, w in zip(xs, ends, weights, strict=True)]
 
@@ -199,7 +203,12 @@ def _zero(self: Any) -> Any:
 
 def _mm(self: Any, mat2: Any) -> Any:
     xs = _tensors("_foreach_mm", self)
-    return tuple([functions["mm"](x, y) for x, y in zip(xs, _each("_foreach_mm", len(xs), mat2), strict=True)])
+    return tuple(
+        [
+            functions["mm"](x, y)
+            for x, y in zip(xs, _each("_foreach_mm", len(xs), mat2), strict=True)
+        ]
+    )
 
 
 def _export_all() -> None:

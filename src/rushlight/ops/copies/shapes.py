@@ -3,6 +3,7 @@ laid out by a permutation; and methods that are functions too."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from rushlight import dtypes
@@ -14,7 +15,7 @@ from rushlight.ops.registry import function, functions
 
 @function(free=False)
 def sum_to_size(input: Any, *size: Any) -> Any:
-    """The sum over dimensions that `size` broadcasts to that of `input`: the way back from `expand`.
+    """The sum over the dimensions that `expand` would add to `size` to get the shape of `input`.
 
     >>> torch.ones(3, 2).sum_to_size(1, 2)
     tensor([[3., 3.]])
@@ -22,9 +23,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     check_tensor(input, "sum_to_size")
     want, have = ints("sum_to_size", "size", size), input._array.shape
     short = len(have) - len(want)
-    fits = short >= 0 and all(
-        n in (1, m) for n, m in zip(want, have[max(short, 0) :], strict=True)
-    )
+    fits = short >= 0 and all(n in (1, m) for n, m in zip(want, have[max(short, 0) :], strict=True))
     if not fits:
         raise RuntimeError(f"size {{{list(want)}}} is not expandable to size {{{list(have)}}}.")
     dims = [d for d in range(len(have)) if d < short or (want[d - short] == 1 and have[d] != 1)]
@@ -79,11 +78,11 @@ def dim_order(input: Any, *, ambiguity_check: Any = False) -> Any:
     strides, shape = input.stride(), input.shape
     order = sorted(range(len(shape)), key=lambda d: -strides[d])
     if ambiguity_check:
-        pairs = zip(order[:-1], order[1:], strict=True)
+        pairs = itertools.pairwise(order)
         if any(shape[a] == 1 or shape[b] == 1 or strides[a] == strides[b] for a, b in pairs):
             raise RuntimeError(
-                "The tensor does not have unique dim order, or cannot map to exact one of the given "
-                "memory formats."
+                "The tensor does not have unique dim order, or cannot map to exact one of the "
+                "given memory formats."
             )
     return tuple(order)
 
@@ -249,4 +248,3 @@ def _joined(x: Any, d: int) -> Any:
         x = functions["cat"]([y, x.narrow(d, 2 * half, 1)], d) if n % 2 else y
         n = half + n % 2
     return x
-

@@ -69,11 +69,15 @@ def _safe_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """
     out = functions["softmax"](input, dim, dtype=dtype)
     masked = (input == -math.inf).all(dim, keepdim=True)
-    return functions["where"](masked, functions["zeros"]((), dtype=out.dtype, device=out.device), out)
+    return functions["where"](
+        masked, functions["zeros"]((), dtype=out.dtype, device=out.device), out
+    )
 
 
 @function(method=False)
-def _masked_softmax(input: Any, mask: Any, dim: int | None = None, mask_type: int | None = None) -> Any:
+def _masked_softmax(
+    input: Any, mask: Any, dim: int | None = None, mask_type: int | None = None
+) -> Any:
     """`softmax` of the elements where `mask` is False.
 
     >>> torch._masked_softmax(torch.zeros(2), torch.tensor([False, True]), 0)
@@ -285,14 +289,12 @@ def _unsafe_index(input: Any, indices: Any) -> Any:
 
 def _clamped(input: Any, mask: Any, indices: Any) -> tuple[Any, ...]:
     """Indices, those that are masked out replaced by 0."""
-    return tuple(
-        slice(None) if i is None else functions["where"](mask, i, 0) for i in indices
-    )
+    return tuple(slice(None) if i is None else functions["where"](mask, i, 0) for i in indices)
 
 
 @function(method=False)
 def _unsafe_masked_index(input: Any, mask: Any, indices: Any, fill: Number) -> Any:
-    """`input[indices]` where `mask` is True, and `fill` elsewhere; there indices may be out of range.
+    """`input[indices]` where `mask` is True, `fill` elsewhere; there indices may be out of range.
 
     >>> torch._unsafe_masked_index(torch.arange(2), torch.tensor([True, False]),
     ...                            [torch.tensor([1, 9])], 5)

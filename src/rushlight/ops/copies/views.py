@@ -45,7 +45,7 @@ _PARTED: Final = {
 
 
 @functools.cache
-def _copying(cls: type[Any], title: str) -> type[ViewCopy]:
+def _copying(cls: Any, title: str) -> type[ViewCopy]:
     """The class of copies of what a class of views shows; `title` is its node, if it has another
     than the view's."""
     words = "".join(w.capitalize() for w in cls.name.split("_"))
@@ -64,7 +64,8 @@ def _copied(name: str, input: Any, seen: Any) -> Any:
     if view is None or len(view.last) != 1 or seen is input or view.before is not input._view:
         return seen.clone(memory_format=dtypes.contiguous_format)
     op = view.last[0]
-    return apply(_copying(type(op), _PARTED.get(name, ""))(op), input)
+    kind: Any = type(op)
+    return apply(_copying(kind, _PARTED.get(name, ""))(op), input)
 
 
 def _finish(name: str, input: Any, out: Any, seen: Any) -> Any:

@@ -18,7 +18,7 @@ from rushlight.ops.checks import check_tensor, from_end, one_dim
 from rushlight.ops.creation.tensor import check_plain, dtype_of, place_of, write_created
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.out import write_out
-from rushlight.ops.pointwise.complex import conj
+from rushlight.ops.pointwise.complex import conj_of as conj
 from rushlight.ops.registry import describe, function, implements, op, variant
 from rushlight.ops.shape.flip import roll
 from rushlight.ops.shape.pad import pad as padded
@@ -258,7 +258,9 @@ def _complex(forwards: bool) -> Callable[..., Any]:
 
 
 def _real(name: str, x: Any, dims: tuple[int, ...], asked: list[int], norm: Any) -> Any:
-    _check_real("rfft" if name == "rfft" else "rfftn", x, "real" if name == "rfft" else "real-valued")
+    _check_real(
+        "rfft" if name == "rfft" else "rfftn", x, "real" if name == "rfft" else "real-valued"
+    )
     x = _float_or_complex(x, False)
     _check_axes("rfftn", dims)
     sizes = _sizes(x, dims, asked)
@@ -312,7 +314,9 @@ def _finish(name: str, input: Any, out: Any, compute: Callable[[], Any]) -> Any:
         kind = dtypes.of(out._array.dtype)
         if kind.is_complex == want_real:
             wanted = "floating point" if want_real else "complex"
-            raise RuntimeError(f"{name} expects a {wanted} output tensor, but got {kind.scalar_type}")
+            raise RuntimeError(
+                f"{name} expects a {wanted} output tensor, but got {kind.scalar_type}"
+            )
     return write_out(f"fft_{name}", (input,), out, compute)
 
 
@@ -344,15 +348,17 @@ def _export_family(stem: str, compute: Callable[..., Any], text: str, examples: 
         dims, asked = _axes(input, s, dim)
         return _finish(name, input, out, lambda: compute(name, input, dims, asked, norm))
 
-    ends = (
-        (stem, along_one, "", "n: the length of the signal: cut, or filled up with zeros."),
-        (f"{stem}2", along_two, ", along two dimensions",
-         "s: the sizes of the signal: cut, or filled up with zeros."),
-        (f"{stem}n", along_some, ", along several dimensions (all, if none are given)",
-         "s: the sizes of the signal: cut, or filled up with zeros."),
-    )  # fmt: skip
-    for (name, fn, end, sizes), (call, shown) in zip(ends, zip(examples[::2], examples[1::2], strict=True), strict=True):
-        words = f'{text}{end}.\n\nArgs:\n    {sizes}\n    norm: "backward" (scale the way back), "ortho" (both ways) or "forward".'
+    one = "n: the length of the signal: cut, or filled up with zeros."
+    some = "s: the sizes of the signal: cut, or filled up with zeros."
+    norms = 'norm: "backward" (scale the way back), "ortho" (both ways) or "forward".'
+    forms = (
+        (stem, along_one, "", one),
+        (f"{stem}2", along_two, ", along two dimensions", some),
+        (f"{stem}n", along_some, ", along several dimensions (all, if none are given)", some),
+    )
+    for at, (name, fn, end, sizes) in enumerate(forms):
+        words = f"{text}{end}.\n\nArgs:\n    {sizes}\n    {norms}"
+        call, shown = examples[2 * at : 2 * at + 2]
         made = variant(fn, name, describe(words, f"torch.fft.{name}({call})", shown))
         function(method=False, free=False, namespace="fft")(made)
 
@@ -370,7 +376,8 @@ _export_family(
      "torch.tensor([2., 0.])", "tensor([1.+0.j, 1.+0.j])"],
 )  # fmt: skip
 _export_family(
-    "rfft", _real, "The first half of the Fourier transform of real numbers; the rest are conjugates",
+    "rfft", _real,
+    "The first half of the Fourier transform of real numbers; the rest are conjugates",
     ["torch.tensor([1., 2., 3., 4.])", "tensor([10.+0.j, -2.+2.j, -2.+0.j])",
      "torch.ones(2, 2)", "tensor([[4.+0.j, 0.+0.j],\n        [0.+0.j, 0.+0.j]])",
      "torch.ones(4)", "tensor([4.+0.j, 0.+0.j, 0.+0.j])"],
@@ -382,8 +389,9 @@ _export_family(
      "torch.tensor([4., 0., 0.])", "tensor([1., 1., 1., 1.])"],
 )  # fmt: skip
 _export_family(
-    "hfft", _hermitian, "The Fourier transform of a signal of which the first half is given, the rest "
-    "being conjugates: real numbers",
+    "hfft", _hermitian,
+    "The Fourier transform of a signal of which the first half is given, the rest being "
+    "conjugates: real numbers",
     ["torch.tensor([1., 2., 3.])", "tensor([ 8., -2.,  0., -2.])",
      "torch.ones(2, 2)", "tensor([[4., 0.],\n        [0., 0.]])",
      "torch.ones(3)", "tensor([4., 0., 0., 0.])"],
@@ -403,7 +411,9 @@ def _frequencies(
 ) -> Any:  # fmt: skip
     check_plain(name, layout, pin_memory, requires_grad)
     want = dtype_of(dtype, name)
-    kind = dtypes.of(out._array.dtype) if want is None and out is not None else want or dtypes.default
+    kind = (
+        dtypes.of(out._array.dtype) if want is None and out is not None else want or dtypes.default
+    )
     if not (kind.is_floating_point or kind.is_complex):
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     whole = count_up(0, n // 2 + 1 if half else n, 1, kind.numpy)

@@ -56,7 +56,7 @@ def _factor(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, 
         at = int(info.flatten().nonzero()[0])
         raise RuntimeError(
             f"torch.linalg.{name}: Unknown error code: {int(info.flatten()[at])}.\n"
-            f"D[{at}] is zero: the matrix is singular. `ldl_factor_ex` gives the factors all the same."
+            f"Matrix {at} is singular. `ldl_factor_ex` gives its factors all the same."
         )
     return factors, pivots, info
 
@@ -108,7 +108,10 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
             [1.]])
     """
     title = "torch.linalg.ldl_solve"
-    a, p = check_tensor(LD, "linalg_ldl_solve", "LD"), check_tensor(pivots, "linalg_ldl_solve", "pivots", 2)
+    a, p = (
+        check_tensor(LD, "linalg_ldl_solve", "LD"),
+        check_tensor(pivots, "linalg_ldl_solve", "pivots", 2),
+    )
     b = check_tensor(B, "linalg_ldl_solve", "B", 3)
     common.check_square(a, title, "LD")
     if p.dtype.kind not in "iu":
@@ -122,8 +125,9 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
         )
     if a.dtype != b.dtype:
         raise RuntimeError(
-            f"linalg.ldl_solve: Expected LD and B to have the same dtype, but found LD of type "
-            f"{dtypes.of(a.dtype).scalar_type} and B of type {dtypes.of(b.dtype).scalar_type} instead"
+            "linalg.ldl_solve: Expected LD and B to have the same dtype, but found LD of type "
+            f"{dtypes.of(a.dtype).scalar_type} and B of type {dtypes.of(b.dtype).scalar_type} "
+            "instead"
         )
     common.check_sides(a, b, True, title)
     batch = broadcast_shape(b.shape[:-2], a.shape[:-2])

@@ -122,8 +122,8 @@ def lobpcg(
     n = (k if X is None else X._array.shape[-1]) if n is None else n
     if m < 3 * n:
         raise ValueError(
-            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x "
-            f"the number of requested eigenpairs (={n})"
+            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than "
+            f"3 x the number of requested eigenpairs (={n})"
         )
     linalg = namespaces["linalg"]
     top = largest is None or largest

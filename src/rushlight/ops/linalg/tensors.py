@@ -8,16 +8,11 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.ops.checks import check_tensor, one_dim
-from rushlight.ops.linalg import common
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, functions, namespaces
 
 
-def _in_linalg(**named: Any) -> Any:
-    return function(method=False, free=False, namespace="linalg", **named)
-
-
-@_in_linalg()
+@function(method=False, free=False, namespace="linalg")
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of the map that a tensor is, from its last dimensions to the first `ind`.
 
@@ -45,7 +40,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     )  # fmt: skip
 
 
-@_in_linalg()
+@function(method=False, free=False, namespace="linalg")
 def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     """The X with tensordot(A, X, X.ndim) = B.
 
@@ -75,7 +70,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     )  # fmt: skip
 
 
-@_in_linalg()
+@function(method=False, free=False, namespace="linalg")
 def vander(x: Any, N: int | None = None) -> Any:
     """The powers 0 to N - 1 of each element, in rows.
 
@@ -91,7 +86,8 @@ def vander(x: Any, N: int | None = None) -> Any:
     kind = dtypes.of(array.dtype)
     if kind is dtypes.bool_:
         raise RuntimeError(
-            f"linalg.vander supports floating point, complex, and integer tensors, but got {kind.scalar_type}"
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{kind.scalar_type}"
         )
     x = x.unsqueeze(-1) if array.ndim == 0 else x
     shape = x._array.shape
@@ -104,7 +100,7 @@ def vander(x: Any, N: int | None = None) -> Any:
     return functions["cat"]([ones, powers], -1)
 
 
-@_in_linalg()
+@function(method=False, free=False, namespace="linalg")
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The products of vectors along a dimension, conjugates of the first times the second, summed.
 
@@ -131,7 +127,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     return write_out("linalg_vecdot", (x, y), out, lambda: (functions["conj"](x) * y).sum(dim))
 
 
-@_in_linalg()
+@function(method=False, free=False, namespace="linalg")
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """`torch.diagonal` of the last two dimensions.
 
@@ -142,7 +138,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     return functions["diagonal"](A, offset, dim1, dim2)
 
 
-@_in_linalg(name="matmul")
+@function(method=False, free=False, namespace="linalg", name="matmul")
 def linalg_matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """See `torch.matmul`.
 

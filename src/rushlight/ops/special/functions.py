@@ -55,7 +55,8 @@ def _make(name: str, text: str, at: str, gives: str, inputs: tuple[str, ...] = (
 
 _make("airy_ai", "Airy's function Ai.", "[0., 1.]", "[0.3550, 0.1353]")
 _make(
-    "spherical_bessel_j0", "The spherical Bessel function of the first kind, of order 0: sin(x) / x.",
+    "spherical_bessel_j0",
+    "The spherical Bessel function of the first kind, of order 0: sin(x) / x.",
     "[0., 1.]", "[1.0000, 0.8415]",
 )  # fmt: skip
 for _name, _text, _at_two in (

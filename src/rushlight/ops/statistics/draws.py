@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight import dtypes
@@ -10,7 +9,7 @@ from rushlight.arrays.formulas import formula
 from rushlight.arrays.host import from_host, to_host
 from rushlight.core.dispatch import binary
 from rushlight.core.elementwise import elementwise
-from rushlight.core.graph import Node, Op, TensorBase
+from rushlight.core.graph import Node, Op
 from rushlight.core.record import keep_record
 from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
@@ -19,7 +18,7 @@ from rushlight.ops.creation.tensor import write_created
 from rushlight.ops.pointwise.family import Unfinished
 from rushlight.ops.random import batching
 from rushlight.ops.random.batching import around
-from rushlight.ops.random.sampling import Drawn, drawn_op, generator_of
+from rushlight.ops.random.sampling import drawn_op, generator_of
 from rushlight.ops.registry import function, implements
 from rushlight.random import rejection
 
@@ -126,9 +125,7 @@ def binomial(count: Any, prob: Any, generator: Any = None, *, out: Any = None) -
         try:
             shape = _broadcast(count, prob)
         except ValueError:
-            raise RuntimeError(
-                broadcast_mismatch(count._array.shape, prob._array.shape)
-            ) from None
+            raise RuntimeError(broadcast_mismatch(count._array.shape, prob._array.shape)) from None
         count, prob = count.expand(shape), prob.expand(shape)
     return _draw("binomial", _BINOMIAL, rejection.binomial, generator, out, count, prob)
 

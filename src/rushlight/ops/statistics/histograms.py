@@ -26,7 +26,8 @@ def _edges(x: Any, bins: Any, low: Any, high: Any, d: int, name: str) -> Any:
                 "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements "
                 f"in the bins tensor for dimension {d}"
             )
-        return bins.detach()
+        given: Any = bins
+        return given.detach()
     if bins <= 0:
         raise RuntimeError(f"torch.{name}(): bins must be > 0, but got {bins} for dimension {d}")
     if low is None:
@@ -74,8 +75,8 @@ def _check_weight(points: Any, weight: Any, shape: list[int]) -> Any:
         return None
     if weight.dtype is not points.dtype:
         raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should "
-            f"have the same dtype, but got input(torch.{points.dtype}) and weight"
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+            f"should have the same dtype, but got input({points.dtype}), and weight({weight.dtype})"
         )
     if list(weight._array.shape) != shape[:-1]:
         raise RuntimeError(
@@ -148,14 +149,16 @@ def histogramdd(
         )
     if range is not None and len(range) != 2 * n:
         raise RuntimeError(
-            f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, "
-            f"but got {len(range)}"
+            f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} "
+            f"elements, but got {len(range)}"
         )
     points = input.detach().reshape((-1, n))
     flat = _check_weight(points, weight, list(array.shape))
     edges = []
     for d, count in enumerate(each):
-        low, high = (None, None) if range is None else (float(range[2 * d]), float(range[2 * d + 1]))
+        low, high = (
+            (None, None) if range is None else (float(range[2 * d]), float(range[2 * d + 1]))
+        )
         edges.append(_edges(points[:, d], count, low, high, d, "histogramdd"))
     return return_types.histogramdd((_count(points, edges, flat, density), tuple(edges)))
 

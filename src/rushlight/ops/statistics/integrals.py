@@ -9,7 +9,6 @@ from rushlight.ops.checks import check_tensor, is_number, one_dim, some_dims, un
 from rushlight.ops.numbers import plain
 from rushlight.ops.registry import function, functions
 
-
 # --- integrals ------------------------------------------------------------------------------------
 _FORMS: Final = """
  * (Tensor y, Tensor x, *, int dim = -1)
@@ -119,7 +118,7 @@ def _slope(x: Any, d: int, at: Any, edge_order: int) -> Any:
         return x.narrow(d, start, stop - start)
 
     if not isinstance(at, TensorBase):
-        h = at
+        h: Any = at
         inside = (part(2, n) - part(0, n - 2)) / (2 * h)
         if edge_order == 1:
             first, last = (part(1, 2) - part(0, 1)) / h, (part(n - 1, n) - part(n - 2, n - 1)) / h
@@ -127,7 +126,8 @@ def _slope(x: Any, d: int, at: Any, edge_order: int) -> Any:
             first = (4 * part(1, 2) - 3 * part(0, 1) - part(2, 3)) / (2 * h)
             last = (3 * part(n - 1, n) - 4 * part(n - 2, n - 1) + part(n - 3, n - 2)) / (2 * h)
         return functions["cat"]([first, inside, last], d)
-    steps = at.narrow(0, 1, n - 1) - at.narrow(0, 0, n - 1)
+    places: Any = at
+    steps = places.narrow(0, 1, n - 1) - places.narrow(0, 0, n - 1)
     shape = [1] * x._array.ndim
     shape[d] = n - 1
     steps = steps.reshape(shape)
@@ -175,7 +175,9 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     array = check_tensor(input, "gradient")
     dims = some_dims(dim, array.ndim)
     axes = [d + array.ndim for d in dims] if dims is not None else list(range(array.ndim))
-    spacing = plain(spacing) if isinstance(spacing, TensorBase) and not spacing._array.ndim else spacing
+    spacing = (
+        plain(spacing) if isinstance(spacing, TensorBase) and not spacing._array.ndim else spacing
+    )
     spacing = 1 if spacing is None else spacing
     many = isinstance(spacing, (tuple, list))
     if not (many or is_number(spacing)):
@@ -185,13 +187,13 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
         if dims is None:
             raise RuntimeError(
                 "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
-                f"equal to 'self.dim() = {array.ndim}', since dim argument was not given, but got a "
-                f"list of length {len(at)}"
+                f"equal to 'self.dim() = {array.ndim}', since dim argument was not given, but got "
+                f"a list of length {len(at)}"
             )
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
-            f"arguments to have the same length, but got a spacing argument of length {len(at)} and "
-            f"a dim argument of length {len(axes)}."
+            f"arguments to have the same length, but got a spacing argument of length {len(at)} "
+            f"and a dim argument of length {len(axes)}."
         )
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")

@@ -78,7 +78,9 @@ def _sum(
 ) -> Any:
     x = _as(input, _sum_kind(input, dtype))
     dims = _dims(x, dim)
-    return functions["sum"](_filled(x, mask, 0), dims, bool(keepdim)) if dims else _filled(x, mask, 0)
+    return (
+        functions["sum"](_filled(x, mask, 0), dims, bool(keepdim)) if dims else _filled(x, mask, 0)
+    )
 
 
 def _prod(
@@ -158,7 +160,14 @@ def _norm(
 
 
 def _spread(
-    x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any, root: bool
+    x: Any,
+    dim: Any,
+    unbiased: Any,
+    correction: Any,
+    keepdim: bool,
+    dtype: Any,
+    mask: Any,
+    root: bool,
 ) -> Any:
     if unbiased is not None and correction is not None:
         raise RuntimeError("Only one of unbiased and correction may be given")
@@ -235,7 +244,7 @@ def _logaddexp(
 # --- the table ------------------------------------------------------------------------------------
 _MASK: Final = "mask=torch.tensor([True, False, True])"
 _ARGS: Final = (
-    "\n\nArgs:\n    mask: True where an element counts; of a shape that broadcasts to that of `input`."
+    "\n\nArgs:\n    mask: True where an element counts; its shape broadcasts to that of `input`."
 )
 
 

@@ -63,7 +63,11 @@ class SegmentReduce(Op):
         chosen = v.cast(v.equal(x, self.spread(y, places, x)), raw_dtype(x))
         index = v.broadcast(self.beside(places, x), x.shape)
         ties = v.scatter_add(v.full(y, y.shape, 0, raw_dtype(y)), self.axis, index, chosen)
-        return back * chosen / self.spread(v.where(v.equal(ties, 0), 1, ties), places, x), None, None
+        return (
+            back * chosen / self.spread(v.where(v.equal(ties, 0), 1, ties), places, x),
+            None,
+            None,
+        )
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         raise NotImplementedError(

@@ -16,8 +16,8 @@ def _window(
     name: str, length: int, periodic: bool, dtype: Any, layout: Any, device: Any,
     pin_memory: bool, requires_grad: bool, compute: Callable[[Any, int], Any],
 ) -> Any:  # fmt: skip
-    """A window of `length` numbers, by `compute(0, 1, ..., count - 1; count)`; a periodic one is one
-    of a number more, without its last."""
+    """A window of `length` numbers, by `compute(0, 1, ..., count - 1; count)`; a periodic one is
+    one of a number more, without its last."""
     kind = dtype_of(dtype, name) or dtypes.default
     if layout not in (None, dtypes.strided):
         raise RuntimeError(f"{name} is not implemented for sparse types, got: {layout}")
@@ -120,7 +120,11 @@ def _export_old() -> None:
     ):  # fmt: skip
         title = f"{name}_window"
         words = text + _ARGS + more
-        shown = (f"torch.{title}(4)", f"tensor({gives})") if gives else (f"torch.{title}(4).shape", "torch.Size([4])")
+        shown = (
+            (f"torch.{title}(4)", f"tensor({gives})")
+            if gives
+            else (f"torch.{title}(4).shape", "torch.Size([4])")
+        )
         function(method=False)(variant(fn, title, describe(words, *shown)))
 
 
@@ -299,7 +303,10 @@ def _export_new() -> None:
         ("nuttall", _cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]),
          "Nuttall's window: a sum of four cosines.", "", "3", ""),
     ):  # fmt: skip
-        words = f"{text}\n\nArgs:\n    M: how many numbers.\n    sym: whether the window is symmetric; else it is one period of a repeating one."
+        words = (
+            f"{text}\n\nArgs:\n    M: how many numbers.\n    sym: whether the window is symmetric;"
+        )
+        words += " else it is one period of a repeating one."
         words += f"\n    {more}" if more else ""
         call = f"torch.signal.windows.{name}({at})"
         shown = (call, f"tensor({gives})") if gives else (f"{call}.shape", "torch.Size([3])")
