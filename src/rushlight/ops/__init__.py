@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 
 LATER: typing.Final = {
     "attention", "conv", "copies", "fft", "linalg", "pooling", "recurrent", "removed", "sparse",
-    "statistics", "vision",
+    "special", "statistics", "vision",
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ table: Final[dict[str, type[Op]]] = {}
 functions: Final[dict[str, Callable[..., Any]]] = {}
 methods: Final[dict[str, Callable[..., Any]]] = {}
 namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
-    "nn.functional": {}, "special": {}, "linalg": {},
+    "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}, "signal.windows": {},
 }  # fmt: skip
 # which parameters are numbers is read at the first call: for all functions it takes 2 ms
 UNREAD: Final = object()
