@@ -29,13 +29,6 @@ HINTS: Final[dict[str, str]] = {
     "torch.matrix_exp": "torch.linalg.eigh, torch.linalg.eig",
     "torch.Tensor.fill_diagonal_": "x.diagonal().fill_(value)",
     "torch.Tensor.sum_to_size": "x.sum(dims, keepdim=True)",
-    "torch.nn.Conv1d": "nn.Linear on x.unfold(-1, width, step)",
-    "torch.nn.Conv2d": "nn.Linear on x.unfold(-2, height, step).unfold(-2, width, step)",
-    "torch.nn.functional.conv1d": "x.unfold(-1, width, step) and torch.einsum",
-    "torch.nn.functional.conv2d": "x.unfold(-2, height, step).unfold(-2, width, step) and "
-    "torch.einsum",
-    "torch.nn.MaxPool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
-    "torch.nn.functional.max_pool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
     "torch.nn.GroupNorm": "nn.LayerNorm",
     "torch.nn.RMSNorm": "nn.LayerNorm",
     "torch.nn.LSTM": "nn.Linear in a loop over time",

@@ -1,15 +1,15 @@
-"""`LayerNorm`."""
+"""`LayerNorm`, and normalisation by neighbouring channels."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
 
-__all__ = ["LayerNorm"]
+__all__ = ["CrossMapLRN2d", "LayerNorm", "LocalResponseNorm"]
 __dir__ = __all__.copy
 
 
@@ -54,3 +54,56 @@ class LayerNorm(Module):
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
+
+
+class LocalResponseNorm(Module):
+    """LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0): each channel divided by what `size`
+    neighbouring channels hold.
+
+    >>> torch.nn.LocalResponseNorm(1, alpha=3., beta=1.)(torch.ones(1, 1, 1))
+    tensor([[[0.2500]]])
+    """
+
+    __constants__: ClassVar[Any] = ["size", "alpha", "beta", "k"]
+
+    def __init__(
+        self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Any) -> Any:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """CrossMapLRN2d(size, alpha=0.0001, beta=0.75, k=1): `LocalResponseNorm` of images, as it was
+    in Torch: a window of an even size is one smaller, and the first channel is in all windows.
+
+    >>> torch.nn.CrossMapLRN2d(1, alpha=3., beta=1.)(torch.ones(1, 1, 1, 1))
+    tensor([[[[0.2500]]]])
+    """
+
+    def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Any) -> Any:
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        reach = (self.size - 1) // 2
+        squares = input.mul(input)
+        width = 2 * reach + 1
+        padded = F.pad(squares, (0, 0, 0, 0, reach, reach)).unsqueeze(1)
+        total = F.avg_pool3d(padded, (width, 1, 1), stride=1, divisor_override=1).squeeze(1)
+        late = input.shape[1] - reach - 1  # channels whose own window lacks the first
+        if late > 0:
+            first = squares[:, :1].expand(-1, late, -1, -1)
+            total = total + F.pad(first, (0, 0, 0, 0, reach + 1, 0))
+        scale = total.mul(self.alpha / self.size).add(self.k)
+        return input * scale.pow(-self.beta)
