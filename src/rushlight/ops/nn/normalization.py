@@ -47,7 +47,7 @@ class Normalise(Op):
     def forward(self, x: Any, w: Any, b: Any) -> Any:
         if v.low_precision(x.dtype):
             wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b)]
-            y, mean, rstd = self.forward(*wide)
+            y, mean, rstd = Normalise.forward(self, *wide)
             return v.cast(y, x.dtype), mean, rstd
         n = self.count(x)
         mean = v.reduce_sum(x, self.axes, True) / n
@@ -338,13 +338,14 @@ _UNBATCHED: Final = (
 )
 
 
-def _batch_norm(
+def normalise_batch(
     input: Any, mean: Any, var: Any, weight: Any, bias: Any, training: bool,
     momentum: float, eps: float,
-) -> Any:  # fmt: skip
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The batch normalised, and its mean and inverse deviation (None if given ones were used)."""
     x = input._array
     if x.ndim < 2 and x.size == 0:
-        return input.clone()
+        return input.clone(), None, None
     if x.ndim < 2:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(x.ndim, 1)}, "
@@ -370,7 +371,8 @@ def _batch_norm(
             if t is not None and not levels_of(x) <= levels_of(t._array):
                 raise RuntimeError(_UNBATCHED)
     if not training:
-        return apply(shared_op(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
+        y = apply(shared_op(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
+        return y, None, None
     what = shared_op(BatchNorm, x.ndim, eps)
     y, batch_mean, batch_rstd = apply(what, input, weight, bias)
     n = what.count(x)
@@ -380,7 +382,7 @@ def _batch_norm(
         rstd = v.reshape(batch_rstd._array, (channels,))
         spread = 1 / (rstd * rstd) - eps
         _follow(var, spread * (n / (n - 1)), momentum)
-    return y
+    return y, batch_mean, batch_rstd
 
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
@@ -417,7 +419,9 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return normalise_batch(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )[0]
 
 
 @function(name="batch_norm", method=False)
@@ -432,4 +436,27 @@ def _free_batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return normalise_batch(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )[0]
+
+
+@function(method=False, returns="tuple[Tensor, Tensor, Tensor]")
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    momentum: float, eps: float,
+) -> Any:  # fmt: skip
+    """`batch_norm`, with the mean and the inverse of the deviation of each channel; of none if the
+    running statistics were used.
+
+    >>> x = torch.tensor([[1.], [3.]])
+    >>> torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.)[1]
+    tensor([2.])
+    """
+    y, mean, rstd = normalise_batch(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+    if mean is None:
+        mean = rstd = input.new_empty(0)
+    kind = dtypes.of((input if weight is None else weight)._array.dtype)
+    return y, *[t.detach().to(kind).reshape(-1) for t in (mean, rstd)]
