@@ -10,6 +10,8 @@ Note [Blocks of attention]
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,7 +21,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import insert_axes, members, rule, with_batch, wrap_result
 from rushlight.arrays.vocabulary import Array, low_precision, primitive
 
-_BLOCK: Final = 1 << 17  # weights of a block
+_BLOCK: Final = 1 << 15  # weights of a block
 _INF: Final = float("inf")
 
 
@@ -41,8 +43,9 @@ def attend(
     sums = np.empty_like(q, shape=(*q.shape[:-1], 1), order="C")
     bias = _bias(mask, q)
     hides = bias is not None or k.shape[-2] == 0  # some query may see nothing
+    room = _room(q, k)
     for part in _blocks(q, k):
-        s = _scores(q, k, bias, scale, causal, part)
+        s = _scores(q, k, bias, scale, causal, part, room)
         top = _largest(s)
         if hides:
             top = np.where(top == -_INF, 0, top)
@@ -51,9 +54,8 @@ def attend(
         total = s.sum(-1, keepdims=True)
         if hides:
             total = np.where(total == 0, 1, total)
-        y = np.matmul(s, value[part[:-1]])
+        y = np.matmul(s, value[part[:-1]], out=out[part])
         y /= total
-        out[part] = y
         sums[part] = np.log(total) + top
     return out, sums
 
@@ -73,20 +75,20 @@ def attend_back(
     gq, gk, gv = [_empty_for(x, x.shape[-1]) for x in (q, k, value)]
     bias = _bias(mask, q)
     shift = (g * y).sum(-1, keepdims=True) - gsums
+    room, more = _room(q, k), _room(q, k)
     for part in _blocks(q, k):
         lead, first = part[:-1], part[-1].start in (None, 0)
-        p = _scores(q, k, bias, scale, causal, part)
+        p = _scores(q, k, bias, scale, causal, part, room)
         p -= sums[part]
         np.exp(p, out=p)
         here = g[part]
-        d = np.matmul(here, v.turned(value[lead]))
+        d = _multiply(here, v.turned(value[lead]), more)
         d -= shift[part]
         d *= p
-        _add_to(gv, lead, np.matmul(v.turned(p), here), first)
-        _add_to(gk, lead, np.matmul(v.turned(d), q[part] * scale), first)
-        into = np.matmul(d, k[lead])
+        _add_product(gv, lead, v.turned(p), here, first)
+        _add_product(gk, lead, v.turned(d), q[part] * scale, first)
+        into = np.matmul(d, k[lead], out=gq[part])
         into *= scale
-        gq[part] = into
     return gq, gk, gv
 
 
@@ -97,12 +99,27 @@ def _largest(s: Array) -> Array:
     return s.max(-1, keepdims=True)
 
 
-def _add_to(total: Array, lead: Any, part: Array, first: bool) -> None:
+def _add_product(total: Array, lead: Any, a: Array, b: Array, first: bool) -> None:
     """The first block of queries sets the gradient of keys and values, the others add to it."""
     if first:
-        total[lead] = part
+        np.matmul(a, b, out=total[lead])
     else:
-        total[lead] += part
+        total[lead] += np.matmul(a, b)
+
+
+def _room(q: Array, k: Array) -> Array:
+    """Memory for the weights of one block after the other; None where there are no blocks."""
+    if type(q) is not np.ndarray:
+        return None
+    count = q.size // max(q.shape[-1], 1) * k.shape[-2]
+    return np.empty(min(count, max(_BLOCK, k.shape[-2])), q.dtype)
+
+
+def _multiply(a: Array, b: Array, room: Array) -> Array:
+    if room is None:
+        return np.matmul(a, b)
+    shape = (*a.shape[:-1], b.shape[-1])
+    return np.matmul(a, b, out=room[: math.prod(shape)].reshape(shape))
 
 
 def _empty_for(x: Array, width: int) -> Array:
@@ -144,18 +161,33 @@ def _blocks(q: Array, k: Array) -> Iterator[tuple[slice, ...]]:
 
 
 def _scores(
-    q: Array, k: Array, bias: Array, scale: float, causal: bool, part: tuple[slice, ...]
-) -> Array:
-    """scale · q kᵀ + mask of a block of queries, new and to be written into."""
-    s = np.matmul(q[part] * scale, v.turned(k[part[:-1]]))
+    q: Array, k: Array, bias: Array, scale: float, causal: bool, part: tuple[slice, ...],
+    room: Array,
+) -> Array:  # fmt: skip
+    """scale · q kᵀ + mask of a block of queries, to be written into."""
+    s = _multiply(q[part] * scale, v.turned(k[part[:-1]]), room)
     if bias is not None:
         s += _cut(bias, part, q.ndim)
     if causal:
         start = part[-1].start or 0
-        place = v.iota(s, s.shape[-2], np.int64) + start
-        hidden = place[:, None] < v.iota(s, s.shape[-1], np.int64)
-        s += np.where(hidden, -_INF, 0.0).astype(s.dtype)
+        s += _later(s, start)
     return s
+
+
+def _later(s: Array, start: int) -> Array:
+    """-infinity for keys behind the query's own place; the first query is number `start`."""
+    rows, columns = s.shape[-2:]
+    if type(s) is np.ndarray and rows * columns <= _BLOCK:
+        return _later_kept(rows, columns, start, s.dtype)
+    place = v.iota(s, rows, np.int64) + start
+    hidden = place[:, None] < v.iota(s, columns, np.int64)
+    return np.where(hidden, -_INF, 0.0).astype(s.dtype)
+
+
+@functools.lru_cache(maxsize=16)
+def _later_kept(rows: int, columns: int, start: int, dtype: Any) -> Array:
+    hidden = np.arange(start, start + rows)[:, None] < np.arange(columns)
+    return np.where(hidden, -_INF, 0.0).astype(dtype)
 
 
 def _cut(bias: Array, part: tuple[slice, ...], rank: int) -> Array:

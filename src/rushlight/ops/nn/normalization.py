@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import fused
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.core.graph import Node, Op
@@ -67,8 +68,8 @@ class Normalise(Op):
         if node._needs_grad(0):
             n = self.count(x)
             h = gy if w is None else gy * self.align_weight(w)
-            c = rstd * v.reduce_sum(h * z, self.axes, True) + grstd * rstd * rstd
-            gx = rstd * h - (rstd * v.reduce_sum(h, self.axes, True) - gmean + z * c) / n
+            c = (rstd * v.reduce_sum(h * z, self.axes, True) + grstd * rstd * rstd) / n
+            gx = rstd * h - (rstd * v.reduce_sum(h, self.axes, True) - gmean) / n - z * c
         if node._needs_grad(1):
             gw = self.back(gy * z, node, 1)
         if node._needs_grad(2):
@@ -112,6 +113,15 @@ class LayerNorm(Normalise):
         self.eps = eps
         self.axes = tuple(range(-width, 0))
         self.summed = tuple(range(-rank, -width))
+
+    def forward(self, x: Any, w: Any, b: Any) -> Any:
+        quick = fused.layer_norm(x, w, b, self.width, self.eps)
+        return super().forward(x, w, b) if quick is None else quick
+
+    def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
+        wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
+        quick = fused.layer_norm_back(*g, x, w, mean, rstd, self.width, wants)
+        return super().vjp(node, g, x, w, mean, rstd) if quick is None else quick
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         if not flags[0]:
