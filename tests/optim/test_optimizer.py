@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.optim.optimizer import BLOCK
+from rushlight.optim.rules import BLOCK
 from tests.optim.helpers import leaf, steps
 
 EVERY = [

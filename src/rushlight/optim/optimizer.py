@@ -1,35 +1,20 @@
-"""`Optimizer`: what every optimiser is, and how its rules read and write tensors.
-
-Note [Rules of optimisers]
-    A rule is plain maths, element by element: (step number, gradient, parameter, what is kept) to
-    (new parameter, new kept). Usually it runs on raw arrays, which nothing records, and on large
-    ones block by block, so that what it computes on the way stays in the processor's cache. With
-    `differentiable=True` the same rule runs on tensors: then the step itself can be
-    differentiated, by the learning rate for one.
-"""
+"""`Optimizer`: what every optimiser is. How their rules are run stands in `rules`."""
 
 from __future__ import annotations
 
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
 from typing import Any, ClassVar, Final, TypeVar, overload
 
-from rushlight import dtypes
-from rushlight.arrays.host import is_array
-from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
-from rushlight.core.fp_warnings import quietly
+from rushlight.core.grad_mode import inference_enabled, within
 from rushlight.core.graph import TensorBase
 from rushlight.core.observer import observer
-from rushlight.core.saved.packed import before_write
-from rushlight.core.views.inplace import turn
 from rushlight.errors import hide_insides, sentence
-from rushlight.ops.numbers import plain
-from rushlight.ops.registry import functions
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
@@ -50,7 +35,6 @@ class Required:
 
 
 required: Final = Required()
-BLOCK: Final = 1 << 14  # elements
 _before_steps: Final[dict[int, Hook]] = {}  # hooks of all optimisers
 _after_steps: Final[dict[int, Hook]] = {}
 
@@ -72,99 +56,6 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
     return add_hook(_after_steps, hook)
 
 
-def update(
-    rule: Callable[..., tuple[Any, ...]], n: int, recorded: bool, grad: Any, targets: list[Any]
-) -> None:
-    """targets = rule(n, grad, *targets): the parameter first, then what the optimiser keeps.
-
-    See Note [Rules of optimisers].
-    """
-    if recorded:
-        for t, y in zip(targets, rule(n, grad, *targets)):
-            t.copy_(y)
-        return
-    for t in targets:
-        before_write(t)
-    raws = [t._array for t in targets]
-    mine = turn(targets[0])
-    if mine is None:
-        quietly(_on_arrays, rule, n, grad._array, raws)
-    else:
-        with mine:
-            quietly(_on_arrays, rule, n, grad._array, raws)
-    for t in targets:
-        t._storage.written()
-
-
-def _on_arrays(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
-    if g.size > BLOCK and all(is_array(a) and a.flags.c_contiguous for a in (g, *raws)):
-        _by_blocks(rule, n, g, raws)
-    else:
-        for raw, y in zip(raws, rule(n, g, *raws)):
-            overwrite(raw, y)
-
-
-def _by_blocks(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
-    g = g.reshape(-1)
-    raws = [raw.reshape(-1) for raw in raws]
-    for start in range(0, g.size, BLOCK):
-        here = slice(start, start + BLOCK)
-        parts = [raw[here] for raw in raws]
-        for part, y in zip(parts, rule(n, g[here], *parts)):
-            overwrite(part, y)
-
-
-def number(x: Any, recorded: bool) -> Any:
-    """An option as a number; a tensor stays one if its own gradient may be asked for."""
-    if type(x) is float:
-        return x
-    if isinstance(x, TensorBase):
-        return x if recorded else x._array.item()
-    return plain(x)
-
-
-def count(state: dict[str, Any]) -> int:
-    """One step more, kept as the 0-d tensor that PyTorch keeps."""
-    step = state["step"]
-    n = int(step.item()) + 1
-    step.fill_(float(n))
-    return n
-
-
-def zero_step() -> Any:
-    """The step count of a new state."""
-    kind = dtypes.float64 if dtypes.default is dtypes.float64 else dtypes.float32
-    return functions["tensor"](0.0, dtype=kind)
-
-
-def real(t: Any) -> Any:
-    """A complex tensor as pairs of real numbers, over the same memory."""
-    return functions["view_as_real"](t) if t._array.dtype.kind == "c" else t
-
-
-def check_lr(lr: Any) -> None:
-    if isinstance(lr, TensorBase):
-        if lr._array.size != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        lr = lr._array.item()
-    if not lr >= 0.0:  # nan neither
-        raise ValueError(f"Invalid learning rate: {lr}")
-
-
-def check_not_negative(what: str, value: Any) -> None:
-    if not value >= 0.0:
-        raise ValueError(f"Invalid {what} value: {value}")
-
-
-def check_flags(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    """The combinations of implementations that PyTorch refuses. Here there is one."""
-    if fused:
-        if differentiable:
-            raise RuntimeError("`fused` does not support `differentiable`")
-        if foreach:
-            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
 class Optimizer:
     """Base class of all optimisers: parameters in groups, each with its options.
 
@@ -178,6 +69,7 @@ class Optimizer:
 
     # options that a state saved by an older version may lack, and their values then
     _added: ClassVar[dict[str, Any]] = {}
+    _sparse_cure: ClassVar[str] = ""  # what to do about sparse gradients
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -330,29 +222,42 @@ class Optimizer:
         raise NotImplementedError
 
     def _step_groups(self, closure: Callable[[], Any] | None) -> Any:
-        """What `step` does in all optimisers here: the loss, then the groups, by `_step`."""
+        """What `step` does in most optimisers here: the loss, then the groups, by `_step`."""
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            if group["differentiable"]:
-                with enable_grad():
-                    self._step(group, True)
-            else:
-                self._step(group, False)
+            with within(bool(group.get("differentiable")), inference_enabled()):
+                self._step(group)
         return loss
 
-    def _step(self, group: dict[str, Any], recorded: bool) -> None:
+    def _step(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         raise NotImplementedError
 
-    def _work(self, group: dict[str, Any]) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-        """The parameters of a group that have a gradient, with it and with their state."""
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        """Fill the state of a parameter before its first step."""
+        raise NotImplementedError
+
+    def _gather(self, group: dict[str, Any]) -> tuple[list[Any], list[Any], list[dict[str, Any]]]:
+        """The parameters of a group that have a gradient, these, and the parameters' states."""
+        params, grads, states = [], [], []
         for param in group["params"]:
             grad = param.grad
-            if grad is not None:
-                yield param, grad, self.state[param]
+            if grad is None:
+                continue
+            if grad.is_sparse:
+                raise RuntimeError(
+                    f"{type(self).__name__} does not support sparse gradients{self._sparse_cure}"
+                )
+            state = self.state[param]
+            if not state:
+                self._start(state, param, group)
+            params.append(param)
+            grads.append(grad)
+            states.append(state)
+        return params, grads, states
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; a pair that it returns replaces
