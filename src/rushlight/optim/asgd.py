@@ -40,6 +40,7 @@ class ASGD(Optimizer):
     (tensor([0.5120], requires_grad=True), tensor([0.5760]))
     """
 
+    _scalars = ("step", "eta", "mu")
     _added: ClassVar[dict[str, Any]] = {
         "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
     }  # fmt: skip

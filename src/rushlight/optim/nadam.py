@@ -41,6 +41,7 @@ class NAdam(Optimizer):
     tensor([0.8400], requires_grad=True)
     """
 
+    _scalars = ("step", "mu_product")
     _added: ClassVar[dict[str, Any]] = {
         "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
         "decoupled_weight_decay": False,

@@ -15,6 +15,7 @@ from rushlight.core.grad_mode import inference_enabled, within
 from rushlight.core.graph import TensorBase
 from rushlight.core.observer import observer
 from rushlight.errors import hide_insides, sentence
+from rushlight.optim.rules import scalar
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
@@ -69,11 +70,13 @@ class Optimizer:
 
     # options that a state saved by an older version may lack, and their values then
     _added: ClassVar[dict[str, Any]] = {}
+    # what is kept of a parameter as a 0-d tensor, and was a number in older versions
+    _scalars: ClassVar[tuple[str, ...]] = ("step",)
     _sparse_cure: ClassVar[str] = ""  # what to do about sparse gradients
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
+        if "step" in cls.__dict__ and not hasattr(cls.__dict__["step"], "hooked"):
             cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -116,10 +119,53 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_hooks()
-        self.defaults.setdefault("differentiable", False)
-        for name, value in self._added.items():
-            for group in self.param_groups:
+        self.__dict__.setdefault("defaults", {}).setdefault("differentiable", False)
+        for group in self.param_groups:
+            for name, value in self._added.items():
                 group.setdefault(name, value)
+            if self._added:  # one of our own, not a user's
+                for param in group["params"]:
+                    self._renew(self.state.get(param, {}))
+
+    def _renew(self, state: dict[str, Any]) -> None:
+        for name in self._scalars:
+            if name in state and not isinstance(state[name], TensorBase):
+                state[name] = scalar(state[name])
+
+    # --- what copies of PyTorch's optimisers call -----------------------------------------------
+    OptimizerPreHook: ClassVar[Any] = Hook
+    OptimizerPostHook: ClassVar[Any] = Hook
+
+    def _accelerator_graph_capture_health_check(self) -> None:
+        """Nothing is captured here, and all is well."""
+
+    _cuda_graph_capture_health_check = _accelerator_graph_capture_health_check
+
+    def _optimizer_step_code(self) -> None:
+        """A mark for profilers."""
+
+    def _patch_step_function(self) -> None:
+        """Hooks are around `step` from the making of a class."""
+        self._make_hooks()
+
+    @staticmethod
+    def profile_hook_step(func: Hook) -> Hook:
+        """`func` as a `step`, with hooks around it."""
+        return _with_hooks(func)
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[Any, Any]:
+        from rushlight.optim.private import group_tensors
+
+        return group_tensors(tensorlistlist, with_indices)
+
+    @staticmethod
+    def _process_value_according_to_param_policy(
+        param: Any, value: Any, param_id: int, param_groups: list[Any], key: Hashable = None
+    ) -> Any:
+        return _fit_state(param, value, key)
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -325,7 +371,7 @@ class Optimizer:
         for old, new in zip(groups, saved):
             new["params"] = old["params"]
             if "param_names" in old:
-                new["param_names"] = old["param_names"]
+                new.setdefault("param_names", old["param_names"])
         self.__setstate__({"state": state, "param_groups": saved})
         for hook in self.__dict__["_optimizer_load_state_dict_post_hooks"].values():
             hook(self)
@@ -374,6 +420,8 @@ def _with_hooks(step: Hook) -> Hook:
     def inside(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
         args = (self, *args)  # as hooks see them, and may give them back
+        if "_optimizer_step_pre_hooks" not in own:  # its `__init__` did not call ours
+            return step(*args, **kwargs)
         for hook in (*_before_steps.values(), *own["_optimizer_step_pre_hooks"].values()):
             answer = hook(self, args, kwargs)
             if answer is None:
@@ -390,6 +438,7 @@ def _with_hooks(step: Hook) -> Hook:
             hook(self, args, kwargs)
         return result
 
+    call.hooked = True  # type: ignore[attr-defined]  # a step is wrapped once
     return call
 
 
@@ -431,16 +480,26 @@ def _warn_repeated() -> None:
 
 
 def _fit_state(param: Any, value: Any, key: Hashable = None) -> Any:
-    """A saved state, in a parameter's dtype and on its device; the count of steps stays."""
+    """A saved state, in a parameter's dtype and on its device; the count of steps stays. What fits
+    is not copied, as PyTorch does not: both optimisers then work on the same tensors."""
     if isinstance(value, TensorBase):
         t: Any = value
         if key == "step":
-            return t.clone()
+            return t
         if param.is_floating_point():
-            return t.to(dtype=param.dtype, device=param.device, copy=True)
-        return t.to(device=param.device, copy=True)
+            return t.to(dtype=param.dtype, device=param.device)
+        return t.to(device=param.device)
     if isinstance(value, dict):
         return {k: _fit_state(param, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return type(value)(_fit_state(param, v, key) for v in value)  # type: ignore[call-arg]
     return value
+
+
+def __getattr__(name: str) -> Any:
+    """What copies of PyTorch's optimisers import from here."""
+    from rushlight.optim import private
+
+    if name in private.__all__:
+        return getattr(private, name)
+    raise AttributeError(f"module 'torch.optim.optimizer' has no attribute {name!r}")

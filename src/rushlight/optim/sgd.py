@@ -40,7 +40,7 @@ class SGD(Optimizer):
 
     _added: ClassVar[dict[str, Any]] = {
         "nesterov": False, "maximize": False, "differentiable": False, "foreach": None,
-        "fused": None,
+        "fused": False,
     }  # fmt: skip
 
     def __init__(
