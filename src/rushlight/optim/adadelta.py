@@ -9,11 +9,13 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_lr,
     check_not_negative,
     column,
     count,
     numbers,
+    scale,
     update,
     zero_step,
 )
@@ -92,8 +94,9 @@ def adadelta(
             g = -g
         if decay != 0:
             g = g + decay * p
-        v = keep * v + (1 - keep) * (g * g)
+        v = add_to(scale(v, keep), (1 - keep) * (g * g))
         d = sqrt(u + small) / sqrt(v + small) * g
-        return p - rate * d, v, keep * u + (1 - keep) * (d * d)
+        p = add_to(p, -rate * d)
+        return p, v, add_to(scale(u, keep), (1 - keep) * (d * d))
 
     update(rule, count(state_steps), grads, params, square_avgs, acc_deltas)

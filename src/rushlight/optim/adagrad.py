@@ -9,6 +9,7 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_flags,
     check_lr,
     check_not_negative,
@@ -104,8 +105,9 @@ def adagrad(
             g = -g
         if decay != 0:
             g = g + decay * p
-        total = total + g * g
-        return p - rate / (1 + (n - 1) * slowing) * (g / (sqrt(total) + small)), total
+        total = add_to(total, g * g)
+        size = rate / (1 + (n - 1) * slowing)
+        return add_to(p, -size * (g / (sqrt(total) + small))), total
 
     grads = unscaled(grads, grad_scale, found_inf)
     if not grads:

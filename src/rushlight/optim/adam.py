@@ -10,6 +10,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_betas,
     check_flags,
     check_lr,
@@ -17,6 +18,7 @@ from rushlight.optim.rules import (
     column,
     count,
     numbers,
+    scale,
     unscaled,
     update,
     zero_step,
@@ -122,14 +124,14 @@ def adam(
             g = -g
         if decay != 0:
             if decoupled_weight_decay:
-                p = p * (1 - rate * decay)
+                p = scale(p, 1 - rate * decay)
             else:
                 g = g + decay * p
-        m = m + (1 - b1) * (g - m)
-        v = b2 * v + (1 - b2) * (g * g)
+        m = add_to(m, (1 - b1) * (g - m))
+        v = add_to(scale(v, b2), (1 - b2) * (g * g))
         high = maximum(largest[0], v) if largest else v
-        size = rate / (1 - b1**n)
-        p = p - size * (m / (sqrt(high) / (1 - b2**n) ** 0.5 + small))
+        root = (1 - b2**n) ** 0.5
+        p = add_to(p, -rate * root / (1 - b1**n) * (m / (sqrt(high) + small * root)))
         return (p, m, v, high) if largest else (p, m, v)
 
     grads = unscaled(grads, grad_scale, found_inf)

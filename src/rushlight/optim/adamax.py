@@ -9,12 +9,14 @@ from rushlight.arrays.vocabulary import absolute, maximum
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_betas,
     check_lr,
     check_not_negative,
     column,
     count,
     numbers,
+    scale,
     update,
     zero_step,
 )
@@ -93,8 +95,8 @@ def adamax(
             g = -g
         if decay != 0:
             g = g + decay * p
-        m = m + (1 - b1) * (g - m)
-        u = maximum(b2 * u, absolute(g) + small)
-        return p - rate / (1 - b1**n) * (m / u), m, u
+        m = add_to(m, (1 - b1) * (g - m))
+        u = maximum(scale(u, b2), absolute(g) + small)
+        return add_to(p, -rate / (1 - b1**n) * (m / u)), m, u
 
     update(rule, count(state_steps), grads, params, exp_avgs, exp_infs)

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_lr,
     check_not_negative,
     column,
     count,
     numbers,
+    put,
     scalar,
+    scale,
     update,
     zero_step,
 )
@@ -96,11 +99,11 @@ def asgd(
             g = -g
         if decay != 0:
             g = g + decay * p
-        p = p * (1 - falls * eta) - eta * g
-        return p, p if mu == 1 else mean + mu * (p - mean)
+        p = add_to(scale(p, 1 - falls * eta), -eta * g)
+        return p, p if mu == 1 else add_to(mean, mu * (p - mean))
 
-    keys = [(eta.item(), mu.item()) for eta, mu in zip(etas, mus)]
+    keys = [(eta._array.item(), mu._array.item()) for eta, mu in zip(etas, mus)]
     update(rule, keys, grads, params, axs)
     for n, eta, mu in zip(count(state_steps), etas, mus):
-        eta.copy_(functions["as_tensor"](rate / (1 + falls * rate * n) ** power))
-        mu.fill_(1 / max(1, n - start))
+        put(eta, float(rate / (1 + falls * rate * n) ** power))
+        put(mu, 1 / max(1, n - start))

@@ -9,13 +9,16 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_betas,
     check_lr,
     check_not_negative,
     column,
     count,
     numbers,
+    put,
     scalar,
+    scale,
     update,
     zero_step,
 )
@@ -109,18 +112,18 @@ def nadam(
             g = -g
         if decay != 0:
             if decoupled_weight_decay:
-                p = p * (1 - rate * decay)
+                p = scale(p, 1 - rate * decay)
             else:
                 g = g + decay * p
-        m = m + (1 - b1) * (g - m)
-        v = b2 * v + (1 - b2) * (g * g)
+        m = add_to(m, (1 - b1) * (g - m))
+        v = add_to(scale(v, b2), (1 - b2) * (g * g))
         now, coming = momentum(n), momentum(n + 1)
-        from_now = rate * (1.0 - now) / (1.0 - product)
-        from_mean = rate * coming / (1.0 - product * coming)
-        return p - (from_now * g + from_mean * m) / (sqrt(v / (1 - b2**n)) + small), m, v
+        root = (1 - b2**n) ** 0.5
+        by_now = -rate * root * (1.0 - now) / (1.0 - product)
+        by_mean = -rate * root * coming / (1.0 - product * coming)
+        return add_to(p, (by_now * g + by_mean * m) / (sqrt(v) + small * root)), m, v
 
     keys = []
     for n, product in zip(count(state_steps), mu_products):
-        product.mul_(momentum(n))
-        keys.append((n, product.item()))
+        keys.append((n, put(product, product._array.item() * float(momentum(n)))))
     update(rule, keys, grads, params, exp_avgs, exp_avg_sqs)

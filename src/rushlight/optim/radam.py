@@ -9,12 +9,14 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_betas,
     check_lr,
     check_not_negative,
     column,
     count,
     numbers,
+    scale,
     update,
     zero_step,
 )
@@ -100,17 +102,18 @@ def radam(
             g = -g
         if decay != 0:
             if decoupled_weight_decay:
-                p = p * (1 - rate * decay)
+                p = scale(p, 1 - rate * decay)
             else:
                 g = g + decay * p
-        m = m + (1 - b1) * (g - m)
-        v = b2 * v + (1 - b2) * (g * g)
+        m = add_to(m, (1 - b1) * (g - m))
+        v = add_to(scale(v, b2), (1 - b2) * (g * g))
         missing = 1 - b2**n
         held = most - 2 * n * b2**n / missing  # and that it holds now
         size = rate / (1 - b1**n)
         if held <= 5.0:
-            return p - size * m, m, v
+            return add_to(p, -size * m), m, v
         trust = (held - 4) * (held - 2) * most / ((most - 4) * (most - 2) * held)
-        return p - size * (trust * missing) ** 0.5 * (m / (sqrt(v) + small)), m, v
+        size = size * (trust * missing) ** 0.5
+        return add_to(p, -size * (m / (sqrt(v) + small))), m, v
 
     update(rule, count(state_steps), grads, params, exp_avgs, exp_avg_sqs)

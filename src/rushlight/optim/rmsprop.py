@@ -9,11 +9,13 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_lr,
     check_not_negative,
     column,
     count,
     numbers,
+    scale,
     update,
     zero_step,
 )
@@ -101,18 +103,18 @@ def rmsprop(
             g = -g
         if decay != 0:
             g = g + decay * p
-        v = a * v + (1 - a) * (g * g)
+        v = add_to(scale(v, a), (1 - a) * (g * g))
         rest: tuple[Any, ...] = ()
         spread = v
         if centered:
-            m = kept[-1] + (1 - a) * (g - kept[-1])
+            m = add_to(kept[-1], (1 - a) * (g - kept[-1]))
             spread = v - m * m
             rest = (m,)
         d = g / (sqrt(spread) + small)
         if momentum > 0:
-            d = momentum * kept[0] + d
+            d = add_to(scale(kept[0], momentum), d)
             rest = (d, *rest)
-        return (p - rate * d, v, *rest)
+        return (add_to(p, -rate * d), v, *rest)
 
     more = [momentum_buffer_list] if momentum > 0 else []
     if centered:

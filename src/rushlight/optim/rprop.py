@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rushlight.arrays.vocabulary import maximum, minimum, sign, where
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import check_lr, column, count, numbers, update, zero_step
+from rushlight.optim.rules import add_to, check_lr, column, count, numbers, update, zero_step
 
 __all__ = ["Rprop", "rprop"]
 __dir__ = __all__.copy
@@ -91,6 +91,6 @@ def rprop(
         size = where(turned, size * shrink, where(same > 0, size * grow, size))
         size = minimum(maximum(size, least), most)
         g = where(turned, 0.0 * g, g)  # after a turn: stay, and begin anew
-        return p - sign(g) * size, g, size
+        return add_to(p, -sign(g) * size), g, size
 
     update(rule, count(state_steps), grads, params, prevs, step_sizes)

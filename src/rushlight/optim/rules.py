@@ -2,7 +2,8 @@
 
 Note [Rules of optimisers]
     A rule is plain maths, element by element: (key, gradient, parameter, what is kept) to (new
-    parameter, new kept). The key holds what is the same for the whole parameter: its step's number,
+    parameter, new kept). `add_to` and `scale` change such a thing in its own memory where they can,
+    which spares a pass over it; the gradient is nobody's to change. The key holds what is the same for the whole parameter: its step's number,
     and what else a rule reads. Usually it runs on raw arrays, which nothing records: on large ones
     block by block, so that what it computes on the way stays in the processor's cache, and on many
     small ones at once, side by side in one array. While gradients are recorded, as a step with
@@ -20,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_array
-from rushlight.arrays.vocabulary import as_pairs, concat, overwrite
+from rushlight.arrays.vocabulary import add, as_pairs, concat, multiply, overwrite
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
@@ -31,7 +32,7 @@ from rushlight.ops.registry import functions
 
 Rule: TypeAlias = Callable[..., tuple[Any, ...]]
 
-BLOCK: Final = 1 << 14  # elements
+BLOCK: Final = 1 << 16  # elements: from there on NumPy reuses what it computed on the way
 SMALL: Final = 1 << 11  # elements: larger arrays are not worth laying side by side
 
 
@@ -79,6 +80,16 @@ def update_rows(rule: Rule, key: Hashable, grad: Any, *targets: Any) -> None:
         t[rows] = new
 
 
+def add_to(x: Any, y: Any) -> Any:
+    """x + y, for a rule: in the memory of `x` where that is a raw array."""
+    return add(x, y, out=x) if is_array(x) else x + y
+
+
+def scale(x: Any, factor: Any) -> Any:
+    """factor x, for a rule: in the memory of `x` where that is a raw array."""
+    return multiply(x, factor, out=x) if is_array(x) else x * factor
+
+
 def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targets: Any) -> None:
     bundles: dict[tuple[Hashable, Any], list[list[Any]]] = {}
     several = len(grads) > 1 and turn(targets[0][0]) is None  # no other thread is to wait for
@@ -120,14 +131,19 @@ def _one(rule: Rule, key: Hashable, param: Any, raws: list[Any], cut: bool) -> N
 
 def _run(rule: Rule, key: Hashable, raws: list[Any], cut: bool) -> None:
     if not cut:
-        for raw, y in zip(raws[1:], rule(key, *raws)):
-            overwrite(raw, y)
+        _write(raws, rule(key, *raws))
         return
     raws = [raw.reshape(-1) for raw in raws]
     for start in range(0, raws[0].size, BLOCK):
         parts = [raw[start : start + BLOCK] for raw in raws]
-        for part, y in zip(parts[1:], rule(key, *parts)):
-            overwrite(part, y)
+        _write(parts, rule(key, *parts))
+
+
+def _write(raws: list[Any], results: tuple[Any, ...]) -> None:
+    for i, y in enumerate(results):
+        raw = raws[i + 1]  # behind the gradient
+        if y is not raw:
+            overwrite(raw, y)
 
 
 def _side_by_side(rule: Rule, key: Hashable, rows: list[list[Any]]) -> None:
@@ -165,19 +181,20 @@ def _number(x: Any, recorded: bool) -> Any:
     return plain(x)
 
 
+def put(kept: Any, value: float) -> float:
+    """Put a number into the 0-d tensor that is kept for a parameter: gives it as it is kept."""
+    a = kept._array
+    if is_array(a):
+        a.fill(value)
+        kept._storage.version += 1
+    else:
+        kept.fill_(value)
+    return float(kept._array.item())
+
+
 def count(steps: Iterable[Any]) -> list[int]:
     """One step more for each parameter, kept as the 0-d tensors that PyTorch keeps."""
-    counted = []
-    for step in steps:
-        a = step._array
-        n = int(a.item()) + 1
-        if is_array(a):
-            a.fill(n)
-            step._storage.version += 1
-        else:
-            step.fill_(float(n))
-        counted.append(n)
-    return counted
+    return [int(put(step, step._array.item() + 1.0)) for step in steps]
 
 
 def scalar_dtype() -> Any:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    add_to,
     check_flags,
     check_lr,
     check_not_negative,
     numbers,
+    scale,
     unscaled,
     update,
     update_rows,
@@ -96,7 +98,7 @@ def sgd(
     >>> w
     tensor([0.8000])
     """
-    rate, decay, momentum, dampening = numbers(lr, weight_decay, momentum, dampening)
+    rate, decay, momentum, damp = numbers(lr, weight_decay, momentum, 1 - dampening)
 
     def rule(first: bool, g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:
         if maximize:
@@ -104,9 +106,9 @@ def sgd(
         if decay != 0:
             g = g + decay * p
         if momentum == 0:
-            return (p - rate * g,)
-        v = g if first else momentum * kept[0] + (1 - dampening) * g
-        return p - rate * (g + momentum * v if nesterov else v), v
+            return (add_to(p, -rate * g),)
+        v = g if first else add_to(scale(kept[0], momentum), g if damp == 1 else damp * g)
+        return add_to(p, -rate * (g + momentum * v if nesterov else v)), v
 
     grads = unscaled(d_p_list, grad_scale, found_inf)
     sparse = [i for i, g in enumerate(grads) if g.is_sparse]

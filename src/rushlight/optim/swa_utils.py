@@ -15,7 +15,7 @@ from rushlight.ops.registry import functions
 from rushlight.optim.lr_cycles import format_param
 from rushlight.optim.lr_scheduler import LRScheduler, _warn_get_lr_called_within_step
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import update
+from rushlight.optim.rules import add_to, update
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -31,7 +31,7 @@ def _go_on(averages: PARAM_LIST, currents: PARAM_LIST, weight: float) -> None:
     """averages += weight (currents - averages); what is no float is copied."""
 
     def rule(key: None, now: Any, mean: Any) -> tuple[Any]:
-        return (mean + weight * (now - mean),)
+        return (add_to(mean, weight * (now - mean)),)
 
     means, nows = [], []
     for mean, now in zip(averages, currents, strict=True):
