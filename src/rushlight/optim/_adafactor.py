@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rushlight import dtypes
-from rushlight.arrays.vocabulary import matmul, maximum, reduce_sum, sqrt
+from rushlight.arrays.vocabulary import divide, matmul, maximum, multiply, reduce_sum, reshape, sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    BLOCK,
+    add_to,
     check_lr,
     column,
     count,
+    inside,
     numbers,
+    scale,
     unscaled,
     update_whole,
     zero_step,
@@ -86,9 +90,11 @@ class Adafactor(Optimizer):
     def _step(self, group: dict[str, Any]) -> None:
         params, grads, states = self._gather(group)
         eps1, eps2 = group["eps"]
-        kept = [[s.get(name) for s in states] for name in ("row_var", "col_var", "variance")]
+        rows, cols, others = (
+            [state.get(name) for state in states] for name in ("row_var", "col_var", "variance")
+        )
         adafactor(
-            params, grads, *kept, column(states, "step"), d=group["d"], lr=group["lr"],
+            params, grads, rows, cols, others, column(states, "step"), d=group["d"], lr=group["lr"],
             beta2_decay=group["beta2_decay"], weight_decay=group["weight_decay"], eps1=eps1,
             eps2=eps2, maximize=group["maximize"],
         )  # fmt: skip
@@ -111,18 +117,19 @@ def adafactor(
         fresh = n**falls  # the weight of this step's squares
         size = min(rate, 1 / n**0.5) * maximum(_rms(p), eps2)
         if decay != 0:
-            p = p * (1 - rate * decay)
+            p = scale(p, 1 - rate * decay)
         squares = g * g
         if len(kept) == 2:
-            rows = kept[0] + fresh * (_mean(squares, -1) - kept[0])
-            cols = kept[1] + fresh * (_mean(squares, -2) - kept[1])
-            spread = matmul(rows, cols) / maximum(_mean(rows, -2), least)
+            rows = add_to(kept[0], fresh * (_mean(squares, -1) - kept[0]))
+            cols = add_to(kept[1], fresh * (_mean(squares, -2) - kept[1]))
+            spread = inside(multiply, squares, rows / maximum(_mean(rows, -2), least), cols)
             kept = (rows, cols)
         else:
-            spread = kept[0] + fresh * (squares - kept[0])
-            kept = (spread,)
-        step = g / sqrt(maximum(spread, least * least))
-        return p - size / maximum(_rms(step) / most, 1.0) * step, *kept
+            kept = (add_to(kept[0], fresh * (squares - kept[0])),)
+            spread = 1.0 * kept[0]
+        root = inside(sqrt, spread, inside(maximum, spread, spread, least * least))
+        step = inside(divide, root, g, root)
+        return add_to(p, scale(step, -size / maximum(_rms(step) / most, 1.0))), *kept
 
     grads = unscaled(grads, grad_scale, found_inf)
     if not grads:
@@ -144,4 +151,8 @@ def _rms(x: Any) -> Any:
     size = 1
     for s in x.shape:
         size *= s
-    return sqrt(reduce_sum(x * x, None, False)) / size**0.5
+    flat = reshape(x, (size,))
+    # One product reads the numbers once; those of low precision are summed in float32.
+    whole = size > BLOCK and x.dtype.itemsize > 2
+    total = matmul(flat, flat) if whole else reduce_sum(flat * flat, None, False)
+    return sqrt(total) / size**0.5

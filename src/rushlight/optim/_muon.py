@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays.vocabulary import cast, matmul, maximum, reduce_sum, sqrt, swap
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import check_lr, column, numbers
+from rushlight.optim.rules import add_to, check_lr, column, numbers, scale, update_whole
 
 __all__ = ["Muon"]
 __dir__ = __all__.copy
@@ -94,16 +95,20 @@ def muon(
     ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float,
     adjust_lr_fn: str | None, has_complex: bool,
 ) -> None:  # fmt: skip
-    """One step of Muon on lists of matrices. Its rule is one of whole matrices, on tensors."""
+    """One step of Muon on lists of matrices."""
     if foreach:
         raise RuntimeError("Foreach is not supported for Muon yet")
     rate, decay, keep = numbers(lr, weight_decay, momentum)
-    for p, g, m in zip(params, grads, muon_momentum_bufs):
-        m.lerp_(g, 1 - keep)
-        step = g.lerp(m, keep) if nesterov else m
-        step = _zeropower_via_newtonschulz(step, ns_coefficients, ns_steps, eps)
-        p.mul_(1 - rate * decay)
-        p.add_(step, alpha=-_adjust_lr(rate, adjust_lr_fn, p.shape))
+    _check_iteration(ns_coefficients, ns_steps)
+
+    def rule(key: float, g: Any, p: Any, m: Any) -> tuple[Any, ...]:
+        m = add_to(m, (1 - keep) * (g - m))
+        step = _orthogonal(g + keep * (m - g) if nesterov else m, ns_coefficients, ns_steps, eps)
+        kind = getattr(p, "_array", p).dtype  # of a tensor the raw one too
+        return add_to(scale(p, 1 - rate * decay), -key * cast(step, kind)), m
+
+    rates = [_adjust_lr(rate, adjust_lr_fn, p.shape) for p in params]
+    update_whole(rule, rates, grads, params, muon_momentum_bufs)
 
 
 def _adjust_lr(lr: float, adjust_lr_fn: str | None, param_shape: Any) -> float:
@@ -119,21 +124,38 @@ def _zeropower_via_newtonschulz(
 ) -> Any:
     """A matrix with singular values near 1 and the singular vectors of `grad`, in bfloat16.
 
-    Each step applies the odd polynomial with these coefficients to all singular values."""
-    if ns_steps >= 100:
-        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    >>> from rushlight.optim._muon import _zeropower_via_newtonschulz as orthogonal
+    >>> orthogonal(torch.eye(2) * 3, (3.4445, -4.775, 2.0315), 5, 1e-7)
+    tensor([[0.7031, 0.0000],
+            [0.0000, 0.7031]], dtype=torch.bfloat16)
+    """
+    _check_iteration(ns_coefficients, ns_steps)
     if grad.ndim != 2:
         raise ValueError("Input tensor gradient must be a 2D matrix")
-    if len(ns_coefficients) != 3:
+    return _orthogonal(grad, ns_coefficients, ns_steps, eps).to(dtypes.bfloat16)
+
+
+def _check_iteration(coefficients: tuple[float, ...], steps: int) -> None:
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if len(coefficients) != 3:
         raise ValueError("Coefficients must be a tuple of exactly 3 values")
-    a, b, c = ns_coefficients
-    addmm = functions["addmm"]
-    x = grad.to(dtypes.bfloat16)
-    tall = grad.shape[0] > grad.shape[1]
-    if tall:  # the products below are of the shorter side
-        x = x.T
-    x = x / x.norm().clamp(min=eps)
-    for _ in range(ns_steps):
-        squares = x @ x.T
-        x = addmm(x, addmm(squares, squares, squares, beta=b, alpha=c), x, beta=a)
-    return x.T if tall else x
+
+
+def _orthogonal(x: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
+    """Newton and Schulz's iteration: each step applies the odd polynomial with these coefficients
+    to all singular values. Computes in float32, and rounds each result to bfloat16."""
+    a, b, c = coefficients
+    tall = x.shape[0] > x.shape[1]
+    x = _rounded(swap(x, -1, -2) if tall else x)  # the products below are of the shorter side
+    norm = _rounded(sqrt(reduce_sum(x * x, None, False)))
+    x = _rounded(x / maximum(norm, eps))
+    for _ in range(steps):
+        squares = _rounded(matmul(x, swap(x, -1, -2)))
+        weights = _rounded(b * squares + c * matmul(squares, squares))
+        x = _rounded(a * x + matmul(weights, x))
+    return swap(x, -1, -2) if tall else x
+
+
+def _rounded(x: Any) -> Any:
+    return cast(cast(x, dtypes.bfloat16.numpy), dtypes.float32.numpy)

@@ -167,7 +167,7 @@ class History:
     (`dirs`), those of the parameters (`steps`), and one over their products (`ro`)."""
 
     def __init__(self, state: dict[str, Any]) -> None:
-        self.d = state.get("d")  # the direction of the last iteration
+        self.d: Any = state.get("d")  # the direction of the last iteration
         self.t = state.get("t")  # how far along it went
         self.dirs: list[Any] = state.get("old_dirs", [])
         self.steps: list[Any] = state.get("old_stps", [])
@@ -251,8 +251,8 @@ def _strong_wolfe(
     """A length of step from `x` along `d` at which the loss has fallen enough (by `c1`) and is flat
     enough (by `c2`): first steps that bracket such a place, then closer ones.
 
-    `obj_func(x, t, d)` gives the loss and gradient at x + t d; `f`, `g` and `gtd` are loss, gradient
-    and slope at `x`. Returns loss, gradient, t, and how many times `obj_func` was called.
+    `obj_func(x, t, d)` gives the loss and gradient at x + t d; `f`, `g` and `gtd` are loss,
+    gradient and slope at `x`. Returns loss, gradient, t, and how many times `obj_func` was called.
     """
     longest = d.abs().max()
     start = Point(0, f, g.clone(), gtd)

@@ -131,9 +131,7 @@ class CyclicLR(WithMomentum):
         up = x <= self.step_ratio
         part = x / self.step_ratio if up else (x - 1) / (self.step_ratio - 1)
         high = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
-        rates = [
-            low + (top - low) * part * high for low, top in zip(self.base_lrs, self.max_lrs)
-        ]
+        rates = [low + (top - low) * part * high for low, top in zip(self.base_lrs, self.max_lrs)]
         if self.cycle_momentum:
             bounds = zip(self.base_momentums, self.max_momentums)
             for group, (least, most) in zip(self.optimizer.param_groups, bounds):

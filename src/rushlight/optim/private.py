@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from rushlight.core.graph import TensorBase
 from rushlight.core.grad_mode import inference_enabled, within
+from rushlight.core.graph import TensorBase
 from rushlight.optim.optimizer import _after_steps, _before_steps, required
 from rushlight.optim.rules import real, scalar_dtype
 

@@ -2,13 +2,14 @@
 
 Note [Rules of optimisers]
     A rule is plain maths, element by element: (key, gradient, parameter, what is kept) to (new
-    parameter, new kept). `add_to` and `scale` change such a thing in its own memory where they can,
-    which spares a pass over it; the gradient is nobody's to change. The key holds what is the same for the whole parameter: its step's number,
-    and what else a rule reads. Usually it runs on raw arrays, which nothing records: on large ones
-    block by block, so that what it computes on the way stays in the processor's cache, and on many
-    small ones at once, side by side in one array. While gradients are recorded, as a step with
-    `differentiable=True` does, the same rule runs on tensors: then the step itself can be
-    differentiated, by the learning rate for one.
+    parameter, new kept). The key holds what is the same for the whole parameter: its step's
+    number, and what else a rule reads. `add_to`, `scale` and `inside` change the parameter and what
+    is kept in their own memory, which spares a pass over it; the gradient is nobody's to change.
+    Usually a rule runs on raw arrays, which nothing records: on large ones block by block, so that
+    what it computes on the way stays in the processor's cache, and on many small ones at once, side
+    by side in one array. While gradients are recorded, as a step with `differentiable=True` does,
+    the same rule runs on tensors: then the step itself can be differentiated, by the learning rate
+    for one.
     A rule stands in the function that PyTorch has for it (`adam`, `sgd`), which takes lists of
     tensors; the optimisers' classes call that.
 """
@@ -88,6 +89,11 @@ def add_to(x: Any, y: Any) -> Any:
 def scale(x: Any, factor: Any) -> Any:
     """factor x, for a rule: in the memory of `x` where that is a raw array."""
     return multiply(x, factor, out=x) if is_array(x) else x * factor
+
+
+def inside(word: Any, x: Any, *operands: Any) -> Any:
+    """word(*operands), for a rule: in the memory of `x` where that is a raw array."""
+    return word(*operands, out=x) if is_array(x) else word(*operands)
 
 
 def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targets: Any) -> None:

@@ -64,7 +64,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
     def ema_update(ema_param_list: PARAM_LIST, current_param_list: PARAM_LIST, _: Any) -> None:
         _go_on(ema_param_list, current_param_list, 1 - decay)
 
-    return ema_update  # type: ignore[no-any-return]  # decorated
+    return ema_update
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
@@ -76,7 +76,7 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
     ) -> None:
         _go_on(averaged_param_list, current_param_list, 1 / (int(num_averaged) + 1))
 
-    return swa_update  # type: ignore[no-any-return]  # decorated
+    return swa_update
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
@@ -92,7 +92,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     def ema_update(ema_param: Any, current_param: Any, num_averaged: Any) -> Any:
         return decay * ema_param + (1 - decay) * current_param
 
-    return ema_update  # type: ignore[no-any-return]  # decorated
+    return ema_update
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
@@ -107,7 +107,7 @@ def get_swa_avg_fn() -> Callable[..., Any]:
     def swa_update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Any:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
-    return swa_update  # type: ignore[no-any-return]  # decorated
+    return swa_update
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -233,8 +233,7 @@ class SWALR(LRScheduler):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                "anneal_strategy must be one of 'cos' or 'linear', instead got "
-                f"{anneal_strategy}"
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         self._anneal_strategy = anneal_strategy
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
