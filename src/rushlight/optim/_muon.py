@@ -126,8 +126,8 @@ def _zeropower_via_newtonschulz(
 
     >>> from rushlight.optim._muon import _zeropower_via_newtonschulz as orthogonal
     >>> orthogonal(torch.eye(2) * 3, (3.4445, -4.775, 2.0315), 5, 1e-7)
-    tensor([[0.7031, 0.0000],
-            [0.0000, 0.7031]], dtype=torch.bfloat16)
+    tensor([[1.1250, 0.0000],
+            [0.0000, 1.1250]], dtype=torch.bfloat16)
     """
     _check_iteration(ns_coefficients, ns_steps)
     if grad.ndim != 2:

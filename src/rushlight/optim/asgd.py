@@ -34,7 +34,7 @@ class ASGD(Optimizer):
     pick one of PyTorch's implementations.
 
     >>> w = torch.tensor([1.], requires_grad=True)
-    >>> opt = torch.optim.ASGD([w], lr=0.1, t0=1)
+    >>> opt = torch.optim.ASGD([w], lr=0.1, t0=0)
     >>> for _ in range(3):
     ...     opt.zero_grad()
     ...     (w * w).sum().backward()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rushlight.autograd.grad_mode import enable_grad, no_grad
+from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import check_lr, real
@@ -99,7 +100,7 @@ class LBFGS(Optimizer):
     ) -> tuple[float, Any]:
         """The loss and its gradient at x + t d; the parameters are x again afterwards."""
         self._add_grad(t, d)
-        loss = float(closure())
+        loss = _value(closure())
         flat_grad = self._gather_flat_grad()
         self._set_param(x)
         return loss, flat_grad
@@ -114,7 +115,7 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
 
         first_loss = closure()
-        loss = float(first_loss)
+        loss = _value(first_loss)
         evaluated = 1
         state["func_evals"] += 1
         grad = self._gather_flat_grad()
@@ -146,7 +147,7 @@ class LBFGS(Optimizer):
                 self._add_grad(kept.t, kept.d)
                 tried = 0
                 if done != most:  # else the next step begins with this evaluation
-                    loss, tried = float(closure()), 1
+                    loss, tried = _value(closure()), 1
                     grad = self._gather_flat_grad()
             evaluated += tried
             state["func_evals"] += tried
@@ -160,6 +161,10 @@ class LBFGS(Optimizer):
                 break
         kept.save(state)
         return first_loss
+
+
+def _value(loss: Any) -> float:
+    return float(loss.detach() if isinstance(loss, TensorBase) else loss)  # type: ignore[attr-defined]
 
 
 class History:

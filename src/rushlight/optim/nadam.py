@@ -41,7 +41,7 @@ class NAdam(Optimizer):
     >>> (w * w).sum().backward()
     >>> opt.step()
     >>> w
-    tensor([0.8400], requires_grad=True)
+    tensor([0.8944], requires_grad=True)
     """
 
     _scalars = ("step", "mu_product")
