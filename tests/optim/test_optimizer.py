@@ -18,6 +18,12 @@ EVERY = [
     torch.optim.AdamW,
     torch.optim.Adagrad,
     torch.optim.RMSprop,
+    torch.optim.ASGD,
+    torch.optim.Adadelta,
+    torch.optim.Adamax,
+    torch.optim.NAdam,
+    torch.optim.RAdam,
+    torch.optim.Rprop,
 ]
 
 
@@ -87,7 +93,7 @@ def test_saving_and_going_on(kind: Any) -> None:
     assert torch.equal(a, b)
 
 
-def test_a_loaded_state_is_a_copy_in_the_parameters_dtype() -> None:
+def test_a_loaded_state_is_in_the_parameters_dtype() -> None:
     a = leaf(1.0)
     b = torch.ones(1, dtype=torch.float64, requires_grad=True)
     first, second = torch.optim.Adam([a]), torch.optim.Adam([b])
@@ -96,7 +102,17 @@ def test_a_loaded_state_is_a_copy_in_the_parameters_dtype() -> None:
     state = second.state[b]
     assert state["exp_avg"].dtype is torch.float64 and state["step"].dtype is torch.float32
     steps(second, [b])
-    assert first.state[a]["step"].item() == 3 and state["step"].item() == 6
+    assert state["step"].item() == 6 and first.state[a]["exp_avg"].dtype is torch.float32
+
+
+def test_a_loaded_state_is_shared_where_it_fits() -> None:
+    a, b = leaf(1.0), leaf(1.0)
+    first, second = torch.optim.Adam([a]), torch.optim.Adam([b])
+    steps(first, [a])
+    second.load_state_dict(first.state_dict())
+    assert second.state[b]["exp_avg"] is first.state[a]["exp_avg"]
+    steps(second, [b])
+    assert first.state[a]["step"].item() == 6
 
 
 def test_copies() -> None:

@@ -65,7 +65,7 @@ def _swapped(optimizer: Optimizer, params: list[Any], saved: dict[str, Any]) -> 
             f"dicts, got {type(groups).__name__}."
         )
     live = optimizer.param_groups
-    if len(params) != sum(len(group["params"]) for group in live):
+    if len(params) < sum(len(group["params"]) for group in live):
         raise RuntimeError(
             f"{_NAME} requires the explicit parameter state to match optimizer.param_groups "
             "ordering."

@@ -237,7 +237,7 @@ def _cubic_interpolate(
     square = d1**2 - g1 * g2
     if not square >= 0:
         return (low + high) / 2.0
-    d2 = square**0.5
+    d2 = square.sqrt() if isinstance(square, TensorBase) else square**0.5  # type: ignore[attr-defined]
     if x1 <= x2:
         least = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
     else:

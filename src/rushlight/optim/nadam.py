@@ -16,7 +16,7 @@ from rushlight.optim.rules import (
     column,
     count,
     numbers,
-    put,
+    put_product,
     scalar,
     scale,
     update,
@@ -125,5 +125,5 @@ def nadam(
 
     keys = []
     for n, product in zip(count(state_steps), mu_products):
-        keys.append((n, put(product, product._array.item() * float(momentum(n)))))
+        keys.append((n, put_product(product, float(momentum(n)))))
     update(rule, keys, grads, params, exp_avgs, exp_avg_sqs)

@@ -198,6 +198,12 @@ def put(kept: Any, value: float) -> float:
     return float(kept._array.item())
 
 
+def put_product(kept: Any, factor: float) -> float:
+    """The same of the kept number times a factor, multiplied in the dtype it is kept in."""
+    a = kept._array
+    return put(kept, (a * factor).item() if is_array(a) else a.item() * factor)
+
+
 def count(steps: Iterable[Any]) -> list[int]:
     """One step more for each parameter, kept as the 0-d tensors that PyTorch keeps."""
     return [int(put(step, step._array.item() + 1.0)) for step in steps]

@@ -28,7 +28,7 @@ PARAM_LIST: TypeAlias = list[Any] | tuple[Any, ...]
 
 # --- how an average goes on -----------------------------------------------------------------------
 def _go_on(averages: PARAM_LIST, currents: PARAM_LIST, weight: float) -> None:
-    """averages += weight (currents - averages); what is no float is copied."""
+    """averages += weight (currents - averages)."""
 
     def rule(key: None, now: Any, mean: Any) -> tuple[Any]:
         return (add_to(mean, weight * (now - mean)),)
@@ -38,8 +38,8 @@ def _go_on(averages: PARAM_LIST, currents: PARAM_LIST, weight: float) -> None:
         if mean.is_floating_point() or mean.is_complex():
             means.append(mean)
             nows.append(now)
-        else:
-            mean.copy_(now)
+        else:  # integers: a float on the way
+            mean.copy_(mean + weight * (now - mean))
     update(rule, [None] * len(means), nows, means)
 
 
