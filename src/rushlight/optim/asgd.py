@@ -16,6 +16,7 @@ from rushlight.optim.rules import (
     numbers,
     put,
     scalar,
+    scalar_dtype,
     scale,
     update,
     zero_step,
@@ -104,6 +105,7 @@ def asgd(
 
     keys = [(eta._array.item(), mu._array.item()) for eta, mu in zip(etas, mus)]
     update(rule, keys, grads, params, axs)
+    kind = scalar_dtype().numpy.type  # they are rounded to it, also where they are kept in another
     for n, eta, mu in zip(count(state_steps), etas, mus):
-        put(eta, float(rate / (1 + falls * rate * n) ** power))
-        put(mu, 1 / max(1, n - start))
+        put(eta, float(kind(float(rate / (1 + falls * rate * n) ** power))))
+        put(mu, float(kind(1 / max(1, n - start))))
