@@ -69,12 +69,16 @@ _METHODS_ONLY = {name + "_" for name in """
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
+    "_C": "",
     "cuda": "",
     "func": "",
     "library": "",
     "linalg": "",
     "nn": "",
     "optim": "",
+    "overrides": "",
+    "DisableTorchFunction": "_C",
+    "DisableTorchFunctionSubclass": "_C",
     "profiler": "",
     "special": "",
     "testing": "",
