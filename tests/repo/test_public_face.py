@@ -85,7 +85,7 @@ assert "load" in vars(torch)
 
 
 # --- `from torch.nn import Conv2d` ----------------------------------------------------------------
-MISSING = [("rushlight", "fft"), ("rushlight.nn", "Conv2d"), ("rushlight.optim", "NAdam"),
+MISSING = [("rushlight", "fft"), ("rushlight.nn", "Conv2d"),
            ("rushlight.nn.functional", "conv2d"), ("rushlight.nn.init", "orthogonal_")]  # fmt: skip
 
 
