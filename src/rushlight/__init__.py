@@ -79,6 +79,11 @@ _LATER = {
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
 for _name in """
+    BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
+    DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage
+""".split():
+    _LATER[_name] = "storage_types"
+for _name in """
     BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
     LongTensor ShortTensor is_tensor set_default_tensor_type typename
 """.split():
@@ -103,8 +108,8 @@ if _typing.TYPE_CHECKING:
     from rushlight import serialization as serialization
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.printing import set_printoptions as set_printoptions
-    from rushlight.serialize import load as load
-    from rushlight.serialize import save as save
+    from rushlight.serialization import load as load
+    from rushlight.serialization import save as save
     from rushlight.tensor_types import is_tensor as is_tensor
     from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
     from rushlight.tensor_types import typename as typename

@@ -5,6 +5,8 @@ CuPy is imported only when a CUDA array is asked for or met.
 
 from __future__ import annotations
 
+import mmap
+import os
 import sys
 from typing import Any, Final
 
@@ -78,6 +80,34 @@ def make_array(shape: tuple[int, ...], dtype: Any, where: device) -> Any:
     module = cupy()
     with module.cuda.Device(where.index or 0):
         return module.empty(shape, dtype)
+
+
+def map_file(name: str, shared: bool, nbytes: int) -> Any:
+    """The first bytes of a file as a flat array over it: written through to the file if `shared`,
+    which then grows to `nbytes`; else for this process alone."""
+    with open(name, "r+b" if shared else "rb") as file:
+        have = os.fstat(file.fileno()).st_size
+        if have < nbytes:
+            if not shared:
+                raise RuntimeError(
+                    f"file <{name}> size <{have}> is smaller than the required mapping size "
+                    f"<{nbytes}>"
+                )
+            file.truncate(nbytes)
+        if nbytes == 0:
+            return np.empty(0, np.uint8)
+        return part_of(map_open(file.fileno(), nbytes, shared), 0, nbytes)
+
+
+def map_open(file: int, nbytes: int, shared: bool) -> Any:
+    """An open file as memory that is read when it is used. `shared`: what is written into it goes
+    into the file."""
+    return mmap.mmap(file, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+
+
+def part_of(mapped: Any, start: int, nbytes: int) -> Any:
+    """A part of what `map_open` gave as a flat array."""
+    return np.frombuffer(mapped, np.uint8, nbytes, start) if nbytes else np.empty(0, np.uint8)
 
 
 def require(where: device) -> None:

@@ -270,6 +270,36 @@ def from_buffer(buffer: Any, dtype: dtypes.dtype, count: int, offset: int) -> An
     return raw.view(dtype.numpy)
 
 
+def bytes_in(buffer: Any, itemsize: int, count: int, offset: int) -> Any:
+    """A copy of `count` items of a buffer (all if negative) as a flat array of bytes."""
+    length = memoryview(buffer).nbytes
+    if offset < 0 or (length and offset >= length):
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({length}) minus 1, "
+            f"but got {offset}"
+        )
+    if count < 0:
+        if (length - offset) % itemsize:
+            raise ValueError(
+                f"buffer size ({length}) must be a multiple of element size ({itemsize})"
+            )
+        count = (length - offset) // itemsize
+    if offset + count * itemsize > length:
+        raise ValueError(
+            f"buffer has only {length - offset} elements after offset {offset}, but specified a "
+            f"size of {count}"
+        )
+    if not count:
+        return np.empty(0, np.uint8)
+    return np.frombuffer(buffer, np.uint8, count * itemsize, offset).copy()
+
+
+def swap_bytes(memory: Any, size: int) -> None:
+    """Turn around, in place, the order of the bytes of numbers `size` bytes long."""
+    if size > 1:
+        memory.view(f"u{size}").byteswap(inplace=True)
+
+
 # --- ranges ---------------------------------------------------------------------------------------
 def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     """start, start + step, … before `end`, with PyTorch's length and rounding."""
