@@ -25,6 +25,7 @@ from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
+from rushlight.ops.registry import place as _place
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator
 from rushlight.random import get_rng_state as get_rng_state
@@ -120,6 +121,7 @@ else:
         fn = _free.get(name)
         if fn is not None:
             _describe(fn)
+            _place(fn, __name__, name)
         return fn
 
     __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)

@@ -330,6 +330,7 @@ class TypedStorage(_Storage):
     """
 
     _warned = False
+    _unread: list[Any] | None = None  # what is to be done when a file's numbers have been read
 
     def __new__(
         cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None,

@@ -37,7 +37,7 @@ Unpickle = Callable[[bytes, int, Callable[[Any], Any]], tuple[Any, int]]
 
 
 # --- pickles --------------------------------------------------------------------------------------
-def write(data: bytes, memories: list[tuple[str, Any]], file: IO[bytes], protocol: int) -> None:
+def write(data: bytes, memories: list[tuple[str, Any, int]], file: IO[bytes], protocol: int) -> None:
     """Write a pickle and the memories it refers to."""
     sizes = {"short": 2, "int": 4, "long": 4}
     machine = {
@@ -47,10 +47,10 @@ def write(data: bytes, memories: list[tuple[str, Any]], file: IO[bytes], protoco
     for value in (MAGIC, VERSION, machine):
         file.write(pickle.dumps(value, protocol))
     file.write(data)
-    file.write(pickle.dumps([key for key, _ in memories], protocol))
-    for _, root in memories:
+    file.write(pickle.dumps([key for key, _, _ in memories], protocol))
+    for _, root, size in memories:
         room = as_bytes(root)
-        file.write(struct.pack("=q", len(room) // root.dtype.itemsize))
+        file.write(struct.pack("=q", len(room) // size))
         file.write(bytes(room))
 
 
@@ -73,6 +73,7 @@ class LegacyStorages:
         self.room = room
         self.map_location = map_location
         self.found: dict[str, tuple[UntypedStorage, dtypes.dtype]] = {}
+        self.unread: list[Callable[[], None]] = []
 
     def get(self, name: Any) -> Any:
         """What a persistent id names."""
@@ -91,10 +92,12 @@ class LegacyStorages:
             self.found[key] = storage, dtype
         storage, dtype = self.found[key]
         if part is not None:
-            return self.part(storage, dtype, part)
-        return typed(storage, dtype)
+            storage = self.part(storage, dtype, part)
+        made = typed(storage, dtype)
+        made._unread = self.unread
+        return made
 
-    def part(self, storage: UntypedStorage, dtype: dtypes.dtype, part: Any) -> TypedStorage:
+    def part(self, storage: UntypedStorage, dtype: dtypes.dtype, part: Any) -> UntypedStorage:
         """A part of a memory, which was a storage of its own in files of long ago."""
         if type(part) is not tuple or len(part) != 3 or type(part[1]) is not int:
             raise pickle.UnpicklingError("a part of a storage is not as `save` writes it")
@@ -102,7 +105,8 @@ class LegacyStorages:
         if type(count) is not int or offset < 0 or count < 0:
             raise pickle.UnpicklingError("a part of a storage is not as `save` writes it")
         size = dtype.itemsize
-        return typed(storage[offset * size : (offset + count) * size], dtype)
+        found: UntypedStorage = storage[offset * size : (offset + count) * size]
+        return found
 
     def fill(self, key: Any, data: bytes, at: int, swaps: bool) -> int:
         """Fill a memory with what stands in a file at `at`; where that ends."""
@@ -162,6 +166,8 @@ def read(file: IO[bytes], label: str, map_location: Any, unpickle: Unpickle) -> 
     missing = storages.found.keys() - {k.decode("latin1") if type(k) is bytes else k for k in keys}
     if missing:
         raise RuntimeError(f"{label}: its storages {sorted(missing)} are not there")
+    for finish in storages.unread:
+        finish()
     file.seek(start + at)
     return found
 

@@ -8,7 +8,6 @@ other's files.
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Any, Final
 
 from rushlight.missing import advice
@@ -30,12 +29,11 @@ _HOMES: Final = {
 _SINGLE: Final = {
     (_REBUILD, "_rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
     (_REBUILD, "_get_layout"): ("torch.serialization", "_get_layout"),
+    ("rushlight.dtypes", "bool_"): ("torch", "bool"),
 }
 _SINGLE_BACK: Final = {theirs: ours for ours, theirs in _SINGLE.items()}
 # Modules of PyTorch's that are not written in Python, and where their names stand here.
 _COMPILED: Final = {"torch._C": "rushlight", "torch._C._nn": "rushlight.nn.functional"}
-# Where functions of the op table are public.
-_PUBLIC: Final = ("rushlight.nn.functional", "rushlight", "rushlight.linalg", "rushlight.special")
 
 
 def is_ours(module: Any) -> bool:
@@ -55,18 +53,7 @@ def theirs(module: str, name: str) -> tuple[str, str]:
         return _SINGLE[module, name]
     if module in _HOMES:
         return _HOMES[module], name
-    if module.startswith("rushlight.ops."):
-        module = _public_home(module, name)
     return _THEIRS + module.removeprefix(_OURS), name
-
-
-def _public_home(module: str, name: str) -> str:
-    """The public module that has a function of the op table."""
-    thing = getattr(sys.modules.get(module), name, None)
-    for home in _PUBLIC:
-        if thing is not None and getattr(importlib.import_module(home), name, None) is thing:
-            return home
-    return module
 
 
 def ours(module: str, name: str) -> Any:
@@ -75,6 +62,8 @@ def ours(module: str, name: str) -> Any:
     >>> ours("torch.nn.modules.linear", "Linear")
     <class 'rushlight.nn.modules.linear.Linear'>
     """
+    if name == "_VariableFunctionsClass":  # PyTorch refers to `torch.sin` as an attribute of it
+        return importlib.import_module(_OURS)
     if (module, name) in _SINGLE_BACK:
         module, name = _SINGLE_BACK[module, name]
     elif module in _COMPILED:

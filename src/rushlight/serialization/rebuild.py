@@ -15,6 +15,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import making
+from rushlight.arrays import vocabulary as v
 from rushlight.ops.registry import functions
 from rushlight.serialization.archive import corrupt
 from rushlight.storage import TypedStorage, among
@@ -64,8 +65,8 @@ def _rebuild_tensor_v2(
     storage: Any, storage_offset: Any, size: Any, stride: Any, requires_grad: Any,
     backward_hooks: Any, metadata: Any = None,
 ) -> Any:  # fmt: skip
-    t = _resolved(_rebuild_tensor(storage, storage_offset, size, stride), metadata)
-    return _asking(t, requires_grad)
+    t = _rebuild_tensor(storage, storage_offset, size, stride)
+    return _asking(_resolved(t, metadata, storage), requires_grad)
 
 
 def _rebuild_tensor_v3(
@@ -75,16 +76,24 @@ def _rebuild_tensor_v3(
     """Of a dtype that the storage need not have: those that came later have no storages."""
     if not isinstance(storage, TypedStorage) or not isinstance(dtype, dtypes.dtype):
         raise _bad("a tensor in this file has no storage, or no dtype")
-    t = _resolved(_made(storage, storage_offset, size, stride, dtype), metadata)
-    return _asking(t, requires_grad)
+    t = _made(storage, storage_offset, size, stride, dtype)
+    return _asking(_resolved(t, metadata, storage), requires_grad)
 
 
-def _resolved(t: Any, metadata: Any) -> Any:
+def _resolved(t: Any, metadata: Any, storage: Any) -> Any:
     """PyTorch saves a conjugate as what it is the conjugate of; here, numbers are what they are."""
     if metadata is None:
         return t
     if type(metadata) is not dict:
         raise _bad("the metadata of a tensor is no dictionary")
+    if storage._unread is None:
+        return _changed(t, metadata)
+    made = functions["clone"](t)  # its numbers are not there yet
+    storage._unread.append(lambda: v.overwrite(made._array, _changed(t, metadata)._array))
+    return made
+
+
+def _changed(t: Any, metadata: dict[Any, Any]) -> Any:
     for name, function in (("conj", "conj_physical"), ("neg", "neg")):
         if metadata.get(name) is True:
             t = functions[function](t)

@@ -27,7 +27,7 @@ class _Pickler(Saving, pickle.Pickler):
 
 def _pickled(
     obj: Any, module: Any, protocol: int, legacy: bool
-) -> tuple[bytes, list[tuple[str, Any]]]:
+) -> tuple[bytes, list[tuple[str, Any, int]]]:
     """An object as the bytes of a pickle, and the memories that the pickle refers to."""
     cls: Any = _Pickler
     if module is not pickle:

@@ -65,7 +65,7 @@ class Memory:
 class Saving:
     """Part of a pickler. `legacy`: memories are referred to as the format before 1.6 does it."""
 
-    memories: dict[int, tuple[str, Any]]  # by `identity`: key, and array
+    memories: dict[int, tuple[str, Any, int]]  # by `identity`: key, array, bytes of an element
     kinds: dict[int, dtypes.dtype | None]
     named: set[tuple[str, str]]
     legacy: bool
@@ -80,9 +80,9 @@ class Saving:
             return None
         root = obj.root
         mark = identity(root)
-        if mark not in self.memories:
-            self.memories[mark] = str(len(self.memories)), root
         size = 1 if obj.dtype is None else obj.dtype.itemsize
+        if mark not in self.memories:
+            self.memories[mark] = str(len(self.memories)), root, size
         cls: Any = UntypedStorage if obj.dtype is None else of_dtype[obj.dtype]
         count = int(root.nbytes) // size
         found = ("storage", cls, self.memories[mark][0], obj.location, count)
@@ -108,7 +108,7 @@ class Saving:
         if isinstance(obj, (type, FunctionType, BuiltinFunctionType, dtypes.dtype)):
             module = getattr(obj, "__module__", None)
             if is_ours(module):
-                name = obj.name if isinstance(obj, dtypes.dtype) else obj.__qualname__
+                name = obj.__reduce__() if isinstance(obj, dtypes.dtype) else obj.__qualname__
                 self.named.add((str(module), name))
         elif isinstance(obj, dtypes.layout):
             return rebuild._get_layout, (str(obj),)
@@ -141,9 +141,10 @@ class Saving:
         said = self.kinds.setdefault(identity(root), dtype if dtype in of_dtype else None)
         location = location_tag(UntypedStorage._of(root))
         memory = Memory(root, said if said is dtype else None, location)
+        strides = tuple(s // size for s in array.strides) if array.size else tuple(t.stride())
         place: tuple[Any, ...] = (
-            memory, offset // size, tuple(array.shape), tuple(s // size for s in array.strides),
-            bool(t.requires_grad), OrderedDict(),
+            memory, offset // size, tuple(array.shape), strides, bool(t.requires_grad),
+            OrderedDict(),
         )  # fmt: skip
         if said is dtype:
             return rebuild._rebuild_tensor_v2, place

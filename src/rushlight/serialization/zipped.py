@@ -33,7 +33,7 @@ def folder_of(path: Any) -> str:
 
 
 def write(
-    data: bytes, memories: list[tuple[str, Any]], file: IO[bytes], folder: str, byteorder: bool
+    data: bytes, memories: list[tuple[str, Any, int]], file: IO[bytes], folder: str, byteorder: bool
 ) -> None:
     """Write a pickle and the memories it refers to."""
     writer = ArchiveWriter(file, folder)
@@ -43,7 +43,7 @@ def write(
     if byteorder:
         writer.write("byteorder", sys.byteorder.encode())
     skips = options.skips_data()
-    for key, root in memories:
+    for key, root, _ in memories:
         room = as_bytes(root)
         if skips:
             writer.write_zeros(f"data/{key}", len(room))
