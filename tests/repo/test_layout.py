@@ -20,6 +20,7 @@ TOGETHER = {
     "nn/nn": "modules, losses and training",
     "ops/linalg/strides": "how results of linear algebra lie in memory",
     "optim/optim": "optimisers and schedulers",
+    "serialization/files": "files between rushlight and PyTorch, and of older versions",
 }
 
 

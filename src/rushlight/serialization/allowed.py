@@ -27,6 +27,7 @@ from rushlight.serialization.safe import Reader, key_of
 from rushlight.storage import UntypedStorage
 from rushlight.storage_types import storage_types
 from rushlight.tensor import Tensor
+from rushlight.tensor_types import tensor_types
 
 
 def _encode(text: str, encoding: str) -> bytes:
@@ -99,6 +100,7 @@ _VALUES: Final[dict[str, Any]] = {
     **{str(dtype): dtype for dtype in dtypes.all_dtypes},
     **{f"torch.{title}": cls for title, cls in storage_types.items()},
     **{f"torch.cuda.{title}": cls for title, cls in storage_types.items()},
+    **{f"torch.{title}": cls for title, cls in tensor_types.items()},
     "torch.storage.UntypedStorage": UntypedStorage,
     "torch.UntypedStorage": UntypedStorage,
     "torch.Tensor": Tensor,

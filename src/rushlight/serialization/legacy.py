@@ -222,8 +222,11 @@ def read_tar(file: IO[bytes], label: str, map_location: Any, unpickle: Unpickle)
         raise RuntimeError(f"{label}: the tar archive is damaged: {error}") from error
     if parts.keys() != {"storages", "tensors", "pickle"}:
         raise RuntimeError(f"{label}: a tar archive, but not one that `torch.save` wrote")
-    objects = _tar_storages(parts["storages"], map_location)
-    objects.update(_tar_tensors(parts["tensors"], objects))
+    try:
+        objects = _tar_storages(parts["storages"], map_location)
+        objects.update(_tar_tensors(parts["tensors"], objects))
+    except (struct.error, KeyError, TypeError, ValueError) as error:
+        raise RuntimeError(f"{label}: the tar archive is damaged: {error}") from error
 
     def get(name: Any) -> Any:
         if type(name) is tuple:
