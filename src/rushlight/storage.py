@@ -177,10 +177,19 @@ class _Storage:
             part = self._over(self._bytes_at(index))
             part._part = True
             return part
-        return self._array[index].item()
+        return self._array[self._place(index)].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._array[index] = value
+        self._array[index if isinstance(index, slice) else self._place(index)] = value
+
+    def _place(self, index: Any) -> int:
+        """An index of one element, or PyTorch's error."""
+        if not isinstance(index, int):
+            name = f"torch.storage.{type(self).__name__}"
+            raise RuntimeError(f"can't index a <class '{name}'> with {type(index)}")
+        if not -self.size() <= index < self.size():
+            raise IndexError(f"index {index} out of range for storage of size {self.size()}")
+        return index
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -225,15 +234,25 @@ class UntypedStorage(_Storage):
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         values = None if isinstance(size, int) else list(size)
-        if values is not None and not all(isinstance(x, int) for x in values):
-            raise TypeError("UntypedStorage(): expected a size, or a sequence of ints")
+        for x in values or ():
+            if not isinstance(x, int):
+                raise RuntimeError(
+                    "torch.UntypedStorage(): tried to construct a storage from a sequence "
+                    f"({dtypes.type_name(size)}), but one of the items was of type "
+                    f"{dtypes.type_name(x)} instead of int"
+                )
         count = size if values is None else len(values)
-        self._bytes = make_array((count,), dtypes.uint8.numpy, CPU)
+        if count < 0:
+            raise RuntimeError(
+                f"alloc_cpu() seems to have been called with negative number: {count}"
+            )
+        where = CPU if device is None else device_from(device)
+        self._bytes = make_array((count,), dtypes.uint8.numpy, where)
         self._array = self._bytes
         self._memory = Storage()
         note(self._memory, self)
         if values is not None:
-            self._bytes[...] = values
+            v.overwrite(self._bytes, making.from_data(values, self._bytes.dtype, lambda x: None))
 
     @classmethod
     def _of(cls, array: Any, memory: Storage | None = None) -> UntypedStorage:
@@ -396,6 +415,11 @@ class TypedStorage(_Storage):
 
     def clone(self) -> TypedStorage:
         return TypedStorage._typed(v.copy(self._bytes), self._array.dtype)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return super().__getitem__(index)
 
     def pickle_storage_type(self) -> str:
         """The name of its dtype's class of storages, as files spell it."""
