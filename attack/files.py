@@ -33,8 +33,9 @@ _NAMES = (
     "rushlight.tensor Tensor", "numpy load", "numpy._core.multiarray _reconstruct",
     "rushlight.serialize load", "torch load", "torch.serialization load", "torch Tensor",
     "copyreg _reconstructor", "torch.nn.modules.linear Linear", "torch FloatStorage",
-    "rushlight.serialization.rebuild _made", "collections OrderedDict.__init__", "torch._utils _made",
-    "torch.storage UntypedStorage.from_file", "builtins bytearray.__init__", "torch from_file",
+    "rushlight.serialization.rebuild _made", "torch._utils _made", "torch from_file",
+    "torch.storage UntypedStorage.from_file", "builtins bytearray.__init__",
+    "collections OrderedDict.__init__",
 )  # fmt: skip
 
 
@@ -272,7 +273,7 @@ def _hostile_tensor(rng: random.Random, good: bytes) -> bytes:
             arguments[k] = rng.choice((*odd, (), {}, b"]", "torch.bool", "Parameter", "os.system"))
     call = _call("rushlight.serialize._tensor", *arguments)
     if rng.random() < 0.7:
-        memory, dtype, shape, strides, offset, asks, kind, own = arguments
+        memory, dtype, shape, strides, offset, asks, _, own = arguments
         memory = _STORAGE if memory is _MEMORY else memory
         dtype = b"ctorch\nfloat32\n" if dtype == "torch.float32" else dtype
         place = (memory, offset, shape, strides, asks, {})

@@ -45,7 +45,8 @@ def shapes(lib: Any) -> Any:
     x = lib.arange(12.0)
     return [
         x, x[2:], x.view(3, 4).t(), lib.tensor(5.0), lib.empty(0, 3), lib.ones(1, 3).expand(2, 3),
-        lib.arange(9.0)[::2], lib.zeros(2, 0, 3), x.view(3, 4)[1:, ::2], x.as_strided((2, 2), (1, 1)),
+        lib.arange(9.0)[::2], lib.zeros(2, 0, 3), x.view(3, 4)[1:, ::2],
+        x.as_strided((2, 2), (1, 1)),
         lib.arange(24).view(1, 2, 3, 4).contiguous(memory_format=lib.channels_last),
     ]  # fmt: skip
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import io
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rushlight as torch
+from rushlight.serialization import names
 from tests import harness
+from tests.running import run
 from tests.serialization import cases_files as cases
 
 STORED = harness.stored("serialization/files")
@@ -112,3 +116,65 @@ def test_two_dtypes_over_one_memory() -> None:
         assert there["x"].tolist() == [0, 0, 2] and there["small"].shape == (6,)
     with pytest.raises(RuntimeError, match="Cannot save multiple tensors or storages that view"):
         torch.save([x, x.untyped_storage()], io.BytesIO())
+
+
+# --- under the name of torch ----------------------------------------------------------------------
+UNDER_ALIAS = """
+import io
+import pickle
+import pickle
+import torch
+from torch._utils import _rebuild_tensor_v2
+from torch.serialization import add_safe_globals, load, safe_globals
+
+file = io.BytesIO()
+torch.save({"net": torch.nn.Linear(1, 1).state_dict(), "x": torch.arange(2)}, file)
+file.seek(0)
+print(load(file)["x"], b"rushlight" in file.getvalue(), torch.save.__module__.split(".")[0])
+"""
+SAFETENSORS = """
+import torch
+from safetensors import safe_open
+from safetensors.torch import load, load_file, load_model, save, save_file, save_model
+
+names = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 float8_e5m2"
+made = {n: torch.tensor([0.0, 1.0, 2.0]).to(getattr(torch, n)) for n in names.split()}
+made |= {"rows": torch.arange(6.0).view(2, 3), "none": torch.empty(0, 3), "one": torch.tensor(3.0)}
+save_file(made, "w.safetensors", metadata={"a": "b"})
+for found in (load_file("w.safetensors"), load(save(made))):
+    for name, t in made.items():
+        assert found[name].dtype is t.dtype and found[name].shape == t.shape, name
+        assert found[name].tolist() == t.tolist(), name
+with safe_open("w.safetensors", framework="pt") as file:
+    assert file.get_slice("rows")[:, 1:].tolist() == [[1, 2], [4, 5]]
+net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
+save_model(net, "net.safetensors")
+print(load_model(net, "net.safetensors"))
+"""
+
+
+def test_a_program_that_imports_torch(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(UNDER_ALIAS)
+    code, out, err = run("program.py", cwd=tmp_path)
+    assert (code, out) == (0, "tensor([0, 1]) False rushlight\n"), err
+
+
+def test_safetensors(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    (tmp_path / "program.py").write_text(SAFETENSORS)
+    code, out, err = run("program.py", cwd=tmp_path)
+    assert (code, out) == (0, "(set(), [])\n"), err
+
+
+def test_pickles_name_functions_by_where_users_find_them() -> None:
+    for fn in (torch.nn.functional.gelu, torch.nn.functional.relu, torch.sin, torch.matmul):
+        assert pickle.loads(pickle.dumps(fn)) is fn
+
+
+def test_every_module_is_spelt_as_pytorch_spells_it() -> None:
+    classes = [c for c in vars(torch.nn).values() if isinstance(c, type)]
+    homes = {names.theirs(c.__module__, c.__qualname__) for c in classes}
+    assert ("torch.nn.modules.linear", "Linear") in homes and len(homes) > 40
+    if harness.LIVE:
+        for module, name in homes:
+            assert hasattr(importlib.import_module(module), name), (module, name)

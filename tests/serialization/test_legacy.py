@@ -61,8 +61,8 @@ def test_the_other_order_of_bytes() -> None:
     x = torch.arange(3)
     data = written(x)
     little = sys.byteorder == "little"
-    data = data.replace(b"little_endianq\x02\x88" if little else b"little_endianq\x02\x89",
-                        b"little_endianq\x02\x89" if little else b"little_endianq\x02\x88")  # fmt: skip
+    said, other = (b"\x88", b"\x89") if little else (b"\x89", b"\x88")
+    data = data.replace(b"little_endianq\x02" + said, b"little_endianq\x02" + other)
     numbers = struct.pack(">4q" if little else "<4q", 3, 0, 1, 2)
     assert loaded(data[: -len(numbers)] + numbers).tolist() == [0, 1, 2]
 
@@ -135,11 +135,11 @@ def test_tar_archives(tmp_path: Path) -> None:
 
 
 def test_damaged_tar_archives() -> None:
+    outside = TENSORS.replace(struct.pack("<q", 1), struct.pack("<q", 9))
     for parts in (
         {"storages": STORAGES}, {"storages": STORAGES[:40], "tensors": TENSORS, "pickle": PICKLE},
         {"storages": STORAGES, "tensors": TENSORS[:60], "pickle": PICKLE},
-        {"storages": STORAGES, "tensors": TENSORS.replace(struct.pack("<q", 1), struct.pack("<q", 9)),
-         "pickle": PICKLE},
+        {"storages": STORAGES, "tensors": outside, "pickle": PICKLE},
         {"storages": STORAGES, "tensors": TENSORS, "pickle": PICKLE.replace(b"K\x02Q", b"K\x05Q")},
     ):  # fmt: skip
         with pytest.raises((RuntimeError, EOFError, pickle.UnpicklingError)):

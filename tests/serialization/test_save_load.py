@@ -626,8 +626,9 @@ def test_texts_that_python_2_wrote() -> None:
     pkl = b"\x80\x02}(U\x01\xe9K\x01T\x02\x00\x00\x00abK\x02u."
     made = rewritten(archive(b"N").getvalue(), **{"data.pkl": pkl})
     for options, expected in (
-        ({"encoding": "latin1"}, {"\xe9": 1, "ab": 2}), ({"encoding": "bytes"}, {b"\xe9": 1, b"ab": 2}),
-    ):  # fmt: skip
+        ({"encoding": "latin1"}, {"\xe9": 1, "ab": 2}),
+        ({"encoding": "bytes"}, {b"\xe9": 1, b"ab": 2}),
+    ):
         for safe in (True, False):
             made.seek(0)
             assert torch.load(made, weights_only=safe, **options) == expected

@@ -37,7 +37,9 @@ Unpickle = Callable[[bytes, int, Callable[[Any], Any]], tuple[Any, int]]
 
 
 # --- pickles --------------------------------------------------------------------------------------
-def write(data: bytes, memories: list[tuple[str, Any, int]], file: IO[bytes], protocol: int) -> None:
+def write(
+    data: bytes, memories: list[tuple[str, Any, int]], file: IO[bytes], protocol: int
+) -> None:
     """Write a pickle and the memories it refers to."""
     sizes = {"short": 2, "int": 4, "long": 4}
     machine = {
