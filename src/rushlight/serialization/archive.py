@@ -136,16 +136,24 @@ class Archive:
             self.file.seek(self._start(name))
             at = sum_ = 0
             while at < len(room):
-                piece = self.file.read(min(_CHUNK, len(room) - at))
-                if not piece:
+                count = self._read_piece(room[at : at + _CHUNK])
+                if not count:
                     raise self.failed(name, f"it has other than {len(room)} bytes")
-                room[at : at + len(piece)] = piece
-                at += len(piece)
-                sum_ = zlib.crc32(piece, sum_)
+                sum_ = zlib.crc32(room[at : at + count], sum_)
+                at += count
         except (struct.error, ValueError) as error:
             raise self.failed(name, str(error)) from error
         if self.checked and sum_ != self._entry(name).CRC:
             raise self.failed(name, "its bytes are not those that were written (bad CRC-32)")
+
+    def _read_piece(self, room: memoryview) -> int:
+        """Read into memory, as much as comes; how many bytes."""
+        if hasattr(self.file, "readinto"):
+            count: int = self.file.readinto(room)
+            return count
+        piece = self.file.read(len(room))
+        room[: len(piece)] = piece
+        return len(piece)
 
     def mapped(self, name: str, shared: bool) -> Any:
         """An entry's bytes as they lie in the file, read when they are used."""
