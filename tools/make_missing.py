@@ -17,12 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import rushlight
+from rushlight import ops
 from rushlight.missing import HINTS
+from rushlight.ops.registry import methods
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "tests" / "reference" / "repo" / "names.json.gz"
 PAGE = ROOT / "docs" / "missing.md"
 NAMES = ROOT / "src" / "rushlight" / "missing_names.py"
+
+AT_ONCE = set(methods)
+ops.fill_rest()
+LATE = sorted(methods.keys() - AT_ONCE)
 
 
 def home_of(title: str) -> Any:
@@ -81,7 +87,10 @@ def source(found: dict[str, list[str]]) -> str:
         lines.append(f'    "{title}": """')
         lines += textwrap.wrap(" ".join(names), 99, break_on_hyphens=False)
         lines.append('""",')
-    return "\n".join([*lines, "}  # fmt: skip", ""])
+    lines += ["}  # fmt: skip", "", "# Methods of Tensor in files that are imported late."]
+    lines.append('LATER: Final = """')
+    lines += textwrap.wrap(" ".join(LATE), 99, break_on_hyphens=False)
+    return "\n".join([*lines, '"""', ""])
 
 
 def main(arguments: list[str]) -> int:

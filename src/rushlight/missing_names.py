@@ -194,3 +194,10 @@ data deterministic dlpack generate_methods_for_privateuse1_backend get_cpp_backt
 rename_privateuse1_backend set_module throughput_benchmark torch weak
 """,
 }  # fmt: skip
+
+# Methods of Tensor in files that are imported late.
+LATER: Final = """
+btrifact btrifact_with_info btrisolve cholesky cholesky_inverse cholesky_solve det fft gels geqrf
+gesv ifft inverse irfft istft logdet lu lu_solve matrix_power norm orgqr ormqr pinverse potrf potri
+potrs pstrf qr rfft slogdet stft svd triangular_solve trtrs
+"""
