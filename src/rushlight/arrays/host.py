@@ -54,7 +54,7 @@ def has_values(x: Any) -> bool:
     """Whether `x` is a raw array, on any device: neither the record of one, nor a batch."""
     if isinstance(x, np.ndarray):
         return True
-    return not hasattr(x, "has_batch_dim") and device_of(x) is not CPU
+    return not hasattr(x, "has_batch_dim") and device_of(x).type == "cuda"
 
 
 def is_scalar(x: Any) -> bool:
@@ -77,6 +77,8 @@ def make_array(shape: tuple[int, ...], dtype: Any, where: device) -> Any:
     if where.type == "cpu":
         return np.empty(shape, dtype)
     require(where)
+    if where.type == "meta":
+        return meta().Meta(shape, dtype)
     module = cupy()
     with module.cuda.Device(where.index or 0):
         return module.empty(shape, dtype)
@@ -112,10 +114,17 @@ def part_of(mapped: Any, start: int, nbytes: int) -> Any:
 
 def require(where: device) -> None:
     """Refuse a device that rushlight does not compute on."""
-    if where.type not in ("cpu", "cuda"):
+    if where.type not in ("cpu", "cuda", "meta"):
         raise NotImplementedError(
             f"Could not run on the device {str(where)!r}: rushlight computes on 'cpu' and 'cuda'."
         )
+
+
+def meta() -> Any:
+    """The module of arrays without numbers, imported when one is first made."""
+    from rushlight.arrays import meta as module
+
+    return module
 
 
 def device_of(array: Any) -> device:
@@ -125,7 +134,7 @@ def device_of(array: Any) -> device:
     where = getattr(array, "device", None)
     if where is not None and hasattr(where, "id"):
         return device("cuda", where.id)
-    return CPU
+    return where if isinstance(where, device) else CPU
 
 
 def move(array: Any, where: device) -> Any:
@@ -134,7 +143,9 @@ def move(array: Any, where: device) -> Any:
     if here.type == where.type and (where.index is None or here.index == where.index):
         return array
     require(where)
-    if where.type == "cpu":
+    if where.type == "meta":
+        return meta().Meta(array.shape, array.dtype, None, array.strides if array.size else None)
+    if where.type == "cpu" or here.type == "meta":
         return array.get(order="A")
     module = cupy()
     with module.cuda.Device(where.index or 0):
