@@ -202,6 +202,8 @@ class _Storage:
         return hash((self.data_ptr(), self.nbytes()))
 
     def __repr__(self) -> str:
+        if self.device.type == "meta":
+            return f"...\n[{self._title()} of size {self.size()}]"
         lines = "\n ".join(str(x) for x in self.tolist())
         return f" {lines}\n[{self._title()} of size {self.size()}]"
 

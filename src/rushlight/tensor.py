@@ -106,6 +106,11 @@ class Tensor(Methods, metaclass=TensorClass):
         return int(self._array.size * self._array.dtype.itemsize)
 
     @property
+    def is_meta(self) -> bool:
+        """Whether the tensor has a shape and a dtype, and no numbers."""
+        return device_of(self._array).type == "meta"
+
+    @property
     def is_cuda(self) -> bool:
         return self.device.type == "cuda"
 
@@ -501,7 +506,7 @@ def _attach() -> None:
         setattr(Tensor, name, method)
     after_filling.append(_attach_methods)
     for name in (
-        "is_sparse", "is_sparse_csr", "is_quantized", "is_meta", "is_mps", "is_mkldnn", "is_nested",
+        "is_sparse", "is_sparse_csr", "is_quantized", "is_mps", "is_mkldnn", "is_nested",
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))

@@ -164,14 +164,18 @@ def _check_memory(t: Any) -> None:
 def untyped_storage(input: Any) -> UntypedStorage:
     """The memory behind the tensor and its views, as bytes."""
     _check_memory(input)
-    return UntypedStorage._of(to_host(input._array), _known(input))
+    return UntypedStorage._of(_host_or_meta(input._array), _known(input))
 
 
 @function(free=False)
 def storage(input: Any) -> TypedStorage:
     """The memory behind the tensor and its views, as elements of its dtype."""
     _check_memory(input)
-    return TypedStorage._of(to_host(input._array), _known(input))
+    return TypedStorage._of(_host_or_meta(input._array), _known(input))
+
+
+def _host_or_meta(array: Any) -> Any:
+    return array if device_of(array).type == "meta" else to_host(array)
 
 
 @function(method=False)

@@ -120,6 +120,14 @@ def require(where: device) -> None:
         )
 
 
+NO_DATA: Final = "Cannot copy out of meta tensor; no data!"
+
+
+def meta_array(shape: tuple[int, ...], dtype: Any, strides: Any) -> Any:
+    """An array of the device `meta`; strides in bytes."""
+    return meta().Meta(shape, dtype, None, strides)
+
+
 def meta() -> Any:
     """The module of arrays without numbers, imported when one is first made."""
     from rushlight.arrays import meta as module
@@ -175,6 +183,9 @@ def check_same_device(arrays: list[Any]) -> None:
             found.append(where)
     if len(found) > 1:
         first, second = found[0], found[1]
+        if "meta" in (first.type, second.type):
+            other = second if first.type == "meta" else first
+            raise RuntimeError(f"Tensor on device {other} is not on the expected device meta!")
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{first} and {second}!\n"

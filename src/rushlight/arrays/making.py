@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.arrays import cuda
-from rushlight.arrays.host import cupy
+from rushlight.arrays.host import cupy, device_of
 
 _NUMBERS: Final = (bool, int, float, complex)
 _SEQUENCES: Final = frozenset((list, tuple))
@@ -417,6 +417,8 @@ def bytes_of(array: Any) -> Any:
     """All the memory behind an array, as a flat array of bytes that shares it."""
     if cuda.is_cuda(array):
         return cuda.bytes_of(array)
+    if not isinstance(array, np.ndarray) and device_of(array).type == "meta":
+        return array.all_bytes()
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -452,6 +454,8 @@ def over(
         )
     if cuda.is_cuda(memory):
         return cuda.over(memory, shape, strides, dtype, offset)
+    if not isinstance(memory, np.ndarray) and device_of(memory).type == "meta":
+        return memory.seen(shape, [s * size for s in strides], offset, dtype)
     if need == 0:
         offset = 0  # it may lie behind the memory, which holds none of its elements
     return np.ndarray(shape, dtype, memory, offset, [s * size for s in strides])

@@ -20,10 +20,10 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import device
+from rushlight.arrays.host import NO_DATA
 from rushlight.arrays.vocabulary import Kind, register
 
 META: Final = device("meta")
-NO_DATA: Final = "Cannot copy out of meta tensor; no data!"
 NO_ITEM: Final = "Tensor.item() cannot be called on meta tensors"
 _LARGEST: Final = 1 << 26  # elements of what a word without a rule may be run on
 
@@ -162,6 +162,11 @@ class Meta(np.lib.mixins.NDArrayOperatorsMixin):
         """A view, `start` bytes behind the beginning."""
         root = self if self.base is None else self.base
         return Meta(shape, self.dtype if dtype is None else dtype, self.data + start, strides, root)
+
+    def all_bytes(self) -> Meta:
+        """All the memory behind the array, as a flat array of bytes."""
+        root = self if self.base is None else self.base
+        return root.seen((self.data.mem.size,), (1,), -root.data.ptr, np.uint8)
 
     def phantom(self) -> Any:
         """An array with these strides that is never read. See Note [What a word gives]."""

@@ -79,6 +79,7 @@ _CALLS: Final[dict[str, Callable[..., Any]]] = {
             rebuild._rebuild_tensor, rebuild._rebuild_tensor_v2, rebuild._rebuild_tensor_v3,
             rebuild._rebuild_parameter, rebuild._rebuild_parameter_with_state,
             rebuild._rebuild_from_type_v2, rebuild._rebuild_sparse_tensor, rebuild._get_layout,
+            rebuild._rebuild_meta_tensor_no_storage,
         )
     },
     "torch.Size": old._size,

@@ -80,6 +80,15 @@ def validate_cuda_device(location: str) -> int:
     return index
 
 
+def _meta_tag(storage: Any) -> str | None:
+    return "meta" if storage.device.type == "meta" else None
+
+
+def _to_meta(storage: Any, location: str) -> Any:
+    return storage.to(device=device("meta")) if location == "meta" else None
+
+
+register_package(22, _meta_tag, _to_meta)
 register_package(10, _cpu_tag, _to_cpu)
 register_package(20, _cuda_tag, _to_cuda)
 

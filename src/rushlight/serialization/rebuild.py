@@ -16,6 +16,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import meta_array
 from rushlight.ops.registry import functions
 from rushlight.serialization.archive import corrupt
 from rushlight.storage import TypedStorage, among
@@ -166,6 +167,15 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
         return make(indices, values, size, check_invariants=True, is_coalesced=done)
     outer, inner, values, size = data
     return make(outer, inner, values, size, layout=layout, check_invariants=True)
+
+
+def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any:
+    """A tensor of the device `meta`, which has no numbers."""
+    if not isinstance(dtype, dtypes.dtype):
+        raise _bad("a tensor in this file has no dtype")
+    _check_place(size, stride, 0)
+    steps = [s * dtype.itemsize for s in stride]
+    return _asking(_rebuilt(Tensor, meta_array(tuple(size), dtype.numpy, steps)), requires_grad)
 
 
 def _get_layout(name: Any) -> Any:

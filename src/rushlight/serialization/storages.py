@@ -134,6 +134,9 @@ class Saving:
         return rebuild._rebuild_from_type_v2, (function, cls, args, own)
 
     def as_call(self, t: Any) -> tuple[Any, tuple[Any, ...]]:
+        if t.is_meta:
+            place = (t.dtype, tuple(t.shape), tuple(t.stride()), bool(t.requires_grad))
+            return rebuild._rebuild_meta_tensor_no_storage, place
         root, array, offset = _memory_of(t._array)
         dtype = dtypes.of(array.dtype)
         size = array.dtype.itemsize
@@ -142,7 +145,7 @@ class Saving:
         location = location_tag(UntypedStorage._of(root))
         memory = Memory(root, said if said is dtype else None, location)
         strides = tuple(s // size for s in array.strides) if array.size else tuple(t.stride())
-        place: tuple[Any, ...] = (
+        place = (
             memory, offset // size, tuple(array.shape), strides, bool(t.requires_grad),
             OrderedDict(),
         )  # fmt: skip
