@@ -1,6 +1,9 @@
 """`torch._utils`: the functions that pickles of tensors call, by the name that programs use."""
 
 from rushlight.serialization.rebuild import _rebuild_from_type_v2 as _rebuild_from_type_v2
+from rushlight.serialization.rebuild import (
+    _rebuild_meta_tensor_no_storage as _rebuild_meta_tensor_no_storage,
+)
 from rushlight.serialization.rebuild import _rebuild_parameter as _rebuild_parameter
 from rushlight.serialization.rebuild import (
     _rebuild_parameter_with_state as _rebuild_parameter_with_state,

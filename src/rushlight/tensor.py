@@ -106,11 +106,6 @@ class Tensor(Methods, metaclass=TensorClass):
         return int(self._array.size * self._array.dtype.itemsize)
 
     @property
-    def is_meta(self) -> bool:
-        """Whether the tensor has a shape and a dtype, and no numbers."""
-        return device_of(self._array).type == "meta"
-
-    @property
     def is_cuda(self) -> bool:
         return self.device.type == "cuda"
 
@@ -501,6 +496,11 @@ def _attach_methods() -> None:
             setattr(Tensor, name, method)
 
 
+def _is_meta(t: Any) -> bool:
+    """Whether the tensor has a shape and a dtype, and no numbers."""
+    return device_of(t._array).type == "meta"
+
+
 def _attach() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
@@ -510,6 +510,7 @@ def _attach() -> None:
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))
+    setattr(Tensor, "is_meta", property(_is_meta))  # noqa: B010  # the stubs call it a plain bool
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))
     operators.accepts = lambda x: (

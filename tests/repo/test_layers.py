@@ -25,8 +25,7 @@ LAYERS = [
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage storage_types "
     "settings cuda linalg special printing types version _methods _functions",
     "autograd",
-    "func nn optim data serialization _utils testing utils "
-    "library profiler functorch",
+    "func nn optim data serialization _utils testing utils library profiler functorch",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

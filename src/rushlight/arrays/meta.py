@@ -46,6 +46,34 @@ def dense_strides(shape: tuple[int, ...], like: tuple[int, ...], size: int) -> t
     return tuple(found)
 
 
+def strides_of_view(x: Meta, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides in which an array, not empty, can be seen in another shape; None: it cannot."""
+    runs: list[list[int]] = []  # axes that lie as one: how many elements, and how far apart
+    for n, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):
+        if runs and n != 1 and stride == runs[-1][0] * runs[-1][1]:
+            runs[-1][0] *= n
+        elif n != 1:
+            runs.append([n, stride])
+    if not runs:
+        return row_strides(shape, x.itemsize)
+    found: list[int] = []
+    at, taken = 0, 1  # the run, and how many of its elements are used up
+    for n in reversed(shape):
+        if n == 1 and taken == 1 and at > 0:  # it belongs to the run that is used up
+            found.append(runs[at - 1][0] * runs[at - 1][1])
+            continue
+        if at == len(runs):
+            return None
+        length, step = runs[at]
+        found.append(step * taken)
+        taken *= n
+        if length % taken:
+            return None
+        if taken == length:
+            at, taken = at + 1, 1
+    return tuple(reversed(found))
+
+
 class _Memory:
     """The memory behind arrays that share it: how long it would be."""
 
@@ -206,12 +234,10 @@ class Meta(np.lib.mixins.NDArrayOperatorsMixin):
             return self.seen(want, row_strides(want, self.itemsize), 0)
         if order == "A" and not self.flags.c_contiguous and self.flags.f_contiguous:
             return self.transpose().reshape(want)
-        phantom = self.phantom()
-        try:
-            phantom.shape = want
-        except AttributeError:  # the strides do not allow it
-            return Meta(want, self.dtype)
-        return self.seen(want, phantom.strides, 0)
+        if math.prod(want) != self.size:
+            raise ValueError(f"cannot reshape array of size {self.size} into shape {want}")
+        strides = strides_of_view(self, want)
+        return Meta(want, self.dtype) if strides is None else self.seen(want, strides, 0)
 
     def view(self, dtype: Any = None) -> Meta:
         if dtype is None or np.dtype(dtype) == self.dtype:
@@ -225,7 +251,9 @@ class Meta(np.lib.mixins.NDArrayOperatorsMixin):
     def copy(self, order: str = "C") -> Meta:
         if order == "C":
             return Meta(self.shape, self.dtype)
-        return Meta(self.shape, self.dtype, None, dense_strides(self.shape, self.strides, self.itemsize))
+        return Meta(
+            self.shape, self.dtype, None, dense_strides(self.shape, self.strides, self.itemsize)
+        )
 
     def astype(self, dtype: Any, copy: bool = True) -> Meta:
         raw = np.dtype(dtype)
@@ -291,6 +319,10 @@ def _is(x: Any) -> bool:
     return isinstance(x, Meta)
 
 
+def _is_mask(x: Any) -> bool:
+    return isinstance(x, Meta) and x.dtype.kind == "b"
+
+
 def _sizes(shape: Any) -> tuple[int, ...]:
     return (shape,) if isinstance(shape, int) else tuple(shape)
 
@@ -331,7 +363,9 @@ _REDUCES: Final = frozenset(
     "reduce_sum product reduce_max reduce_min reduce_any reduce_all deviations".split()
 )
 _WRITES: Final = frozenset("overwrite store store_add store_along".split())
-_KEEPS_SHAPE: Final = frozenset("cumsum cumprod running flip roll triangle special polygamma".split())
+_KEEPS_SHAPE: Final = frozenset("flip roll triangle".split())
+_KEEPS_SIZES: Final = frozenset("cumsum cumprod running special polygamma".split())
+_BY_NUMBERS: Final = frozenset("nonzero unique bincount".split())  # shapes follow from the numbers
 _AS_ON_CUDA: Final = frozenset(  # written in methods of arrays, which these have too
     "contiguous laid_out reshape permute swap turned window bits".split()
 )
@@ -529,18 +563,18 @@ def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if name in _AS_ON_CUDA:
         return fn(*args)
     if name in _KEEPS_SHAPE:
-        x = args[0]
-        small = np.ones((1,) * x.ndim, x.dtype)
-        if name == "flip" or name == "roll" or name == "triangle":
-            return Meta(x.shape, x.dtype)
-        others = [_one_element(a) for a in args[1:]]
-        return Meta(x.shape, np.asarray(fn(small, *others)).dtype)
+        return Meta(args[0].shape, args[0].dtype)
+    if name in _KEEPS_SIZES:
+        small = np.asarray(fn(*[_one_element(a) for a in args]))
+        shapes = [a.shape for a in args if hasattr(a, "shape")]
+        return Meta(np.broadcast_shapes(*shapes), small.dtype)
     if name == "moved":
         return fn(*args)
-    if name == "nonzero":
+    if name in _BY_NUMBERS or (name == "pick" and any(_is_mask(a) for a in args[2:])):
         raise NotImplementedError(
-            "The register_meta function for torch.nonzero() raises unimplemented by default, as a "
-            "correct data-independent implementation does not exist."
+            f"The register_meta function for torch.{name}() raises unimplemented by default, as a "
+            "correct data-independent implementation does not exist: how many there are is told by "
+            "numbers, of which a tensor on the device meta has none."
         )
     return _run_on_ones(fn, args, {})
 

@@ -135,8 +135,8 @@ class Saving:
 
     def as_call(self, t: Any) -> tuple[Any, tuple[Any, ...]]:
         if t.is_meta:
-            place = (t.dtype, tuple(t.shape), tuple(t.stride()), bool(t.requires_grad))
-            return rebuild._rebuild_meta_tensor_no_storage, place
+            facts = (t.dtype, tuple(t.shape), tuple(t.stride()), bool(t.requires_grad))
+            return rebuild._rebuild_meta_tensor_no_storage, facts
         root, array, offset = _memory_of(t._array)
         dtype = dtypes.of(array.dtype)
         size = array.dtype.itemsize
@@ -145,7 +145,7 @@ class Saving:
         location = location_tag(UntypedStorage._of(root))
         memory = Memory(root, said if said is dtype else None, location)
         strides = tuple(s // size for s in array.strides) if array.size else tuple(t.stride())
-        place = (
+        place: tuple[Any, ...] = (
             memory, offset // size, tuple(array.shape), strides, bool(t.requires_grad),
             OrderedDict(),
         )  # fmt: skip
