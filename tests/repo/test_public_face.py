@@ -74,7 +74,7 @@ def test_names_are_imported_when_first_used() -> None:
     code = """
 import sys
 import rushlight as torch
-for name in ("nn", "optim", "library", "profiler", "testing", "serialize"):
+for name in ("nn", "optim", "library", "profiler", "testing", "serialization"):
     assert "rushlight." + name not in sys.modules, name
 assert torch.optim.lr_scheduler.StepLR
 import rushlight.serialization

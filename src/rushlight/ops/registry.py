@@ -154,6 +154,13 @@ def takes_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     )
 
 
+def place(fn: Any, module: str, name: str) -> None:
+    """Say where users find a function of the table: by that, pickles refer to it."""
+    if fn.__module__.startswith("rushlight.ops."):
+        fn.__module__ = module
+        fn.__name__ = fn.__qualname__ = name
+
+
 def shared_op(cls: Any, *values: Any) -> Any:
     """The op of a class with these parameters: made once, for ops hold no state."""
     if 0.0 in values and has_negative_zero(values):

@@ -12,11 +12,12 @@ from rushlight.nn.utils.clip_grad import (
     get_total_norm,
 )
 from rushlight.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from rushlight.nn.utils.init import skip_init
 from rushlight.ops.described import describe_all as _describe_all
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "vector_to_parameters",
+    "parameters_to_vector", "skip_init", "vector_to_parameters",
 ]  # fmt: skip
 
 _describe_all(globals(), __all__)

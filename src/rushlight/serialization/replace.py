@@ -1,7 +1,4 @@
-"""The files behind `save` and `load`: a zip archive that is read with suspicion, and a file that
-takes another's place when it is whole.
-
-Nothing here knows of tensors.
+"""A file that takes another's place when it is whole. Nothing here knows what is written.
 
 Note [Old or new]
     What stands at a path is the old file until the new one is complete and on the disk, and then
@@ -20,14 +17,10 @@ import os
 import secrets
 import shutil
 import stat
-import struct
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Final
-
-from rushlight.errors import sentence
 
 try:
     import fcntl
@@ -35,118 +28,6 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 _CHUNK: Final = 1 << 22
-_HIGH: Final = (
-    "If you are seeing this error, there is a high likelihood that your checkpoint file is "
-    "corrupted. This can happen if the checkpoint was not saved properly, was transferred "
-    "incorrectly, or the file was modified after saving."
-)
-_CURE: Final = (
-    "Copy or download it again and compare the sizes, or save it again; part of a checkpoint "
-    "cannot be loaded."
-)
-# What `zipfile` raises on files that are no zip archives, or no longer.
-_BAD: Final = (
-    zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, struct.error, OverflowError,
-    KeyError, IndexError, zlib.error, RuntimeError,
-)  # fmt: skip
-
-
-def corrupt(what: str, where: str) -> RuntimeError:
-    """PyTorch's error for a file that is not as it was written; `where`: which, and what is wrong
-    with it."""
-    return RuntimeError(sentence(f"PytorchStreamReader failed {what}. {_HIGH}", where, _CURE))
-
-
-# --- reading --------------------------------------------------------------------------------------
-class Archive:
-    """The entries of a zip file, none of which is believed before it was looked at: they are
-    stored as they are, and all of them together are no longer than the file."""
-
-    def __init__(self, file: IO[bytes], label: str) -> None:
-        self.label = label
-        self.length = file.seek(0, os.SEEK_END)
-        what = "reading zip archive: failed finding central directory"
-        try:
-            self.zip = zipfile.ZipFile(file)
-        except _BAD as error:
-            raise corrupt(what, self.about("its end is missing or damaged")) from error
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # else it was made to seek before its beginning
-                raise
-            raise corrupt(what, self.about("its end is missing or damaged")) from error
-        entries = self.zip.infolist()
-        self.entries = {entry.filename: entry for entry in entries}
-        if len(self.entries) != len(entries):
-            raise corrupt(what, self.about("two entries have the same name"))
-        for entry in entries:
-            if (
-                entry.compress_type != zipfile.ZIP_STORED
-                or entry.file_size != entry.compress_size
-                or entry.flag_bits & 0x1
-            ):
-                raise corrupt(
-                    f"reading file {entry.filename}: file read failed",
-                    self.about("it is compressed or encrypted, which `save` never does"),
-                )
-        if sum(entry.file_size for entry in entries) > self.length:
-            raise corrupt(what, self.about("its entries are longer than the file"))
-
-    def about(self, why: str) -> str:
-        return f"{self.label}, {self.length} bytes: {why}"
-
-    def names(self) -> list[str]:
-        return list(self.entries)
-
-    def size(self, name: str) -> int:
-        """How many bytes an entry has."""
-        entry = self.entries.get(name)
-        if entry is None:
-            raise self.failed(name, "it is named in the file, but is not there")
-        return entry.file_size
-
-    def read(self, name: str) -> bytes:
-        """A short entry."""
-        room = bytearray(self.size(name))
-        self.read_into(name, memoryview(room))
-        return bytes(room)
-
-    def read_into(self, name: str, room: memoryview) -> None:
-        """An entry's bytes, checked, into memory of its size; a piece at a time."""
-        try:
-            with self.zip.open(self.entries[name]) as entry:
-                at = 0
-                while at < len(room):
-                    piece = entry.read(min(_CHUNK, len(room) - at))
-                    if not piece:
-                        break
-                    room[at : at + len(piece)] = piece
-                    at += len(piece)
-                if at < len(room) or entry.read(1):
-                    raise self.failed(name, f"it has other than {len(room)} bytes")
-        except _BAD as error:
-            if isinstance(error, RuntimeError) and str(error).startswith("PytorchStreamReader"):
-                raise
-            raise self.failed(name, str(error)) from error
-        except OSError as error:
-            if error.errno != errno.EINVAL:
-                raise
-            raise self.failed(name, "it lies outside the file") from error
-
-    def failed(self, name: str, why: str) -> RuntimeError:
-        short = name.partition("/")[2]
-        return corrupt(f"reading file {short}: file read failed", self.about(f"in {name}, {why}"))
-
-    def close(self) -> None:
-        self.zip.close()
-
-
-# --- writing --------------------------------------------------------------------------------------
-def write_entry(archive: zipfile.ZipFile, name: str, data: memoryview) -> None:
-    """Write memory as an entry. Others may be writing into it meanwhile: each piece is copied, so
-    that the checksum is that of the bytes that were written, whichever they are."""
-    with archive.open(name, "w", force_zip64=True) as entry:
-        for at in range(0, len(data), _CHUNK):
-            entry.write(bytes(data[at : at + _CHUNK]))
 
 
 @contextmanager

@@ -35,10 +35,11 @@ class Reader:
 
     def __init__(
         self, data: bytes, find: Callable[[str], Any], memory: Callable[[Any], Any],
-        calls: list[Any], allowed: list[Any],
+        calls: list[Any], allowed: list[Any], encoding: str = "utf-8", at: int = 0,
     ) -> None:  # fmt: skip
         self.data = data
-        self.at = 0
+        self.at = at
+        self.encoding = encoding  # of texts that Python 2 wrote
         self.find = find
         self.memory = memory
         self.calls = calls
@@ -247,6 +248,20 @@ for _code, _form, _of in (
     (pickle.BINBYTES8, "<Q", bytes), (pickle.BYTEARRAY8, "<Q", bytearray),
 ):  # fmt: skip
     _sized(_code, _form, _of)
+
+
+@_rule(pickle.SHORT_BINSTRING)
+def _short_string(r: Reader) -> None:
+    _string(r, r.take(r.number("<B")))
+
+
+@_rule(pickle.BINSTRING)
+def _long_string(r: Reader) -> None:
+    _string(r, r.take(r.number("<i")))
+
+
+def _string(r: Reader, raw: bytes) -> None:
+    r.push(raw if r.encoding == "bytes" else raw.decode(r.encoding, "strict"))
 
 
 @_rule(pickle.PROTO)
