@@ -88,67 +88,82 @@ def sigmoid(x: Any) -> Any:
     return v.tanh(x * 0.5) * 0.5 + 0.5
 
 
+def inputs_side(x: Any, w: Any, b: Any) -> Any:
+    """What the inputs of all steps give to the gates."""
+    y = v.matmul(x, v.swap(w, -1, -2))
+    return y if b is None else y + b
+
+
 # --- LSTM: gates i, f, g, o -----------------------------------------------------------------------
 @primitive
 def lstm_loop(
-    xg: Array, h: Array, c: Array, w: Array, wr: Array, sizes: Sizes, reverse: bool, keep: bool
-) -> tuple[Array, Array, Array, Array, Array]:
+    x: Array, w_ih: Array, b: Array, h: Array, c: Array, w_hh: Array, wr: Array, sizes: Sizes,
+    reverse: bool, keep: bool,
+) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
     """Outputs, last h and c, and (if they are kept; else empty) gates and states c of all steps.
 
-    `xg` is what the inputs give to the gates, `w` of shape [h, 4c] what h gives to them, and `wr`
-    of shape [c, h], or None, makes h of what the cell puts out.
+    `b` is the sum of the biases, or None; `wr` of shape [h, c], or None, makes h of what the cells
+    put out.
     """
-    n, width = xg.shape
-    cells = width // 4
-    last = c.copy()
-    half = v.full(xg, (width,), 0.5, xg.dtype)
-    half[2 * cells : 3 * cells] = 1
-    shift = v.full(xg, (width,), 0.5, xg.dtype)
-    shift[2 * cells : 3 * cells] = 0
-    gates = xg * half  # a sigmoid is a tanh of half its argument: then one tanh makes all gates
-    w = w * half
-    y = v.empty(xg, (n, h.shape[1]), xg.dtype)
-    states = v.empty(xg, (n if keep else 0, cells), xg.dtype)
-    most = sizes[0] if sizes else 0
-    product = v.empty(xg, (most, width), xg.dtype)
-    spare, out = v.empty(xg, (most, cells), xg.dtype), v.empty(xg, (most, cells), xg.dtype)
-    even = bool(sizes) and sizes[-1] == len(h)
-    hidden = h if even else h.copy()
+    cells = c.shape[1]
+    most = len(c)
+    half = v.full(x, (most, 4, cells), 0.5, x.dtype)
+    half[:, 2] = 1
+    half = half.reshape(most, 4 * cells)  # a row for each sequence: quicker than one for all
+    shift = 1 - half  # 0 for g, one half for the others
+    one = half[0] if most else v.empty(x, (4 * cells,), x.dtype)
+    # A sigmoid is a tanh of half its argument: with that half in the weights, one tanh makes all.
+    gates = v.matrices(x, (w_ih * one[:, None]).T)
+    if b is not None:
+        gates += b * one
+    w = v.contiguous(w_hh.T * one)
+    n = len(gates)
+    y = v.empty(x, (n, h.shape[1]), x.dtype)
+    states = v.empty(x, (n if keep else 0, cells), x.dtype)
+    last, hidden = c.copy(), h.copy()
+    product = v.empty(x, (most, 4 * cells), x.dtype)
+    spare = v.empty(x, (most, cells), x.dtype)
+    blocks = gates.reshape(n, 4, cells).transpose(1, 0, 2)
     for start, size in steps(sizes, reverse):
         stop = start + size
-        g = gates[start:stop]
-        p, s, u, now, given = product, spare, out, last, hidden
-        if not even:
-            p, s, u, now, given = product[:size], spare[:size], out[:size], last[:size], hidden[:size]
-        v.matmul(given, w, out=p)
-        g += p
-        v.tanh(g, out=g)
-        g *= half
-        g += shift
-        now *= g[:, cells : 2 * cells]
-        v.multiply(g[:, :cells], g[:, 2 * cells : 3 * cells], out=s)
-        now += s
-        v.tanh(now, out=s)
-        step = y[start:stop]
+        g, (i, f, new, o), step = gates[start:stop], blocks[:, start:stop], y[start:stop]
+        p, s, now, earlier, by, plus = product, spare, last, hidden, half, shift
+        if size != most:
+            p, s, now, earlier = product[:size], spare[:size], last[:size], hidden[:size]
+            by, plus = half[:size], shift[:size]
+        v.matmul(earlier, w, p)
+        v.add(g, p, g)
+        v.tanh(g, g)
+        v.multiply(g, by, g)
+        v.add(g, plus, g)
+        v.multiply(f, now, now)
+        v.multiply(i, new, s)
+        v.add(now, s, now)
+        v.tanh(now, s)
         if wr is None:
-            v.multiply(g[:, 3 * cells :], s, out=step)
+            v.multiply(o, s, step)
         else:
-            v.multiply(g[:, 3 * cells :], s, out=u)
-            v.matmul(u, wr, out=step)
+            v.matmul(o * s, wr.T, step)
         if keep:
             states[start:stop] = now
-        if even:
+        if size == most:
             hidden = step
         else:
-            given[...] = step
-    return y, hidden.copy() if even else hidden, last, gates if keep else states, states
+            if hidden.base is y:  # the last step in which all ran
+                hidden = hidden.copy()
+                earlier = hidden[:size]
+            earlier[...] = step
+    return y, hidden.copy(), last, gates if keep else states, states
 
 
 def lstm_loop_in_words(
-    xg: Any, h: Any, c: Any, w: Any, wr: Any, sizes: Sizes, reverse: bool, keep: bool
-) -> Any:
+    x: Any, w_ih: Any, b: Any, h: Any, c: Any, w_hh: Any, wr: Any, sizes: Sizes, reverse: bool,
+    keep: bool,
+) -> Any:  # fmt: skip
     """`lstm_loop` on arrays of any kind."""
-    cells = w.shape[1] // 4
+    cells = c.shape[1]
+    xg = inputs_side(x, w_ih, b)
+    w = v.swap(w_hh, -1, -2)
     ys: list[Any] = []
     gates: list[Any] = []
     states: list[Any] = []
@@ -160,7 +175,7 @@ def lstm_loop_in_words(
         now = block(first, 1, cells) * rows(c, 0, size) + block(first, 0, cells) * g
         y = o * v.tanh(now)
         if wr is not None:
-            y = v.matmul(y, wr)
+            y = v.matmul(y, v.swap(wr, -1, -2))
         h, c = updated(h, y, size), updated(c, now, size)
         ys.append(y)
         gates.append(v.concat([first, g, o], 1))
@@ -190,46 +205,44 @@ def lstm_unloop(
     and the last h and c. `w` is [4c, h], `wr`, or None, [h, c]; with it, the gradients of the
     outputs as each step received them are given too."""
     n, cells = states.shape
-    pre = gates * (1 - gates)
-    i, f, g, o = (gates[:, k * cells : (k + 1) * cells] for k in range(4))
+    i, f, g, o = gates.reshape(n, 4, cells).transpose(1, 0, 2)
+    pre = 1 - gates
+    pre *= gates
+    blocks = pre.reshape(n, 4, cells)
+    pi, pf, pg, po = blocks.transpose(1, 0, 2)
+    pi *= g
+    pf *= earlier
+    v.multiply(g, g, pg)
+    v.subtract(1, pg, pg)
+    pg *= i
     t = v.tanh(states)
-    pre[:, :cells] *= g
-    pre[:, cells : 2 * cells] *= earlier
-    third = pre[:, 2 * cells : 3 * cells]
-    v.multiply(g, g, out=third)
-    v.subtract(1, third, out=third)
-    third *= i
-    pre[:, 3 * cells :] *= t
-    v.multiply(t, t, out=t)
-    v.subtract(1, t, out=t)
+    po *= t
+    t *= t
+    v.subtract(1, t, t)
     t *= o
     gh, gc = gh.copy(), gc.copy()
-    most = sizes[0] if sizes else 0
-    spare = v.empty(gates, (most, cells), gates.dtype)
-    given = None if wr is None else v.empty(gy, gy.shape, gates.dtype)
-    threes = pre.reshape(n, 4, cells)[:, :3]
+    most = len(gc)
+    spare = v.empty(gates, gc.shape, gates.dtype)
+    received = None if wr is None else v.empty(gy, gy.shape, gates.dtype)
     for start, size in reversed(steps(sizes, reverse)):
         stop = start + size
         s, dh, dc = spare, gh, gc
         if size != most:
-            s = spare[:size]
-        if size != len(gh):
-            dh, dc = gh[:size], gc[:size]
-        if given is None:
-            dh += gy[start:stop]
-        else:
-            step = given[start:stop]
-            v.add(dh, gy[start:stop], out=step)
-            dh = v.matmul(step, wr)
-        v.multiply(dh, t[start:stop], out=s)
-        dc += s
-        third = threes[start:stop]
-        third *= dc[:, None]
-        fourth = pre[start:stop, 3 * cells :]
-        fourth *= dh
-        dc *= f[start:stop]
-        v.matmul(pre[start:stop], w, out=gh if size == len(gh) else gh[:size])
-    return (pre, gh, gc) if given is None else (pre, gh, gc, given)
+            s, dh, dc = spare[:size], gh[:size], gc[:size]
+        into = dh
+        v.add(dh, gy[start:stop], dh)
+        if received is not None:
+            received[start:stop] = dh
+            dh = v.matmul(dh, wr)
+        v.multiply(dh, t[start:stop], s)
+        v.add(dc, s, dc)
+        three = blocks[start:stop, :3]
+        v.multiply(three, dc[:, None], three)
+        fourth = po[start:stop]
+        v.multiply(fourth, dh, fourth)
+        v.multiply(dc, f[start:stop], dc)
+        v.matmul(pre[start:stop], w, into)
+    return (pre, gh, gc) if received is None else (pre, gh, gc, received)
 
 
 def lstm_unloop_in_words(

@@ -87,11 +87,6 @@ class Layer(Op):
     def batch(self) -> tuple[int]:
         return (self.sizes[0],)
 
-    def inputs_side(self, x: Any, w: Any, b: Any) -> Any:
-        """What the inputs of all steps give to the gates."""
-        y = times(self.flat(x), w)
-        return y if b is None else y + b
-
     def inputs_tangent(self, ts: tuple[Any, ...], x: Any, w: Any) -> Any:
         found = None
         if ts[0] is not None:
@@ -138,10 +133,8 @@ class LSTMLayer(Layer):
 
     def run(self, keep: bool, *xs: Any) -> Any:
         x, w_ih, w_hh, b_ih, b_hh, h, c, wr = xs
-        xg = self.inputs_side(x, w_ih, plus(b_ih, b_hh))
-        turned = None if wr is None else v.swap(wr, -1, -2)
         return loops.lstm_loop(
-            xg, h, c, v.swap(w_hh, -1, -2), turned, self.sizes, self.reverse, keep
+            self.flat(x), w_ih, plus(b_ih, b_hh), h, c, w_hh, wr, self.sizes, self.reverse, keep
         )
 
     def forward(self, *xs: Any) -> Any:
@@ -256,7 +249,7 @@ class GRULayer(Layer):
             cells = h.shape[-1]
             last = v.window(b_hh, (slice(2 * cells, None),))
             bias = b_ih + v.concat([v.window(b_hh, (slice(0, 2 * cells),)), last * 0], 0)
-        xg = self.inputs_side(x, w_ih, bias)
+        xg = loops.inputs_side(self.flat(x), w_ih, bias)
         return loops.gru_loop(
             xg, h, v.swap(w_hh, -1, -2), last, self.sizes, self.reverse, keep
         )
@@ -354,7 +347,7 @@ class RNNLayer(Layer):
     relu: bool
 
     def run(self, x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h: Any) -> Any:
-        xg = self.inputs_side(x, w_ih, plus(b_ih, b_hh))
+        xg = loops.inputs_side(self.flat(x), w_ih, plus(b_ih, b_hh))
         turned = v.swap(w_hh, -1, -2)
         return loops.rnn_loop(xg, h, turned, self.relu, self.sizes, self.reverse)
 
