@@ -12,6 +12,7 @@ from rushlight.nn.modules import (
     linear,
     loss,
     normalization,
+    rnn,
     sparse,
 )
 from rushlight.nn.modules.activation import *  # noqa: F403
@@ -24,11 +25,12 @@ from rushlight.nn.modules.linear import *  # noqa: F403
 from rushlight.nn.modules.loss import *  # noqa: F403
 from rushlight.nn.modules.module import Module as Module
 from rushlight.nn.modules.normalization import *  # noqa: F403
+from rushlight.nn.modules.rnn import *  # noqa: F403
 from rushlight.nn.modules.sparse import *  # noqa: F403
 
 _FILES = (
     activation, batchnorm, container, distance, dropout, flatten, linear, loss, normalization,
-    sparse,
+    rnn, sparse,
 )  # fmt: skip
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
     __all__ = ["Module", *(name for file in _FILES for name in file.__all__)]

@@ -5,6 +5,7 @@ import typing as _typing
 from rushlight.missing import face as _face
 from rushlight.nn.utils import clip_grad as clip_grad
 from rushlight.nn.utils import convert_parameters as convert_parameters
+from rushlight.nn.utils import rnn as rnn
 from rushlight.nn.utils.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,

@@ -183,9 +183,7 @@ _export("rnn_relu", _rnn(True), "A stack of recurrent layers with ReLU", 1, "ten
 
 
 # --- single cells: compositions, so that their nodes are those of PyTorch -------------------------
-def _check_cell(
-    input: Any, hx: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_ih: Any, gates: int
-) -> None:
+def _check_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, gates: int) -> None:
     hidden = hx.shape[-1]
     if input.shape[-1] != w_ih.shape[1]:
         raise RuntimeError(
@@ -193,11 +191,11 @@ def _check_cell(
         )
     if input.shape[0] != hx.shape[0]:
         raise RuntimeError(
-            f"Input batch size {input.shape[0]} doesn't match hidden batch size {hx.shape[0]}"
+            f"Input batch size {input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
         )
     if hidden != w_hh.shape[1] or w_hh.shape[0] != gates * hidden:
         raise RuntimeError(
-            f"hidden has inconsistent hidden_size: got {hidden}, expected {w_hh.shape[1]}"
+            f"hidden0 has inconsistent hidden_size: got {hidden}, expected {w_hh.shape[1]}"
         )
 
 
@@ -222,8 +220,12 @@ def lstm_cell(
     >>> torch.lstm_cell(torch.ones(1, 1), (h, h), torch.ones(4, 1), torch.ones(4, 1))[0]
     tensor([[0.3700]])
     """
+    if isinstance(hx, TensorBase):
+        raise TypeError(
+            "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
+        )
     h, c = hx
-    _check_cell(input, h, w_hh, b_ih, b_hh, w_ih, 4)
+    _check_cell(input, h, w_ih, w_hh, 4)
     gates = _linear(input, w_ih, b_ih) + _linear(h, w_hh, b_hh)
     i, f, g, o = gates.chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
@@ -246,7 +248,7 @@ def gru_cell(
     >>> torch.gru_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(3, 1), torch.ones(3, 1))
     tensor([[0.2384]])
     """
-    _check_cell(input, hx, w_hh, b_ih, b_hh, w_ih, 3)
+    _check_cell(input, hx, w_ih, w_hh, 3)
     xr, xz, xn = _linear(input, w_ih, b_ih).chunk(3, 1)
     hr, hz, hn = _linear(hx, w_hh, b_hh).chunk(3, 1)
     r, z = (hr + xr).sigmoid(), (hz + xz).sigmoid()
@@ -258,7 +260,7 @@ def _export_cell(name: str, act: str, shown: str) -> None:
     def cell(
         input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
     ) -> Any:
-        _check_cell(input, hx, w_hh, b_ih, b_hh, w_ih, 1)
+        _check_cell(input, hx, w_ih, w_hh, 1)
         return getattr(_linear(hx, w_hh, b_hh) + _linear(input, w_ih, b_ih), act)()
 
     cell.__name__ = cell.__qualname__ = name
