@@ -23,9 +23,6 @@ HINTS: Final[dict[str, str]] = {
     "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
     "torch.backends": "torch.__config__.show()",
     "torch.sparse": "dense tensors",
-    "torch.nn.LSTM": "nn.Linear in a loop over time",
-    "torch.nn.GRU": "nn.Linear in a loop over time",
-    "torch.nn.RNN": "nn.Linear in a loop over time",
     "torch.utils.data": "a loop over x.split(batch_size), and torch.randperm to shuffle",
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }

@@ -20,6 +20,7 @@ from rushlight.nn.modules import (
     padding,
     pixelshuffle,
     pooling,
+    rnn,
     sparse,
     transformer,
     upsampling,
@@ -42,13 +43,14 @@ from rushlight.nn.modules.normalization import *  # noqa: F403
 from rushlight.nn.modules.padding import *  # noqa: F403
 from rushlight.nn.modules.pixelshuffle import *  # noqa: F403
 from rushlight.nn.modules.pooling import *  # noqa: F403
+from rushlight.nn.modules.rnn import *  # noqa: F403
 from rushlight.nn.modules.sparse import *  # noqa: F403
 from rushlight.nn.modules.transformer import *  # noqa: F403
 from rushlight.nn.modules.upsampling import *  # noqa: F403
 
 _FILES = (
     activation, adaptive, batchnorm, channelshuffle, container, conv, distance, dropout, flatten,
-    fold, instancenorm, linear, loss, normalization, padding, pixelshuffle, pooling, sparse,
+    fold, instancenorm, linear, loss, normalization, padding, pixelshuffle, pooling, rnn, sparse,
     transformer, upsampling,
 )  # fmt: skip
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
