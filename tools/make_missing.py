@@ -1,4 +1,4 @@
-"""Writes what PyTorch has and rushlight lacks: `docs/missing.md` and `rushlight/missing_names.py`.
+"""Writes what PyTorch has and rushlight lacks: `docs/missing.md` and `rushlight/missing.txt`.
 
     python tools/make_missing.py            after names came or went
     python tools/make_missing.py --check    say whether what is written is true; status 1 if not
@@ -22,7 +22,7 @@ from rushlight.missing import HINTS
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "tests" / "reference" / "repo" / "names.json.gz"
 PAGE = ROOT / "docs" / "missing.md"
-NAMES = ROOT / "src" / "rushlight" / "missing_names.py"
+NAMES = ROOT / "src" / "rushlight" / "missing.txt"
 
 
 def home_of(title: str) -> Any:
@@ -67,26 +67,17 @@ def page(found: dict[str, list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def source(found: dict[str, list[str]]) -> str:
-    lines = [
-        '"""PyTorch\'s public names that rushlight lacks: written by tools/make_missing.py."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from typing import Final",
-        "",
-        "NAMES: Final[dict[str, str]] = {",
-    ]
+def table(found: dict[str, list[str]]) -> str:
+    lines = ["# PyTorch's public names that rushlight lacks: written by tools/make_missing.py."]
     for title, names in found.items():
-        lines.append(f'    "{title}": """')
-        lines += textwrap.wrap(" ".join(names), 99, break_on_hyphens=False)
-        lines.append('""",')
-    return "\n".join([*lines, "}  # fmt: skip", ""])
+        text = " ".join(names)
+        lines += [title, *textwrap.wrap(text, 99, initial_indent=" ", subsequent_indent=" ")]
+    return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str]) -> int:
     found = missing()
-    made = {PAGE: page(found), NAMES: source(found)}
+    made = {PAGE: page(found), NAMES: table(found)}
     if "--check" in arguments:
         stale = [path.name for path, text in made.items() if path.read_text("utf-8") != text]
         if stale:

@@ -1,15 +1,18 @@
 """The public face of a module: what `dir` shows, what is imported late, and what is missing.
 
-Names that PyTorch has and rushlight lacks are in `missing_names`, which `tools/make_missing.py`
+Names that PyTorch has and rushlight lacks are in `missing.txt`, which `tools/make_missing.py`
 writes together with `docs/missing.md`. They raise an AttributeError, so `hasattr` works.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
+
+from rushlight.tables import read_table
 
 PAGE: Final = "docs/missing.md"
 
@@ -59,11 +62,22 @@ HINTS: Final[dict[str, str]] = {
 }
 
 
+@functools.cache
+def _table() -> dict[str, list[str]]:
+    """The names, by module: a line of its own, with its names below it, indented."""
+    table: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in read_table(__file__):
+        if not line.startswith(" "):
+            names = table[line] = []
+        else:
+            names += line.split()
+    return table
+
+
 def names_missing(home: str) -> list[str]:
     """The names that PyTorch has in `home` and rushlight has not."""
-    from rushlight.missing_names import NAMES
-
-    return NAMES.get(home, "").split()
+    return _table().get(home, [])
 
 
 def is_missing(home: str, name: str) -> bool:
