@@ -237,96 +237,6 @@ class Batched:
             return NotImplemented  # a tensor answers for the arrays beside it
         return matmul(*inputs) if ufunc is np.matmul else elementwise(ufunc, inputs)
 
-    def __add__(self, other: Any) -> Any:
-        return pair(v.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return pair(v.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return pair(v.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return pair(v.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return pair(v.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return pair(v.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return pair(v.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return pair(v.divide, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return pair(v.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return pair(v.floor_divide, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return pair(v.remainder, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return pair(v.remainder, other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return pair(v.power, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return pair(v.power, other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return pair(v.bitwise_and, self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return pair(v.bitwise_and, other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return pair(v.bitwise_or, self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return pair(v.bitwise_or, other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return pair(v.bitwise_xor, self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return pair(v.bitwise_xor, other, self)
-
-    def __lshift__(self, other: Any) -> Any:
-        return pair(v.left_shift, self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return pair(v.left_shift, other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return pair(v.right_shift, self, other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return pair(v.right_shift, other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return pair(v.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return pair(v.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return pair(v.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return pair(v.greater_equal, self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return pair(v.equal, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return pair(v.not_equal, self, other)
-
     def __neg__(self) -> Any:
         return elementwise(v.negative, (self,))
 
@@ -451,6 +361,35 @@ def pair(fn: Any, a: Any, b: Any) -> Any:
     if hasattr(a, "_storage") or hasattr(b, "_storage"):
         return NotImplemented
     return elementwise(fn, (a, b))
+
+
+def _attach_operators(words: dict[str, Any], swapped: bool) -> None:
+    """Give batched arrays operators of two operands; `swapped`: for those on the right, too."""
+
+    def attach(name: str, fn: Any) -> None:
+        setattr(Batched, f"__{name}__", lambda self, other: pair(fn, self, other))
+        if swapped:
+            setattr(Batched, f"__r{name}__", lambda self, other: pair(fn, other, self))
+
+    for name, fn in words.items():
+        attach(name, fn)
+
+
+_attach_operators(
+    {
+        "add": v.add, "sub": v.subtract, "mul": v.multiply, "truediv": v.divide,
+        "floordiv": v.floor_divide, "mod": v.remainder, "pow": v.power, "and": v.bitwise_and,
+        "or": v.bitwise_or, "xor": v.bitwise_xor, "lshift": v.left_shift, "rshift": v.right_shift,
+    },
+    swapped=True,
+)  # fmt: skip
+_attach_operators(
+    {
+        "lt": v.less, "le": v.less_equal, "gt": v.greater, "ge": v.greater_equal, "eq": v.equal,
+        "ne": v.not_equal,
+    },
+    swapped=False,
+)  # fmt: skip
 
 
 def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
