@@ -15,7 +15,7 @@ from rushlight.core.families import is_complex as holds_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
-from rushlight.ops.checks import check_tensor, is_batched, not_implemented, unmatched
+from rushlight.ops.checks import is_batched, not_implemented, unmatched
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,
@@ -286,8 +286,6 @@ COMPLEX, POLAR = Complex(), Polar()
 
 
 def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
-    check_tensor(a, name, first, 1)
-    check_tensor(b, name, second, 2)
     have, other = dtypes.of(a._array.dtype), dtypes.of(b._array.dtype)
     allowed = (dtypes.float16, dtypes.float32, dtypes.float64)
     if have not in allowed or other not in allowed:

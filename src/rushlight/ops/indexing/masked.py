@@ -19,7 +19,15 @@ from rushlight.core.views.history import order_of, replay_views
 from rushlight.core.views.views import apply_view
 from rushlight.core.views.views import put as put_region
 from rushlight.ops.apply import run_out
-from rushlight.ops.checks import c_name, check_tensor, is_batched, one_dim, raw_dtype, varies
+from rushlight.ops.checks import (
+    c_name,
+    check_tensor,
+    check_tensors,
+    is_batched,
+    one_dim,
+    raw_dtype,
+    varies,
+)
 from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, scattering
@@ -232,9 +240,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([5., 6.]))
     tensor([5., 0., 6.])
     """
-    check_tensor(input, "masked_scatter")
-    check_tensor(mask, "masked_scatter", "mask", 2)
-    check_tensor(source, "masked_scatter", "source", 3)
+    check_tensors("masked_scatter", input=input, mask=mask, source=source)
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
@@ -297,8 +303,7 @@ def masked_select(input: Any, mask: Any) -> Any:
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
-    check_tensor(input, "masked_select")
-    check_tensor(mask, "masked_select", "mask", 2)
+    check_tensors("masked_select", input=input, mask=mask)
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     broadcast_shape(mask._array.shape, input._array.shape)
@@ -351,8 +356,7 @@ def take(input: Any, index: Any) -> Any:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3, -1]))
     tensor([1, 4, 4])
     """
-    check_tensor(input, "take")
-    check_tensor(index, "take", "index", 2)
+    check_tensors("take", input=input, index=index)
     _check_flat("take", input, index)
     return Take(), (input, index)
 
@@ -408,9 +412,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     tensor([[5., 0.],
             [0., 6.]])
     """
-    check_tensor(input, "put")
-    check_tensor(index, "put", "index", 2)
-    check_tensor(source, "put", "source", 3)
+    check_tensors("put", input=input, index=index, source=source)
     if index._array.dtype == dtypes.int64.numpy:
         if source._array.dtype != input._array.dtype:
             raise RuntimeError(
@@ -435,8 +437,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     >>> torch.take_along_dim(x, torch.tensor([[1, 2, 0]]), dim=1)
     tensor([[1, 2, 3]])
     """
-    check_tensor(input, "take_along_dim")
-    check_tensor(indices, "take_along_dim", "indices", 2)
+    check_tensors("take_along_dim", input=input, indices=indices)
     if dim is None:
         if indices._array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
@@ -632,8 +633,7 @@ class AsStridedScatter(Region):
 
 
 def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any, *more: Any) -> Any:
-    check_tensor(x, name)
-    check_tensor(src, name, "src", 2)
+    check_tensors(name, input=x, src=src)
     want = view.forward(x._array).shape
     if src._array.shape != want:
         raise RuntimeError(

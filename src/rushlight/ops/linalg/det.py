@@ -94,7 +94,6 @@ def linalg_det(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    check_tensor(A, "linalg_det", "A")
     return write_out("linalg_det", (A,), out, lambda: _compute_det(A))
 
 
@@ -105,7 +104,6 @@ def det(input: Any) -> Any:
     >>> torch.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    check_tensor(input, "det", "input")
     return _compute_det(input)
 
 
@@ -161,7 +159,6 @@ def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
     sign=tensor(-1.),
     logabsdet=tensor(0.))
     """
-    check_tensor(A, "linalg_slogdet", "A")
     results = _compute_slogdet(A, "linalg.slogdet")
     return write_outs("linalg_slogdet", return_types.linalg_slogdet, results, out)
 
@@ -173,7 +170,6 @@ def slogdet(input: Any, *, out: Any = None) -> Any:
     >>> torch.slogdet(torch.tensor([[-1., 0.], [0., 1.]])).sign
     tensor(-1.)
     """
-    check_tensor(input, "slogdet", "input")
     return write_outs(
         "slogdet", return_types.slogdet, _compute_slogdet(input, "linalg.slogdet"), out
     )

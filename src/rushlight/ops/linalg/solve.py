@@ -61,7 +61,6 @@ def inv(A: Any, *, out: Any = None) -> Any:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    check_tensor(A, "linalg_inv", "A")
     return write_out("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
 
 
@@ -78,7 +77,6 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    check_tensor(A, "linalg_inv_ex", "A")
     results = _invert(A, "linalg.inv")
     if check_errors:
         common.check_info("linalg.inv_ex", results[1], "inv")
@@ -92,7 +90,6 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     >>> torch.inverse(torch.tensor([[4.]]))
     tensor([[0.2500]])
     """
-    check_tensor(input, "inverse", "input")
     return inv(input, out=out)
 
 

@@ -17,7 +17,7 @@ from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.errors import ONE_DTYPE, product_mismatch
-from rushlight.ops.checks import c_name, check_tensor
+from rushlight.ops.checks import c_name, check_tensor, check_tensors
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.out import write_out
@@ -349,8 +349,6 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     tensor([3., 7.])
     """
     try:
-        check_tensor(input, "mv")
-        check_tensor(vec, "mv", "vec", 2)
         if input._array.ndim != 2 or vec._array.ndim != 1:
             raise RuntimeError(
                 f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
@@ -370,8 +368,6 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     tensor(7.)
     """
     try:
-        check_tensor(input, "dot")
-        check_tensor(tensor, "dot", "tensor", 2)
         return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
     except BLAMED as error:
         if (better := blame("dot", dot, (input, tensor), {}, error)) is not None:
@@ -386,8 +382,7 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.vdot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
-    check_tensor(input, "vdot")
-    check_tensor(other, "vdot", "other", 2)
+    check_tensors("vdot", input=input, other=other)
     return write_out("vdot", (input, other), out, lambda: dot_of(VDOT, input, other))
 
 
@@ -399,8 +394,7 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    check_tensor(input, "outer")
-    check_tensor(vec2, "outer", "vec2", 2)
+    check_tensors("outer", input=input, vec2=vec2)
     for name, x in (("self", input), ("vec2", vec2)):
         if x._array.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x._array.ndim}-D")

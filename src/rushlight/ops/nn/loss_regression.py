@@ -13,7 +13,7 @@ from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.host import has_values
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensors, not_implemented
 from rushlight.ops.nn import loss
 from rushlight.ops.nn.loss import MEAN, NONE, DifferenceLoss, pair, pairs, reduction_enum
 from rushlight.ops.registry import functional, functions, op, shared_op
@@ -24,8 +24,6 @@ from rushlight.size import Size
 # --- differences ----------------------------------------------------------------------------------
 def check_pair(function: str, input: Any, target: Any) -> None:
     """Refuse what is no tensor; warn of a target that would be broadcast."""
-    check_tensor(input, function)
-    check_tensor(target, function, "target", 2)
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({Size(target._array.shape)}) that is different to the input "
@@ -202,8 +200,7 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
     tensor(1.)
     """
-    check_tensor(input, "poisson_nll_loss")
-    check_tensor(target, "poisson_nll_loss", "target", 2)
+    check_tensors("poisson_nll_loss", input=input, target=target)
     how = reduction_enum(reduction, size_average, reduce)
     y = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -224,8 +221,7 @@ def gaussian_nll_loss(
     >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
     tensor(0.5000)
     """
-    check_tensor(input, "gaussian_nll_loss")
-    check_tensor(target, "gaussian_nll_loss", "target", 2)
+    check_tensors("gaussian_nll_loss", input=input, target=target)
     x = input._array
     if isinstance(var, (int, float)):
         if var < 0:

@@ -325,7 +325,6 @@ def searchsorted(
             f"boundaries tensor {list(bounds.shape)} and input value tensor {list(shape)}"
         )
     if sorter is not None:
-        check_tensor(sorter, "searchsorted", "sorter", 6)
         if sorter._array.dtype != dtypes.int64.numpy:
             raise RuntimeError(
                 "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
