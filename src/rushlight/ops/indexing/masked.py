@@ -35,7 +35,7 @@ from rushlight.ops.indexing.gather import gather
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import function, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.view.as_strided import AsStrided, Diagonal
 from rushlight.ops.view.expand import Expand, broadcast_shape
 from rushlight.ops.view.select import Select, Slice
@@ -578,10 +578,7 @@ class SelectScatter(Region):
 
     name = "select_scatter"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SelectScatter(Select(-2, 1)), draw.real(2, 3), draw.real(3)
-        yield SelectScatter(Select(-1, 0)), draw.complex(2), draw.complex()
+    samples = drawn(real=[(Select(-2, 1), (2, 3), (3,))], complex=[(Select(-1, 0), (2,), ())])
 
 
 @op
@@ -590,9 +587,7 @@ class SliceScatter(Region):
 
     name = "slice_scatter"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SliceScatter(Slice(-1, 1, 4, 2)), draw.real(2, 5), draw.real(2, 2)
+    samples = drawn(real=[(Slice(-1, 1, 4, 2), (2, 5), (2, 2))])
 
 
 @op
@@ -601,9 +596,7 @@ class DiagonalScatter(Region):
 
     name = "diagonal_scatter"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield DiagonalScatter(Diagonal(1, -2, -1)), draw.real(3, 3), draw.real(2)
+    samples = drawn(real=[(Diagonal(1, -2, -1), (3, 3), (2,))])
 
 
 @op
@@ -618,18 +611,12 @@ class AsStridedScatter(Region):
         super().__init__(view)
         self.order = order
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield (
-            AsStridedScatter(AsStrided((2, 2), (2, 1), 1, 1, (3, 1))),
-            draw.real(2, 3),
-            draw.real(2, 2),
-        )
-        yield (
-            AsStridedScatter(AsStrided((2,), (3,), 0, 0, (1, 2)), (1, 0)),
-            draw.real(2, 3),
-            draw.real(2),
-        )
+    samples = drawn(
+        real=[
+            (AsStrided((2, 2), (2, 1), 1, 1, (3, 1)), (2, 3), (2, 2)),
+            (AsStrided((2,), (3,), 0, 0, (1, 2)), (1, 0), (2, 3), (2,)),
+        ]
+    )
 
 
 def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any, *more: Any) -> Any:

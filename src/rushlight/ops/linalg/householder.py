@@ -13,6 +13,7 @@ from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 _ALL: Final = slice(None)
 
@@ -117,12 +118,9 @@ class HouseholderProduct(Reflectors):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.pushed((ts[0], ts[1], None), (*xs, self.start(xs[0])), False)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield HouseholderProduct(), draw.real(4, 3), draw.real(3)
-        yield HouseholderProduct(), draw.real(2, 3, 3), draw.real(2, 2)
-        yield HouseholderProduct(), draw.real(3, 2), draw.real(0)
-        yield HouseholderProduct(), draw.complex(3, 2), draw.complex(2)
+    samples = drawn(
+        real=[((4, 3), (3,)), ((2, 3, 3), (2, 2)), ((3, 2), (0,))], complex=[((3, 2), (2,))]
+    )
 
 
 @function(method=False, free=False, namespace="linalg")

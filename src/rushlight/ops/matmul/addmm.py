@@ -21,7 +21,7 @@ from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import describe, function, op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -172,11 +172,7 @@ class Addmv(AddProduct):
     def right(self, g: Any, a: Any, b: Any) -> Any:
         return mat_vec(swap(a, -1, -2), g)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Addmv(), draw.real(2), draw.real(2, 3), draw.real(3)
-        yield Addmv(0.5, 2), draw.real(1), draw.real(2, 3), draw.real(3)
-        yield Addmv(), draw.real(2), draw.real(2, 0), draw.real(0)
+    samples = drawn(real=[((2,), (2, 3), (3,)), (0.5, 2, (1,), (2, 3), (3,)), ((2,), (2, 0), (0,))])
 
 
 @op
@@ -198,11 +194,7 @@ class Addr(AddProduct):
     def right(self, g: Any, a: Any, b: Any) -> Any:
         return mat_vec(swap(g, -1, -2), a)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Addr(), draw.real(2, 3), draw.real(2), draw.real(3)
-        yield Addr(0.5, 2), draw.real(3), draw.real(2), draw.real(3)
-        yield Addr(), draw.real(0, 3), draw.real(0), draw.real(3)
+    samples = drawn(real=[((2, 3), (2,), (3,)), (0.5, 2, (3,), (2,), (3,)), ((0, 3), (0,), (3,))])
 
 
 ADDMMS: Final = tuple([Addmm(1, 1, columns) for columns in range(4)])

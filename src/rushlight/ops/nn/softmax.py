@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight import dtypes
@@ -23,7 +22,7 @@ from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import describe, function, functional, functions, op, shared_op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.expand import broadcast_shape
 
 _FLOAT32: Final = dtypes.float32.numpy
@@ -76,12 +75,7 @@ class Softmax(Along):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.through(ts[0], y)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Softmax(-1), draw.real(2, 3)
-        yield Softmax(-2), draw.real(2, 3)
-        yield Softmax(-1), draw.real(2, 0)
-        yield Softmax(None), draw.real()
+    samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 
 
 @op
@@ -108,12 +102,7 @@ class LogSoftmax(Along):
         t = wide(ts[0])
         return narrow(t - v.reduce_sum(v.exp(wide(y)) * t, self.dims, True), y)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield LogSoftmax(-1), draw.real(2, 3)
-        yield LogSoftmax(-2), draw.real(2, 3)
-        yield LogSoftmax(-1), draw.real(2, 0)
-        yield LogSoftmax(None), draw.real()
+    samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 
 
 def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
@@ -241,11 +230,7 @@ class Glu(Op):
         s = v.special(b, "expit")
         return ta * s + tb * a * s * (1 - s)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Glu(-1), draw.real(2, 4)
-        yield Glu(-2), draw.real(2, 4)
-        yield Glu(-1), draw.real(2, 0)
+    samples = drawn(real=[(-1, (2, 4)), (-2, (2, 4)), (-1, (2, 0))])
 
 
 @functional()

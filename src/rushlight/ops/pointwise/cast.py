@@ -18,6 +18,7 @@ from rushlight.dtypes import type_name
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import dtype_of, order_for
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -55,14 +56,10 @@ class ToCopy(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield ToCopy(), draw.real(2, 3)
-        yield ToCopy(None, None, (1, 0)), draw.real(2, 3)
-        yield ToCopy(dtypes.complex128.numpy), draw.real(2)
-        yield ToCopy(), draw.real()
-        yield ToCopy(), draw.real(0, 2)
-        yield ToCopy(), draw.complex(3)
+    samples = drawn(
+        real=[(2, 3), (None, None, (1, 0), (2, 3)), (dtypes.complex128.numpy, (2,)), (), (0, 2)],
+        complex=[(3,)],
+    )
 
 
 def convert(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
@@ -28,7 +27,7 @@ from rushlight.ops.operands import integral, match_dtypes, number_from, zeros
 from rushlight.ops.out import put
 from rushlight.ops.pointwise.family import Numbered
 from rushlight.ops.registry import describe, function, op, shared_op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 
 # --- clamping -------------------------------------------------------------------------------------
@@ -87,11 +86,7 @@ class ClampNumbers(Clamping):
     def partials(self, x: Any) -> Any:
         return (v.cast(self.inside(x), raw_dtype(x)),)
 
-    @classmethod
-    def samples(cls, draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield cls(-0.5, 0.5), draw.real(2, 3)
-        yield cls(-0.5, None), draw.real()
-        yield cls(None, 0.5), draw.real(0, 2)
+    samples = drawn(real=[(-0.5, 0.5, (2, 3)), (-0.5, None, ()), (None, 0.5, (0, 2))])
 
 
 class ClampMinNumber(ClampNumbers):
@@ -300,11 +295,7 @@ class LerpNumber(Numbered):
     def partials(self) -> Any:
         return 1 - self.weight, self.weight
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield LerpNumber(0.3), draw.real(2, 3), draw.real(3)
-        yield LerpNumber(0.8), draw.real(), draw.real()
-        yield LerpNumber(0.8), draw.complex(2, 2), draw.complex(2, 2)
+    samples = drawn(real=[(0.3, (2, 3), (3,)), (0.8, (), ())], complex=[(0.8, (2, 2), (2, 2))])
 
 
 LERP = Lerp()
@@ -479,11 +470,9 @@ class NanToNum(Elementwise):
     def partials(self, x: Any) -> Any:
         return (v.cast(v.isfinite(x), raw_dtype(x)),)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield NanToNum(0.0, 1.0, -1.0), draw.real(2, 3)
-        yield NanToNum(0.0, 1.0, -1.0), draw.real()
-        yield NanToNum(0.0, 1.0, -1.0), draw.complex(2, 2)
+    samples = drawn(
+        real=[(0.0, 1.0, -1.0, (2, 3)), (0.0, 1.0, -1.0, ())], complex=[(0.0, 1.0, -1.0, (2, 2))]
+    )
 
 
 @function(out=True, inplace=True)
@@ -527,10 +516,7 @@ class Frexp(Op):
     def unscale(self, t: Any, exponent: Any) -> Any:
         return t / v.exp2(v.cast(exponent, raw_dtype(t)))
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Frexp(), draw.real(2, 3)
-        yield Frexp(), draw.real()
+    samples = drawn(real=[(2, 3), ()])
 
 
 FREXP = Frexp()

@@ -31,7 +31,7 @@ from rushlight.ops.pointwise.family import (
     row,
 )
 from rushlight.ops.registry import function, functions, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 
 
 # --- sign and size --------------------------------------------------------------------------------
@@ -208,10 +208,7 @@ class RoundDecimals(Flat):
         ten = 10.0 ** abs(self.decimals)
         return v.rint(x * ten) / ten if self.decimals > 0 else v.rint(x / ten) * ten
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield RoundDecimals(1), draw.real(2, 3)
-        yield RoundDecimals(-1), draw.real()
+    samples = drawn(real=[(1, (2, 3)), (-1, ())])
 
 
 ROUND = Round()

@@ -20,6 +20,7 @@ from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reduction.family import check_dim, wide
 from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 _INT64: Final = dtypes.int64.numpy
 
@@ -435,10 +436,7 @@ class Histc(Op):
         counts = v.bincount(v.where(outside, self.bins, part), None, self.bins + 1)
         return v.cast(v.window(counts, (slice(0, self.bins),)), x.dtype)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Histc(4, -1.0, 1.0), draw.real(2, 3)
-        yield Histc(4, None, None), draw.real(5)
+    samples = drawn(real=[(4, -1.0, 1.0, (2, 3)), (4, None, None, (5,))])
 
 
 @function(out=True)

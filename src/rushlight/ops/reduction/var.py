@@ -27,6 +27,7 @@ from rushlight.ops.reduction.family import (
 )
 from rushlight.ops.reduction.sum import Sum
 from rushlight.ops.registry import implements, op
+from rushlight.ops.sample_inputs import drawn
 
 _PARTS: Final = {
     dtypes.complex32.numpy: dtypes.float16.numpy,
@@ -84,13 +85,10 @@ class Spread(Fold):
         p = conj(self.slope(x)) * t
         return v.reduce_sum(v.real(p) if is_complex(p) else p, self.dims, self.keepdim)
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls((-1,), False, 1), draw.real(2, 3)
-        yield cls(None, False, 0), draw.real(2, 3)
-        yield cls((-2,), True, 1), draw.real(3, 2)
-        yield cls((-1,), False, 1), draw.complex(2, 3)
-        yield cls((-1,), True, 1), draw.complex(2, 3)
+    samples = drawn(
+        real=[((-1,), False, 1, (2, 3)), (None, False, 0, (2, 3)), ((-2,), True, 1, (3, 2))],
+        complex=[((-1,), False, 1, (2, 3)), ((-1,), True, 1, (2, 3))],
+    )
 
 
 def _root_slope(y: Any) -> Any:

@@ -18,7 +18,7 @@ from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import check_tensor, check_tensors, not_implemented, one_dim, one_int
 from rushlight.ops.out import fill_out
 from rushlight.ops.registry import describe, function, functions, op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.shape.cat import Join, cat, stack
 from rushlight.ops.view.expand import expand
 from rushlight.ops.view.reshape import UnsafeView, flatten, reshape
@@ -264,11 +264,7 @@ class Cross(Bilinear):
     def right(self, g: Any, a: Any, shape: tuple[int, ...]) -> Any:
         return Cross(self.dim).forward(g, a)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Cross(-1), draw.real(2, 3), draw.real(2, 3)
-        yield Cross(-2), draw.real(3, 2), draw.real(3, 1)
-        yield Cross(-1), draw.complex(3), draw.complex(3)
+    samples = drawn(real=[(-1, (2, 3), (2, 3)), (-2, (3, 2), (3, 1))], complex=[(-1, (3,), (3,))])
 
 
 def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 
 _ALL: Final = slice(None)
 
@@ -62,13 +62,10 @@ class ConstantPadNd(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return pad_by(ts[0], self.pad, 0)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ConstantPadNd((1, 2), 3.0), draw.real(2, 3)
-        yield ConstantPadNd((-1, 1, 2, -1)), draw.real(3, 3)
-        yield ConstantPadNd(()), draw.real()
-        yield ConstantPadNd((1, 0), 1j), draw.complex(2)
-        yield ConstantPadNd((1, 1)), draw.real(2, 0)
+    samples = drawn(
+        real=[((1, 2), 3.0, (2, 3)), ((-1, 1, 2, -1), (3, 3)), ((), ()), ((1, 1), (2, 0))],
+        complex=[((1, 0), 1j, (2,))],
+    )
 
 
 class Border(Linear):
@@ -190,10 +187,7 @@ class PadCircular(Border):
     def fold_after(self, g: Any, dim: int, k: int, n: int) -> Any:
         return pad_at(g, dim, 0, n - k)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield PadCircular((1, 2)), draw.real(2, 3)
-        yield PadCircular((2, -1, 0, 1)), draw.real(3, 3)
+    samples = drawn(real=[((1, 2), (2, 3)), ((2, -1, 0, 1), (3, 3))])
 
 
 def _pad_ops(base: Any, start: str, *cases: tuple[Any, ...]) -> tuple[Any, ...]:

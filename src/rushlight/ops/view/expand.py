@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
@@ -12,7 +11,7 @@ from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch
 from rushlight.ops.checks import check_tensor, ints, tuple_of_ints
 from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.size import Size
 
 
@@ -43,12 +42,9 @@ class Expand(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return sum_to(g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Expand((2, 2, 3)), draw.real(2, 1)
-        yield Expand((2, 3)), draw.real()
-        yield Expand((0, 3)), draw.real(1, 3)
-        yield Expand((2, 3)), draw.complex(2, 3)
+    samples = drawn(
+        real=[((2, 2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3))], complex=[((2, 3), (2, 3))]
+    )
 
 
 @function(free=False)

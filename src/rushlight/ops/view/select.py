@@ -18,7 +18,7 @@ from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import check_tensor, is_batched, one_dim, one_int
 from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.view.family import Embed, embed
 from rushlight.ops.view.squeeze import Unsqueeze
 
@@ -58,12 +58,9 @@ class Select(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return embed(EmbedSelect, self, g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Select(-2, 1), draw.real(2, 3)
-        yield Select(-1, -1), draw.real(3)
-        yield Select(-1, 0), draw.real(0, 2)
-        yield Select(-3, 0), draw.complex(2, 1, 2)
+    samples = drawn(
+        real=[(-2, 1, (2, 3)), (-1, -1, (3,)), (-1, 0, (0, 2))], complex=[(-3, 0, (2, 1, 2))]
+    )
 
 
 @function()
@@ -123,12 +120,10 @@ class Slice(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return embed(EmbedSlice, self, g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Slice(-1, 1, 3), draw.real(2, 4)
-        yield Slice(-2, 0, _END, 2), draw.real(5, 2)
-        yield Slice(-1, -2), draw.complex(3)
-        yield Slice(-1, 2, 1), draw.real(3)
+    samples = drawn(
+        real=[(-1, 1, 3, (2, 4)), (-2, 0, _END, 2, (5, 2)), (-1, 2, 1, (3,))],
+        complex=[(-1, -2, (3,))],
+    )
 
 
 @function()
@@ -184,10 +179,7 @@ class Alias(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Alias(), draw.real(2, 3)
-        yield Alias(), draw.real()
+    samples = drawn(real=[(2, 3), ()])
 
 
 ALIAS: Final = Alias()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
@@ -11,7 +10,7 @@ from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.checks import check_tensor, one_dim, one_int
 from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.reshape import reshape
 
@@ -33,11 +32,7 @@ class Unsqueeze(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.reshape(g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Unsqueeze(-2), draw.real(2, 3)
-        yield Unsqueeze(-1), draw.real()
-        yield Unsqueeze(-3), draw.real(0, 2)
+    samples = drawn(real=[(-2, (2, 3)), (-1, ()), (-3, (0, 2))])
 
 
 class UnsqueezeInplace(Unsqueeze):
@@ -152,10 +147,7 @@ class SqueezeAll(SqueezeDims):
     name, node = "squeeze", "SqueezeBackward0"
     saved_names = "self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SqueezeAll((-3, -1)), draw.real(1, 3, 1)
-        yield SqueezeAll(()), draw.real()
+    samples = drawn(real=[((-3, -1), (1, 3, 1)), ((), ())])
 
 
 @op
@@ -166,10 +158,7 @@ class SqueezeOne(SqueezeDims):
     aten = "squeeze.dim"
     saved_names = "dim self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SqueezeOne((-2,)), draw.real(2, 1, 3)
-        yield SqueezeOne(()), draw.real(2)
+    samples = drawn(real=[((-2,), (2, 1, 3)), ((), (2,))])
 
 
 @op
@@ -180,9 +169,7 @@ class SqueezeMany(SqueezeDims):
     aten = "squeeze.dims"
     saved_names = "dim=dim* self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SqueezeMany((-2, -1)), draw.real(2, 1, 1)
+    samples = drawn(real=[((-2, -1), (2, 1, 1))])
 
 
 class SqueezeAllInplace(SqueezeAll):
