@@ -310,12 +310,9 @@ class TriangularSolve(Op):
     saves = ("A", "solution")
     reads: ClassVar = {0: ("A",), 1: ("A", "solution")}
     params = ("upper", "transpose", "unitriangular")
-
-    def __init__(self, upper: bool = True, transpose: bool = False, unit: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
-        self.transpose = transpose
-        self.unitriangular = unit
+    upper: bool = True
+    transpose: bool = False
+    unitriangular: bool = False
 
     def rule(self) -> SolveTriangular:
         """The same system as `linalg.solve_triangular` has it."""

@@ -101,10 +101,7 @@ class Rsub(Elementwise):
     aten = "rsub.Scalar"
     complex_too = True
     scalar = "({1} - {0})"
-
-    def __init__(self, alpha: Any = 1) -> None:
-        super().__init__()
-        self.alpha = alpha
+    alpha: Any = 1
 
     def check_operands(self, xs: tuple[Any, ...]) -> None:
         refuse_bools(xs)

@@ -32,15 +32,10 @@ class ToCopy(Op):
     saved_names = ""
     node = "ToCopyBackward0"
     params = ("dtype", "place", "order", "source")
-
-    def __init__(
-        self, dtype: Any = None, place: Any = None, order: Any = None, source: Any = None
-    ) -> None:
-        super().__init__()
-        self.dtype = dtype  # a raw dtype
-        self.place = place
-        self.order = order
-        self.source = source  # where the gradient goes back to
+    dtype: Any = None  # a raw dtype
+    place: Any = None
+    order: Any = None
+    source: Any = None  # where the gradient goes back to
 
     def forward(self, x: Any) -> Any:
         y = x if self.place is None else v.moved(x, self.place)

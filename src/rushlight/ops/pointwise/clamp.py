@@ -283,10 +283,7 @@ class LerpNumber(Numbered):
 
     name, node, inputs, params = "lerp_number", "LerpBackward0", ("self", "end"), ("weight",)
     aten = "lerp.Scalar"
-
-    def __init__(self, weight: Any) -> None:
-        super().__init__()
-        self.weight = weight
+    weight: Any
 
     def forward(self, a: Any, b: Any) -> Any:
         w = self.weight
@@ -335,10 +332,7 @@ class Fused(Elementwise):
     inputs, saves = ("self", "tensor1", "tensor2"), ("tensor1", "tensor2")
     params = ("value",)
     complex_too = True
-
-    def __init__(self, value: Any = 1) -> None:
-        super().__init__()
-        self.value = value
+    value: Any = 1
 
 
 @op
@@ -438,12 +432,9 @@ class NanToNum(Elementwise):
 
     name, saves, params = "nan_to_num", ("self",), ("nan", "posinf", "neginf")
     saved_names = ""
-
-    def __init__(self, nan: float, posinf: float, neginf: float) -> None:
-        super().__init__()
-        self.nan = nan
-        self.posinf = posinf
-        self.neginf = neginf
+    nan: float
+    posinf: float
+    neginf: float
 
     def forward(self, x: Any) -> Any:
         if integral(x):

@@ -271,10 +271,7 @@ class Where(Op):
     vmap_rule = align_members
     lies = "operands"
     leads = (2, 0, 1)
-
-    def __init__(self, dtype: Any = None) -> None:
-        super().__init__()
-        self.dtype = dtype
+    dtype: Any = None
 
     def forward(self, a: Any, b: Any, condition: Any) -> Any:
         if self.dtype is not None:

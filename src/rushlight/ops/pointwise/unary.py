@@ -197,10 +197,7 @@ class RoundDecimals(Flat):
     name, node, params, refuses = "round_decimals", "RoundBackward1", ("decimals",), "bic"
     aten = "round.decimals"
     kernel = "round_vml_cpu"
-
-    def __init__(self, decimals: int) -> None:
-        super().__init__()
-        self.decimals = decimals
+    decimals: int
 
     def forward(self, x: Any) -> Any:
         if self.decimals == 0:
@@ -293,10 +290,7 @@ class Logit(Pointwise):
 
     name, saves, params = "logit", ("self",), ("eps",)
     promotion, refuses, kernel = "float", "c", "logit_cpu"
-
-    def __init__(self, eps: float | None = None) -> None:
-        super().__init__()
-        self.eps = eps
+    eps: float | None = None
 
     def forward(self, x: Any) -> Any:
         if self.eps is not None:

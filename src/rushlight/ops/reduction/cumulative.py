@@ -67,11 +67,8 @@ class Scan(Op):
     saved_names = "dim"
     lies = "rows"
     vmap_rule = batch_leading
-
-    def __init__(self, dim: int, dtype: Any = None) -> None:
-        super().__init__()
-        self.dim = dim
-        self.dtype = dtype
+    dim: int
+    dtype: Any = None
 
     def line(self, x: Any) -> Any:
         """`x` in the dtype asked for, with `dim` as its last axis."""

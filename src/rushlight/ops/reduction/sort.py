@@ -41,11 +41,8 @@ class Ranked(Op):
     saves: ClassVar[tuple[str, ...]] = ("indices",)
     params: ClassVar[tuple[str, ...]] = ("dim", "descending")
     vmap_rule = batch_leading
-
-    def __init__(self, dim: int, descending: bool) -> None:
-        super().__init__()
-        self.dim = dim
-        self.descending = descending
+    dim: int
+    descending: bool
 
     def places(self, x: Any) -> Any:
         # PyTorch's sort on the CPU is stable whether asked or not
@@ -106,10 +103,7 @@ class TopK(Ranked):
     name = "topk"
     saved_names = "dim self_sym_sizes=self.sizes"
     params = ("dim", "descending", "k")
-
-    def __init__(self, dim: int, descending: bool, k: int) -> None:
-        super().__init__(dim, descending)
-        self.k = k
+    k: int
 
     def places(self, x: Any) -> Any:
         order = super().places(x)

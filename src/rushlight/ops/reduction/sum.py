@@ -422,10 +422,7 @@ class Trace(Linear):
 
     name, params = "trace", ("dtype",)
     saved_names = "self_sym_sizes=self.sizes"
-
-    def __init__(self, dtype: Any = None) -> None:
-        super().__init__()
-        self.dtype = dtype
+    dtype: Any = None
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:

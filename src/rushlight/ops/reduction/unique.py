@@ -126,10 +126,7 @@ class UniqueConsecutive(Distinct):
     """The values with repetitions in a row left out; along `dim`, the slices."""
 
     name, params = "unique_consecutive", ("dim",)
-
-    def __init__(self, dim: Any) -> None:
-        super().__init__()
-        self.dim = dim  # an int, or None
+    dim: Any
 
     def forward(self, x: Any) -> Any:
         if self.dim is None or x.ndim == 0:
@@ -251,11 +248,8 @@ class SearchSorted(Op):
     name, differentiable = "searchsorted", False
     aten = "searchsorted.Tensor"
     inputs, params = ("sorted_sequence", "self"), ("right", "dtype")
-
-    def __init__(self, right: bool, dtype: Any) -> None:
-        super().__init__()
-        self.right = right
-        self.dtype = dtype
+    right: bool
+    dtype: Any
 
     def forward(self, bounds: Any, x: Any) -> Any:
         if bounds.ndim == 1:
@@ -364,10 +358,7 @@ class BinCount(Op):
 
     name, differentiable, dynamic = "bincount", False, True
     inputs, params = ("self", "weights"), ("minlength",)
-
-    def __init__(self, minlength: int) -> None:
-        super().__init__()
-        self.minlength = minlength
+    minlength: int
 
     def forward(self, x: Any, weights: Any) -> Any:
         if weights is None or x.size == 0:
@@ -411,12 +402,9 @@ class Histc(Op):
     """How many elements fall into each of `bins` equal parts of [low, high], its end included."""
 
     name, differentiable, params = "histc", False, ("bins", "low", "high")
-
-    def __init__(self, bins: int, low: float | None, high: float | None) -> None:
-        super().__init__()
-        self.bins = bins
-        self.low = low
-        self.high = high
+    bins: int
+    low: float | None
+    high: float | None
 
     def range(self, line: Any) -> tuple[Any, Any]:
         """The ends: if none are given those of the numbers, which differ inside `vmap`."""

@@ -248,10 +248,7 @@ class CDist(Op):
     inputs, saves = ("x1", "x2"), ("x1", "x2", "result")
     params = ("p",)
     lies = "rows"
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
+    p: float
 
     def gaps(self, a: Any, b: Any) -> Any:
         """Each row less each row: (..., rows of a, rows of b, columns)."""
