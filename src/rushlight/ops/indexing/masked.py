@@ -34,7 +34,7 @@ from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, s
 from rushlight.ops.indexing.gather import gather
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, implements, methods, op
+from rushlight.ops.registry import function, methods, op
 from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.view.as_strided import AsStrided, Diagonal
 from rushlight.ops.view.expand import Expand, broadcast_shape
@@ -493,6 +493,7 @@ class NonzeroParts(Op):
     """Where the elements are not zero, one vector a dimension."""
 
     name, differentiable, dynamic = "nonzero_numpy", False, True
+    word = "nonzero"
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         raise RuntimeError(
@@ -534,15 +535,10 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     """
     check_tensor(input, "nonzero")
     if as_tuple:
-        return _nonzero_word(input)
+        return apply(NonzeroParts(), input)
     if out is not None:
         return run_out("nonzero", Nonzero(), (input,), out)
     return apply(Nonzero(), input)
-
-
-@implements("nonzero")
-def _nonzero_word(x: Any) -> Any:
-    return apply(NonzeroParts(), x)
 
 
 # --- a region written to a copy -------------------------------------------------------------------

@@ -16,7 +16,7 @@ from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows, square
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.pointwise.comparison import where
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 
 
 @op
@@ -24,6 +24,7 @@ class Cofactors(Op):
     """The derivative of the determinant by each element."""
 
     name, saves = "linalg_cofactors", ("self", "result")
+    word = "cofactors"
     aten = None
 
     def forward(self, x: Any) -> Any:
@@ -45,17 +46,13 @@ class Cofactors(Op):
         yield Cofactors(), draw.real(1, 1)
 
 
-@implements("cofactors")
-def _cofactors(x: Any) -> Any:
-    return apply(Cofactors(), x)
-
-
 # --- determinants ---------------------------------------------------------------------------------
 @op
 class Det(Op):
     """The determinant; its gradient is right for matrices without inverse too."""
 
     name = "linalg_det"
+    word = "det"
     inputs, saves = ("A",), ("A",)
     vmap_rule = batch_leading
 
@@ -74,11 +71,6 @@ class Det(Op):
         yield Det(), square(draw, 2, 1, 2, 2)
         yield Det(), draw.real(0, 0)
         yield Det(), square(draw, 2, 2, complex=True)
-
-
-@implements("det")
-def _det(x: Any) -> Any:
-    return apply(Det(), x)
 
 
 def _compute_det(A: Any) -> Any:
@@ -113,6 +105,7 @@ class Slogdet(Op):
     """The sign of the determinant and the logarithm of its magnitude."""
 
     name = "linalg_slogdet"
+    word = "slogdet"
     inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
     vmap_rule = batch_leading
 
@@ -137,11 +130,6 @@ class Slogdet(Op):
         yield Slogdet(), square(draw, 2, 1, 2, 2)
         yield Slogdet(), draw.real(0, 0)
         yield Slogdet(), square(draw, 2, 2, complex=True)
-
-
-@implements("slogdet")
-def _slogdet(x: Any) -> Any:
-    return apply(Slogdet(), x)
 
 
 def _compute_slogdet(A: Any, function: str) -> Any:

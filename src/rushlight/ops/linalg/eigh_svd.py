@@ -34,7 +34,7 @@ from rushlight.ops.linalg.common import (
     square,
 )
 from rushlight.ops.out import write_out, write_outs
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 
 
 def gaps(values: Any) -> Any:
@@ -135,6 +135,7 @@ class Eigh(Op):
     """Eigenvalues and eigenvectors of a Hermitian matrix; one of its triangles is read."""
 
     name = "linalg_eigh"
+    word = "eigh"
     saved_names = ""
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
@@ -172,11 +173,6 @@ class Eigh(Op):
         kind = phaseless(kind)
         yield kind(), common.positive(draw, 3, 3, complex=True)
         yield kind(False), common.positive(draw, 2, 2, 2, complex=True)
-
-
-@implements("eigh")
-def _eigh(x: Any, lower: bool) -> Any:
-    return apply(Eigh(lower), x)
 
 
 def _compute_eigh(A: Any, UPLO: str, function: str) -> Any:
@@ -218,6 +214,7 @@ class Eig(Op):
     """Eigenvalues and eigenvectors of any square matrix, all complex."""
 
     name = "linalg_eig"
+    word = "eig"
     outputs, saves = ("eigenvalues", "eigenvectors"), ("eigenvalues", "eigenvectors")
 
     def forward(self, x: Any) -> Any:
@@ -250,11 +247,6 @@ class Eig(Op):
         yield kind(), common.positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
         yield kind(), square(draw, 3, 3, complex=True)
         yield kind(), draw.real(0, 0)
-
-
-@implements("eig")
-def _eig(x: Any) -> Any:
-    return apply(Eig(), x)
 
 
 def _compute_eig(A: Any, name: str) -> Any:
@@ -299,6 +291,7 @@ class Svd(Op):
     that S does not reach are not looked at."""
 
     name = "linalg_svd"
+    word = "svd"
     inputs, outputs, saves = ("A",), ("U", "S", "Vh"), ("U", "S", "Vh")
     params = ("full_matrices",)
     full_matrices: bool = False
@@ -373,11 +366,6 @@ class Svd(Op):
         yield kind(), square(draw, 3, 3, complex=True)
         yield kind(), draw.complex(4, 2)
         yield kind(), draw.complex(2, 2, 3)
-
-
-@implements("svd")
-def _svd(x: Any, full: bool) -> Any:
-    return apply(Svd(full), x)
 
 
 def _compute_svd(A: Any, full_matrices: bool, driver: Any) -> Any:

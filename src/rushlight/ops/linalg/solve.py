@@ -27,6 +27,7 @@ class Inv(Op):
     """The inverse of a square matrix."""
 
     name, node = "linalg_inv_ex", "LinalgInvExBackward0"
+    word = "inv"
     inputs, outputs, saves = ("A",), ("inverse", "info"), ("inverse",)
     vmap_rule = batch_leading
 
@@ -93,17 +94,13 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     return inv(input, out=out)
 
 
-@implements("inv")
-def _inv(x: Any) -> Any:
-    return apply(Inv(), x)
-
-
 # --- systems --------------------------------------------------------------------------------------
 @op
 class Solve(Op):
     """The X of A X = B (X A = B unless `left`); with `vector`, B has one dimension less."""
 
     name, node = "linalg_solve_ex", "LinalgSolveExBackward0"
+    word = "solve"
     saved_names = "left"
     inputs, outputs, saves = ("A", "B"), ("result", "info"), ("A", "result")
     reads: ClassVar = {0: ("A", "result"), 1: ("A",)}
@@ -200,11 +197,6 @@ def solve_ex(
     if check_errors:
         common.check_info("torch.linalg.solve_ex", results[1], "solve")
     return write_outs("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
-
-
-@implements("solve")
-def _solve(a: Any, b: Any) -> Any:
-    return apply(Solve(), a, b)
 
 
 # --- triangles ------------------------------------------------------------------------------------

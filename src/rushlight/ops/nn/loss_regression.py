@@ -22,8 +22,8 @@ from rushlight.size import Size
 
 
 # --- differences ----------------------------------------------------------------------------------
-def check_pair(function: str, input: Any, target: Any) -> None:
-    """Refuse what is no tensor; warn of a target that would be broadcast."""
+def check_pair(input: Any, target: Any) -> None:
+    """Warn of a target that would be broadcast."""
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({Size(target._array.shape)}) that is different to the input "
@@ -69,7 +69,7 @@ def mse_loss(
     >>> torch.nn.functional.mse_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(2.)
     """
-    check_pair("mse_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "mse_cpu")
     if weight is not None:
@@ -89,7 +89,7 @@ def l1_loss(
     >>> torch.nn.functional.l1_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
-    check_pair("l1_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
     y = (input - target).abs()
     if weight is not None:
@@ -131,7 +131,7 @@ def smooth_l1_loss(
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
-    check_pair("smooth_l1_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "smooth_l1_cpu")
     if beta < 0:
@@ -172,7 +172,7 @@ def huber_loss(
     >>> torch.nn.functional.huber_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
-    check_pair("huber_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, None, None)
     a, b = pair(input, target, "huber_cpu")
     if delta <= 0:

@@ -21,6 +21,7 @@ class Clone(Linear):
     """A copy: in the same order of strides ("preserve"), in row order, or channels last."""
 
     name, params = "clone", ("format",)
+    word = "copy"
     saved_names = ""
     format: str = "preserve"
 
@@ -55,6 +56,7 @@ class LaidOut(Linear):
     """A copy whose axes lie in memory in a given order, widest stride first (None: rows)."""
 
     name, node, params = "laid_out", "CloneBackward0", ("order",)
+    word = "laid_out"
     aten = "clone.default"
     saved_names = ""
     order: tuple[int, ...] | None
@@ -68,19 +70,9 @@ class LaidOut(Linear):
     samples = drawn(real=[((1, 0), (2, 3)), (None, ())])
 
 
-@implements("copy")
-def _copy_word(x: Any) -> Any:
-    return apply(Clone(), x)
-
-
 @implements("contiguous")
 def _contiguous_word(x: Any) -> Any:
     return methods["contiguous"](x)
-
-
-@implements("laid_out")
-def _laid_out_word(x: Any, order: Any) -> Any:
-    return apply(LaidOut(order), x)
 
 
 # --- copies of views ------------------------------------------------------------------------------

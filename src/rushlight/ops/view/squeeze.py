@@ -9,7 +9,7 @@ from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.checks import check_tensor, one_dim, one_int
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.reshape import reshape
@@ -23,6 +23,7 @@ class Unsqueeze(ViewOp):
     """A new axis of size 1, at `dim` of the result."""
 
     name, params = "unsqueeze", ("dim",)
+    word = "unsqueezed"
     saved_names = "dim=dim+"
     dim: int
 
@@ -62,11 +63,6 @@ def unsqueeze(input: Any, dim: int) -> Any:
 def unsqueeze_(input: Any, dim: int) -> Any:
     """In-place version of `unsqueeze`."""
     return turn(unsqueeze_op(UnsqueezeInplace, input, dim), input)
-
-
-@implements("unsqueezed")
-def _unsqueezed(x: Any, dim: int) -> Any:
-    return apply_view(Unsqueeze(dim), x)
 
 
 def _at_least(tensors: tuple[Any, ...], each: Any) -> Any:
