@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.graph import Node, OpSpec, TensorBase, normal
 from rushlight.core.node_api import GraphNode
@@ -76,7 +77,7 @@ def work_out(node: Node, known: dict[Any, Any]) -> Any:
         for x in inputs:
             if x is not None:
                 return x
-    elementwise = hasattr(op, "partials")
+    elementwise = isinstance(op, Elementwise)
     xs = [1 if x is None and elementwise else x for x in inputs]
     try:
         return normal(quietly(op.forward, *xs))

@@ -20,6 +20,7 @@ from rushlight.ops.checks import check_tensor, not_implemented, one_dim
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
+from rushlight.ops.pointwise.family import Through
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import describe, function, functional, functions, op, shared_op, variant
 from rushlight.ops.sample_inputs import drawn
@@ -48,7 +49,7 @@ class Along(Op):
 
 
 @op
-class Softmax(Along):
+class Softmax(Through, Along):
     """exp(x), divided by its sum along a dimension."""
 
     name = "softmax"
@@ -63,17 +64,11 @@ class Softmax(Along):
         e = v.exp(x - v.reduce_max(x, self.dims, True))
         return e / v.reduce_sum(e, self.dims, True)
 
-    def vjp(self, node: Node, g: Any, y: Any) -> Any:
-        return (self.through(g, y),)
-
     def through(self, g: Any, y: Any) -> Any:
         """The Jacobian, which is its own transpose."""
         w = wide(y)
         h = wide(g) * w
         return narrow(h - w * v.reduce_sum(h, self.dims, True), y)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.through(ts[0], y)
 
     samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 

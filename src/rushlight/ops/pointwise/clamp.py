@@ -25,7 +25,7 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain
 from rushlight.ops.operands import integral, match_dtypes, number_from, zeros
 from rushlight.ops.out import put
-from rushlight.ops.pointwise.family import Numbered
+from rushlight.ops.pointwise.family import Numbered, Through
 from rushlight.ops.registry import describe, function, op, shared_op, variant
 from rushlight.ops.sample_inputs import drawn
 
@@ -46,7 +46,7 @@ class Clamping(Numbered):
 
 
 @op
-class ClampNumbers(Clamping):
+class ClampNumbers(Through, Clamping):
     """At least the number `min`, at most the number `max`; either may be None."""
 
     name, node, saves = "clamp_numbers", "ClampBackward1", ("self",)
@@ -65,11 +65,8 @@ class ClampNumbers(Clamping):
             x = v.maximum(x, self.min)
         return x if self.max is None else v.minimum(x, self.max)
 
-    def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (v.where(self.inside(x), g, 0),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return v.where(self.inside(xs[0]), ts[0], 0)
+    def through(self, g: Any, x: Any) -> Any:
+        return v.where(self.inside(x), g, 0)
 
     def inside(self, x: Any) -> Any:
         """Where the element stayed as it was; the bounds themselves count."""
@@ -82,9 +79,6 @@ class ClampNumbers(Clamping):
         if high is None:
             return x >= low
         return v.logical_and(x >= low, x <= high)
-
-    def partials(self, x: Any) -> Any:
-        return (v.cast(self.inside(x), raw_dtype(x)),)
 
     samples = drawn(real=[(-0.5, 0.5, (2, 3)), (-0.5, None, ()), (None, 0.5, (0, 2))])
 
@@ -427,7 +421,7 @@ _fused(
 
 # --- numbers that are none ------------------------------------------------------------------------
 @op
-class NanToNum(Elementwise):
+class NanToNum(Through, Elementwise):
     """Finite numbers in the place of NaN and the infinities."""
 
     name, saves, params = "nan_to_num", ("self",), ("nan", "posinf", "neginf")
@@ -445,21 +439,12 @@ class NanToNum(Elementwise):
         x = v.where(x == -math.inf, self.neginf, x)
         return v.where(v.isnan(x), self.nan, x)
 
-    def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (self.pass_finite(g, x),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.pass_finite(ts[0], xs[0])
-
-    def pass_finite(self, g: Any, x: Any) -> Any:
+    def through(self, g: Any, x: Any) -> Any:
         """`g` where nothing was replaced, real and imaginary parts each for itself."""
         if is_complex(x):
             re, im = v.real(x), v.imag(x)
-            return v.complex_of(self.pass_finite(v.real(g), re), self.pass_finite(v.imag(g), im))
+            return v.complex_of(self.through(v.real(g), re), self.through(v.imag(g), im))
         return g * v.cast(v.isfinite(x), raw_dtype(x))
-
-    def partials(self, x: Any) -> Any:
-        return (v.cast(v.isfinite(x), raw_dtype(x)),)
 
     samples = drawn(
         real=[(0.0, 1.0, -1.0, (2, 3)), (0.0, 1.0, -1.0, ())], complex=[(0.0, 1.0, -1.0, (2, 2))]

@@ -14,13 +14,13 @@ from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensors, raw_dtype
 from rushlight.ops.operands import zeros
 from rushlight.ops.out import put
-from rushlight.ops.pointwise.family import PI, expose, register_impl
+from rushlight.ops.pointwise.family import PI, Through, expose, register_impl
 from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import drawn
 
 
 @op
-class Conj(Elementwise):
+class Conj(Through, Elementwise):
     """The complex conjugate."""
 
     name = "conj"
@@ -28,14 +28,8 @@ class Conj(Elementwise):
     def forward(self, x: Any) -> Any:
         return v.conjugate(x)
 
-    def vjp(self, node: Node, g: Any) -> Any:
-        return (conj(g),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return conj(ts[0])
-
-    def partials(self) -> Any:
-        return (1,)
+    def through(self, g: Any) -> Any:
+        return conj(g)
 
     samples = drawn(real=[(2, 3)], complex=[(2, 2), ()])
 
@@ -239,9 +233,6 @@ class Angle(Elementwise):
         re, im = v.real(x), v.imag(x)
         square = re * re + im * im
         return re, im, v.where(square == 0, 0, 1 / square)
-
-    def partials(self, x: Any) -> Any:
-        return (0,)
 
     samples = drawn(real=[(2, 3)], complex=[(2, 2), ()])
 

@@ -25,6 +25,7 @@ from rushlight.ops.pointwise.family import (
     OneOver,
     Pointwise,
     Smooth,
+    Through,
     direction,
     expose,
     register_impl,
@@ -51,9 +52,6 @@ class Abs(Pointwise):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
         return v.real(conj(t) * direction(xs[0])) if is_complex(t) else t * direction(xs[0])
-
-    def partials(self, x: Any) -> Any:
-        return (direction(x),)
 
 
 ABS = expose(Abs, "[-1., 2.]", "[1., 2.]", aliases=("absolute",), primitive="absolute")
@@ -90,7 +88,7 @@ expose(Sign, "[-3., 0., 2.]", "[-1.,  0.,  1.]")
 
 
 @op
-class Sgn(Elementwise):
+class Sgn(Through, Elementwise):
     """x / |x|: the sign of real numbers, the direction of complex ones."""
 
     name, saves, complex_too = "sgn", ("self", "result"), True
@@ -98,22 +96,13 @@ class Sgn(Elementwise):
     def forward(self, x: Any) -> Any:
         return v.copy(x) if raw_dtype(x).kind == "b" else direction(x)
 
-    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        return (self.along(g, x, y),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.along(ts[0], xs[0], y)
-
-    def along(self, t: Any, x: Any, y: Any) -> Any:
+    def through(self, t: Any, x: Any, y: Any) -> Any:
         """The derivative is its own transpose: what is across the direction, over the size."""
         if not is_complex(x):
             return zeros(t)
         size = v.absolute(x)
         q = t / v.where(size == 0, 1, size)
         return v.where(size == 0, 0, q - v.real(q * conj(y)) * y)
-
-    def partials(self, x: Any, y: Any) -> Any:
-        return (0,)
 
 
 expose(Sgn, "[-3., 0., 2.]", "[-1.,  0.,  1.]", primitive="sign")
