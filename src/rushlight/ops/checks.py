@@ -36,6 +36,11 @@ def check_tensors(function: str, **named: Any) -> None:
         check_tensor(x, function, name, position)
 
 
+def tensor_type(x: TensorBase) -> str:
+    """The type of a tensor as PyTorch's older errors name it: `torch.FloatTensor`."""
+    return f"torch.{dtypes.of(x._array.dtype).scalar_type}Tensor"
+
+
 def check_operands(function: str, input: Any, other: Any, second: str = "other") -> None:
     """Raise PyTorch's TypeError unless both operands are tensors or numbers."""
     if isinstance(input, _NUMBERS) and isinstance(other, _NUMBERS):

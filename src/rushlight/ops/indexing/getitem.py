@@ -26,8 +26,8 @@ from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
-from rushlight.errors import hide_insides
-from rushlight.ops.checks import raw_dtype, varies
+from rushlight.errors import check_expandable, hide_insides
+from rushlight.ops.checks import raw_dtype, tensor_type, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
@@ -544,7 +544,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             raise ValueError("Overflow when unpacking long long")
         value = wrap(scalar_for(value, self._array))
     elif not isinstance(value, TensorBase):
-        name = f"torch.{dtypes.of(self._array.dtype).scalar_type}Tensor"
+        name = tensor_type(self)
         raise TypeError(f"can't assign a {dtypes.type_name(value)} to a {name}")
     cls = type(index)
     if index is False:
@@ -594,22 +594,7 @@ def copy_to(target: Any, value: Any) -> None:
     small = without_ones(have)
     value = apply_view(ViewShape(small), value)
     if small != shape:
-        lead = len(shape) - len(small)
-        if lead < 0:
-            name = f"torch.{dtypes.of(value._array.dtype).scalar_type}Tensor"
-            raise RuntimeError(
-                f"expand({name}{{{list(small)}}}, size={list(shape)}): the number of sizes "
-                f"provided ({len(shape)}) must be greater or equal to the number of dimensions in "
-                f"the tensor ({len(small)})"
-            )
-        for d in range(len(small) - 1, -1, -1):
-            n = small[d]
-            if n not in (1, shape[lead + d]):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({shape[lead + d]}) must match the existing "
-                    f"size ({n}) at non-singleton dimension {lead + d}.  Target sizes: "
-                    f"{list(shape)}.  Tensor sizes: {list(small)}"
-                )
+        check_expandable(tensor_type(value), small, shape)
         value = apply_view(Expand(shape), value)
     copy_into(target, value)
 

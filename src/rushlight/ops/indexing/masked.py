@@ -18,6 +18,7 @@ from rushlight.core.record import apply
 from rushlight.core.views.history import order_of, replay_views
 from rushlight.core.views.views import apply_view
 from rushlight.core.views.views import put as put_region
+from rushlight.errors import OVERLAPS
 from rushlight.ops.apply import run_out
 from rushlight.ops.checks import (
     c_name,
@@ -710,9 +711,6 @@ def as_strided_scatter(
             f"storage of size {input._array.size * width}"
         )
     if 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride, strict=True)):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(OVERLAPS)
     view = AsStrided(tuple(size), tuple(stride), offset, offset, tuple(inside))
     return _into_region("as_strided_scatter", AsStridedScatter, view, input, src, order)
