@@ -17,12 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import rushlight
+from rushlight import ops
 from rushlight.missing import HINTS
+from rushlight.ops.registry import methods
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "tests" / "reference" / "repo" / "names.json.gz"
 PAGE = ROOT / "docs" / "missing.md"
 NAMES = ROOT / "src" / "rushlight" / "missing.txt"
+
+AT_ONCE = set(methods)
+ops.fill_rest()
+LATE = sorted(methods.keys() - AT_ONCE)
 
 
 def home_of(title: str) -> Any:
@@ -70,9 +76,14 @@ def page(found: dict[str, list[str]]) -> str:
 def table(found: dict[str, list[str]]) -> str:
     lines = ["# PyTorch's public names that rushlight lacks: written by tools/make_missing.py."]
     for title, names in found.items():
-        text = " ".join(names)
-        lines += [title, *textwrap.wrap(text, 99, initial_indent=" ", subsequent_indent=" ")]
-    return "\n".join(lines) + "\n"
+        lines += block(title, names)
+    # methods of Tensor in files that are imported late
+    return "\n".join([*lines, *block("later", LATE)]) + "\n"
+
+
+def block(title: str, names: list[str]) -> list[str]:
+    text = " ".join(names)
+    return [title, *textwrap.wrap(text, 99, initial_indent=" ", subsequent_indent=" ")]
 
 
 def main(arguments: list[str]) -> int:

@@ -56,28 +56,41 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(_dtypes.aliases)
 _sign_all()
-_free = dict(_functions)
+ops.after_filling.append(_sign_all)
 
 # PyTorch has these in place as methods only: `x.add_(y)`, but no `torch.add_`.
-for _name in """
+_METHODS_ONLY = {name + "_" for name in """
     absolute addcdiv addcmul add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_not bitwise_or
     bitwise_right_shift bitwise_xor copysign cumprod cumsum digamma divide div eq erfinv
     floor_divide fmod ge greater_equal greater gt heaviside hypot igammac igamma le lerp less_equal
     less lgamma logical_and logical_not logical_or logical_xor lt multiply mul mvlgamma ne
     nextafter not_equal pow remainder renorm sgn sign subtract sub tril triu true_divide
-""".split():
-    del _free[_name + "_"]
+""".split()}  # fmt: skip
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
-    "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
-    "special": "", "testing": "", "types": "", "utils": "", "version": "",
-    "serialization": "", "Tag": "library", "vmap": "func",
-    "load": "serialization", "save": "serialization", "set_printoptions": "printing",
+    "cuda": "",
+    "func": "",
+    "library": "",
+    "linalg": "",
+    "nn": "",
+    "optim": "",
+    "profiler": "",
+    "special": "",
+    "testing": "",
+    "types": "",
+    "utils": "",
+    "version": "",
+    "serialization": "",
+    "Tag": "library",
+    "vmap": "func",
+    "load": "serialization",
+    "save": "serialization",
+    "set_printoptions": "printing",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
-}  # fmt: skip
+}
 for _name in """
     BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
     LongTensor ShortTensor is_tensor set_default_tensor_type typename
@@ -93,8 +106,7 @@ _NOT_STARRED = set("""
 """.split())  # fmt: skip
 
 _here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}
-_here.update(_free, (name for name, home in _LATER.items() if home))
-__all__ = sorted(_here - _NOT_STARRED)
+_here.update(name for name, home in _LATER.items() if home)
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
@@ -111,12 +123,20 @@ if _typing.TYPE_CHECKING:
 else:
 
     def _given(name: str) -> _typing.Any:
-        """A function of the table, when it is first asked for: then its docstring is completed."""
-        fn = _free.get(name)
+        """A function of the table, when it is first asked for: then its docstring is completed.
+        What the table does not have yet may be in a folder that is imported late."""
+        if name == "__all__":
+            ops.fill_rest()
+            return sorted((_here | _functions.keys()) - _METHODS_ONLY - _NOT_STARRED)
+        if name in _METHODS_ONLY or name.startswith("__"):
+            return None
+        if name not in _functions:
+            ops.fill_rest()
+        fn = _functions.get(name)
         if fn is not None:
             _describe(fn)
         return fn
 
     __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)
-    for _name in _free.keys() & globals().keys():  # `tensor`, the function, not the module
+    for _name in _functions.keys() & globals().keys():  # `tensor`, the function, not the module
         globals()[_name] = _given(_name)

@@ -134,8 +134,9 @@ def face(
     waiting = later or {}
 
     def __dir__() -> list[str]:
+        listed = space.get("__all__") or __getattr__("__all__")
         dunders = (name for name in space if name.startswith("__"))
-        return sorted({*space["__all__"], *waiting, *unlisted, *dunders})
+        return sorted({*listed, *waiting, *unlisted, *dunders})
 
     def __getattr__(name: str) -> Any:
         if name in waiting:
@@ -163,15 +164,23 @@ def _is_importing(frame: Any) -> bool:
 
 
 class Lacking:
-    """A method that a class lacks: raises when it is looked up.
+    """A method that a class lacks, or that is imported late: then it is given when it is looked up,
+    and otherwise an error says what is missing.
 
     `__getattr__` would do the same, and make each attribute that exists dearer."""
 
-    def __init__(self, home: str, name: str) -> None:
+    def __init__(self, home: str, name: str, fill: Callable[[], None]) -> None:
         self.home = home
         self.name = name
+        self.fill = fill
 
     def __get__(self, instance: Any, owner: type) -> Any:
+        self.fill()
+        for cls in owner.__mro__:
+            found = vars(cls).get(self.name, self)
+            if not isinstance(found, Lacking):
+                get = getattr(found, "__get__", None)
+                return found if get is None else get(instance, owner)
         kind = self.home.rpartition(".")[2]
         who = f"type object {kind!r}" if instance is None else f"{kind!r} object"
         raise AttributeError(
@@ -186,8 +195,8 @@ def hide_lacking(cls: type, names: Iterable[str]) -> list[str]:
     return sorted(set(names) - hidden)
 
 
-def hide_in(cls: Any, home: str) -> None:
-    """Let a class answer for the names it lacks."""
-    for name in names_missing(home):
+def hide_in(cls: Any, home: str, fill: Callable[[], None]) -> None:
+    """Let a class answer for the names it lacks, and for those that come late, by `fill`."""
+    for name in names_missing(home) + names_missing("later"):
         if name not in vars(cls):
-            setattr(cls, name, Lacking(home, name))
+            setattr(cls, name, Lacking(home, name, fill))

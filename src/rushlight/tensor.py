@@ -27,7 +27,8 @@ from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
 from rushlight.errors import sentence
-from rushlight.missing import hide_in, hide_lacking
+from rushlight.missing import Lacking, hide_in, hide_lacking
+from rushlight.ops import after_filling, fill_rest
 from rushlight.ops.checks import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
@@ -47,6 +48,7 @@ class TensorClass(type):
         return "<class 'torch.Tensor'>" if cls is Tensor else type.__repr__(cls)
 
     def __dir__(cls) -> list[str]:
+        fill_rest()
         return hide_lacking(cls, type.__dir__(cls))
 
 
@@ -65,6 +67,7 @@ class Tensor(Methods, metaclass=TensorClass):
     grad_dtype: Any  # a property, from `autograd.methods`
 
     def __dir__(self) -> list[str]:
+        fill_rest()
         return hide_lacking(type(self), object.__dir__(self))
 
     def __new__(cls, *args: Any, device: Any = None) -> Self:
@@ -486,10 +489,17 @@ def _always(value: bool) -> property:
 factory.cls = Tensor
 
 
-def _attach() -> None:
+def _attach_methods() -> None:
     table: dict[str, Callable[..., Any]] = methods
     for name, method in table.items():
+        if name not in vars(Tensor) or isinstance(vars(Tensor)[name], Lacking):
+            setattr(Tensor, name, method)
+
+
+def _attach() -> None:
+    for name, method in methods.items():
         setattr(Tensor, name, method)
+    after_filling.append(_attach_methods)
     for name in (
         "is_sparse", "is_sparse_csr", "is_quantized", "is_meta", "is_mps", "is_mkldnn", "is_nested",
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
@@ -500,7 +510,7 @@ def _attach() -> None:
     operators.accepts = lambda x: (
         is_array(x) or is_scalar(x) or isinstance(x, complex) or type(x) is Batched
     )
-    hide_in(Tensor, "torch.Tensor")
+    hide_in(Tensor, "torch.Tensor", fill_rest)
 
 
 _attach()

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rushlight.arrays import lapack  # noqa: F401  # it has the words of linear algebra
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import (
     Batched,

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushlight.missing import face as _face
+from rushlight.ops import fill_rest as _fill_rest
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.registry import namespaces
 
+_fill_rest()
 for _fn in namespaces["nn.functional"].values():
     _describe(_fn)
 globals().update(namespaces["nn.functional"])
