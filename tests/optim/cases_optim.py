@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.nn.plain_cases import PlainCases
+from tests.harness import PlainCases
 
 exact = PlainCases()  # to the last bit and letter
 close = PlainCases()  # to rounding
