@@ -93,18 +93,18 @@ def store_along(
 
 # --- advanced indices -----------------------------------------------------------------------------
 class Picked:
-    """How an advanced index works beneath a level; see `pick`.
+    """How an advanced index works below a level; see `pick`.
 
     `front` is where the axes of the index arrays stand in a member's result, `wide` how many there
     are, `rank` how many axes the result has. NumPy puts them where the first array stood, unless
-    something else stands between arrays: then in front.
+    something else is between arrays: then in front.
     """
 
     def __init__(self, rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> None:
         rest = iter(arrays)
         items = [next(rest) if item is v.SLOT else item for item in index]
         fancy = [i for i, item in enumerate(items) if hasattr(item, "shape")]
-        if fancy:  # an int beside arrays is one of them
+        if fancy:  # an int next to arrays is one of them
             fancy = [i for i, item in enumerate(items) if hasattr(item, "shape") or _is_int(item)]
         left = rank - sum(_width(item) for item in items)  # axes that the end stands for
         sizes = [0 if i in fancy or _is_int(item) else 1 for i, item in enumerate(items)]
@@ -149,7 +149,7 @@ def _expand_ellipsis(rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...])
 
 
 def _split_index(level: Any, arrays: tuple[Any, ...], wide: int) -> tuple[list[Any], bool]:
-    """The index arrays beneath the level, in line with one another, and whether one is batched."""
+    """The index arrays below the level, in line with one another, and whether one is batched."""
     parts = [members(a, level) for a in arrays]
     some = any(has_batch_dim for _, has_batch_dim in parts)
     found: list[Any] = []
@@ -168,7 +168,7 @@ def _split_index(level: Any, arrays: tuple[Any, ...], wide: int) -> tuple[list[A
 def _beneath(
     level: Any, like: Any, rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...], own: bool
 ) -> tuple[Any, list[Any], tuple[int, ...] | None]:
-    """Index and arrays beneath the level, for an array of `rank` that has a batch axis if `own`;
+    """Index and arrays below the level, for an array of `rank` that has a batch axis if `own`;
     and the order of axes that brings NumPy's result to "batch, then a member's axes"."""
     index = _expand_ellipsis(rank, index, arrays)
     seen = Picked(rank, index, arrays)
@@ -307,7 +307,7 @@ def _is_shared(level: Any, target: Any, *others: Any) -> bool:
 
 
 def _storable(target: Any, source: Any) -> Any:
-    """What is written beneath: a tensor's array, if the target is no tensor either."""
+    """What is written below: a tensor's array, if the target is no tensor either."""
     if hasattr(target, "_storage") or not hasattr(source, "_storage"):
         return source
     if source._requires_grad or source._node is not None or source._tangent is not None:

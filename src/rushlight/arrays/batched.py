@@ -1,7 +1,7 @@
 """A batched array: one array that stands for many, of which the code that runs sees one.
 
 `vmap` puts these at the bottom of tensors. `value` is an array of any kind (NumPy's, CuPy's, a
-tensor, or another batched array), whose first axis, the batch, is hidden from whoever asks for
+tensor, or another batched array), whose first axis, the batch, is hidden from whoever wants
 `shape`; if not `has_batch_dim`, all members of the batch share `value` as it is. Every word of the
 vocabulary has its rule (`batch_rules`, `batch_index`), so each op and each derivative rule runs on
 batches without knowing. Ops that can do better than their words say so themselves (`Op.align`).
@@ -234,7 +234,7 @@ class Batched:
     # --- operators ----------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or any(hasattr(x, "_storage") for x in inputs):
-            return NotImplemented  # a tensor answers for the arrays beside it
+            return NotImplemented  # a tensor answers for the arrays next to it
         return matmul(*inputs) if ufunc is np.matmul else elementwise(ufunc, inputs)
 
     def __neg__(self) -> Any:
@@ -276,7 +276,7 @@ def deepest(xs: Any) -> Any:
 
 
 def members(x: Any, level: Any) -> tuple[Any, bool]:
-    """What stands for `x` beneath `level`, and whether its first axis is that level's batch."""
+    """What stands for `x` below `level`, and whether its first axis is that level's batch."""
     if type(x) is Batched and x.level is level:
         return x.value, x.has_batch_dim
     return x, False
@@ -288,7 +288,7 @@ def insert_axes(x: Any, count: int) -> Any:
 
 
 def with_batch(x: Any, level: Any, like: Any = None) -> Any:
-    """`x` beneath the level, with a batch axis in front. `like` is an array to take a number to."""
+    """`x` below the level, with a batch axis in front. `like` is an array to take a number to."""
     value, has_batch_dim = members(x, level)
     if has_batch_dim:
         return value
@@ -328,7 +328,7 @@ def from_end(d: int, rank: int) -> int:
 
 
 def wrap_result(y: Any, level: Any, has_batch_dim: bool) -> Any:
-    """What a word gave beneath the level, as that level sees it."""
+    """What a word gave below the level, as that level sees it."""
     if y is None:
         return None
     if isinstance(y, tuple):
@@ -357,7 +357,7 @@ def elementwise(fn: Any, xs: Any) -> Any:
 
 
 def pair(fn: Any, a: Any, b: Any) -> Any:
-    """An operator. A tensor answers for the array beside it."""
+    """An operator. A tensor answers for the array next to it."""
     if hasattr(a, "_storage") or hasattr(b, "_storage"):
         return NotImplemented
     return elementwise(fn, (a, b))

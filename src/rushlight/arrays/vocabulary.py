@@ -1015,7 +1015,7 @@ def _is_mask(x: Any) -> bool:
 
 
 class Slot:
-    """Stands in an index for an array that is passed beside it."""
+    """Stands in an index for an array that is passed next to it."""
 
     def __repr__(self) -> str:
         return "SLOT"

@@ -255,7 +255,7 @@ class set_multithreading_enabled(ModeBlock, Setting):
     """Whether backward passes may use several threads: at once, and until the block ends if it is
     used as a context manager.
 
-    Passes of rushlight run in the thread that asks for them, either way; the setting is kept for
+    Passes of rushlight run in the thread that wants them, either way; the setting is kept for
     programs that ask for it back.
 
     >>> from rushlight.autograd import grad_mode

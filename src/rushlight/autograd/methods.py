@@ -95,7 +95,7 @@ def detach(self: Any) -> Any:
 
 
 def detach_(self: Any) -> Any:
-    """Take this tensor out of the graph: it becomes a leaf that asks for no gradient."""
+    """Take this tensor out of the graph: it becomes a leaf that wants no gradient."""
     if inference_enabled():
         return self  # there, autograd is not even asked
     if self._view is not None:

@@ -1,4 +1,4 @@
-"""The data: storage, tensor base, view, op, node. What happens to them stands in other files.
+"""The data: storage, tensor base, view, op, node. What happens to them is in other files.
 
     tensor --_node--> Node --_next_edges--> Node ... --_next_edges--> leaf tensor
       |                | op, saved arrays
@@ -25,7 +25,7 @@ Note [Who shares memory]
     When memory grows, all tensors over it must look at the new one. A storage knows them by weak
     references. A new tensor costs nothing: it is not noted. A view notes itself, and leads to the
     tensor it was made from; an alias that leads nowhere (`detach`) has that one noted as `owner`.
-    Most memory has one view at a time, so the first reference stands in `sharers` as it is; from
+    Most memory has one view at a time, so the first reference is in `sharers` as it is; from
     the second on, and wherever several storages are over one memory, `sharers` is a `Sharers`.
     Nothing is called between reading such a slot and writing it, so no other thread comes between.
 """
@@ -124,7 +124,7 @@ class Sharers:
 
 
 class Hooks:
-    """What is attached to a node beside its work: hooks by kind, and the user's metadata."""
+    """What is attached to a node besides its work: hooks by kind, and the user's metadata."""
 
     def __init__(self) -> None:
         self.tensor_pre: dict[int, Any] | None = None  # output index -> hooks of that tensor
@@ -159,7 +159,7 @@ class TensorBase:
     _storage: Storage
     _node: Node | None = None
     _output_nr: i64 = 0  # which output of `_node` this is
-    _requires_grad: bool = False  # a leaf that asks for gradients
+    _requires_grad: bool = False  # a leaf that wants gradients
     _accumulated_grad: Any = None  # the accumulated gradient (`.grad`)
     _view: View | None = None
     _extra: Extra | None = None
@@ -197,7 +197,7 @@ class Op:
         aten          its overload, where that is not `name.default`; None: it has no such op.
                       Several, by its operands or its `dims`: see `ops.compat.overloads`
         profile_name  its name in profiles, where that is not the overload's
-        saved_names   what its node shows beside saved tensors; see `core.saved.saved_names`
+        saved_names   what its node shows besides saved tensors; see `core.saved.saved_names`
         shown_edges   the inputs that its node has edges for, where those are not all
 
     Rules, written once as plain maths over arrays, tensors or recorded arrays
@@ -381,7 +381,7 @@ class Node:
     _compiled_op: Op | None = None  # the op again, if its `vjp_binary` is compiled
     _next_edges: tuple[Any, ...] = ()
     _output_nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
-    _needs_grad_mask: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
+    _needs_grad_mask: i64 = 0  # bit i: input i wants a gradient (the first 62 inputs)
     _kept_values: tuple[Any, ...] = ()
     _first_storage: Storage | None = (
         None  # the storages behind the saved arrays: two fields, then a tuple

@@ -226,7 +226,7 @@ def check_scalar(y: Any) -> None:
 @readable
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that multiplies cotangents with its
-    Jacobian there. With `has_aux`, also what `func` gave beside its output.
+    Jacobian there. With `has_aux`, also what `func` gave besides its output.
 
     >>> y, vjp_fn = torch.func.vjp(torch.sin, torch.zeros(2))
     >>> vjp_fn(torch.tensor([1., 2.]))

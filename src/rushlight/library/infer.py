@@ -195,7 +195,7 @@ class Signature:
 
     # --- results ------------------------------------------------------------------------------
     def returns(self) -> str:
-        """What stands behind the arrow."""
+        """What is behind the arrow."""
         annotation = self.resolved(self.signature.return_annotation)
         if self.out:
             return self.returned_outs(annotation)

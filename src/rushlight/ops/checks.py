@@ -1,6 +1,6 @@
 """What users wrote, as ops want it, and what public functions refuse, in PyTorch's words.
 
-Each check and each text stands here once; dimensions become negative ints.
+Each check and each text is here once; dimensions become negative ints.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
                    tensors
 
 What is exported takes whatever users pass as numbers (`ops.numbers`) and tells of arguments of the
-wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what stands here;
+wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what is here;
 nothing lists ops a second time.
 """
 

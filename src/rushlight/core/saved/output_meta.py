@@ -1,6 +1,6 @@
 """What a node's one output looked like, worked out again from what the node knows.
 
-Nodes of ops with one output do not keep its shape: nothing in a backward pass asks for it, and an
+Nodes of ops with one output do not keep its shape: nothing in a backward pass wants it, and an
 op should not pay for what hardly anyone reads (`grad_fn._input_metadata`). It follows from the
 shapes of the inputs, which stand in the node, in the leaves, or behind the edges.
 """

@@ -72,7 +72,7 @@ def turn(target: TensorBase) -> Any:
 def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = ()) -> None:
     """Refuse a write that autograd could not account for, before anything is touched.
 
-    `others` are the other operands: the write is recorded if one of them asks for a gradient.
+    `others` are the other operands: the write is recorded if one of them wants a gradient.
     """
     if state.active != 0:
         if state.level != 0:

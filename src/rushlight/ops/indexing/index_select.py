@@ -350,7 +350,7 @@ class IndexFillWith(Vector):
         return self.put(x, v.cast(value, raw_dtype(x)), index)
 
     def store(self, x: Any, index: Any, value: Any) -> None:
-        if type(x) is Batched:  # recorded beneath with the rule below, not as written word by word
+        if type(x) is Batched:  # recorded a level down by the rule below, not word by word
             v.overwrite(x, evaluate(self, x, index, value))
         else:
             self.write(x, v.cast(value, x.dtype), index)

@@ -257,7 +257,7 @@ def _compute_eig(A: Any, name: str) -> Any:
         raise RuntimeError(f"Unknown Complex ScalarType for {dtype.scalar_type}")
     common.lapack_only(array, "linalg_eig_out_cpu")
     if name == "eig" or (recording() and (A._requires_grad or A._node is not None)):
-        # eigenvalues alone are NaN instead, unless a gradient asks for the vectors too
+        # eigenvalues alone are NaN instead, unless a gradient wants the vectors too
         raw = bottom(array)
         if has_values(raw) and not bool(v.reduce_all(v.isfinite(raw), None, False)):
             raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")

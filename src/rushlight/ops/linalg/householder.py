@@ -19,7 +19,7 @@ _ALL: Final = slice(None)
 
 
 class Reflectors(Op):
-    """An op of Q = H₁ H₂ …, where Hᵢ = 1 - τᵢ vᵢ vᵢᴴ, and vᵢ stands below the diagonal of A."""
+    """An op of Q = H₁ H₂ …, where Hᵢ = 1 - τᵢ vᵢ vᵢᴴ, and vᵢ is below the diagonal of A."""
 
     def columns(self, a: Any, tau: Any) -> list[tuple[Any, Any]]:
         """The reflectors: each vᵢ as a column, and τᵢ."""
@@ -213,7 +213,7 @@ def ormqr(
 
     Args:
         other: the matrix that Q is multiplied with.
-        left: whether Q stands on the left.
+        left: whether Q is on the left.
         transpose: whether Q is transposed first.
 
     >>> torch.ormqr(torch.ones(2, 1), torch.tensor([1.]), torch.eye(2))

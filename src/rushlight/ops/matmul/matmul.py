@@ -56,7 +56,7 @@ def product(a: Any, b: Any) -> Any:
     if m == 1 and n == 2:
         return mm_of(a.unsqueeze(0), b).squeeze_(0)
     if m == 3 and n == 3:
-        # a batch of one that asks for gradients: one product, not one a matrix
+        # a batch of one that wants gradients: one product, not one a matrix
         k, p = a._array.shape[0], b._array.shape[0]
         if k > 1 and p == 1 and requires_grad(b):
             return fold(a, b.squeeze(0))
@@ -72,7 +72,7 @@ def requires_grad(t: Any) -> bool:
 def folds(a: Any, b: Any) -> bool:
     """Whether a batch times one matrix (or vector) is one product of a taller matrix.
 
-    It is if the smaller asks for a gradient, which would else be summed from a large expanded one;
+    It is if the smaller wants a gradient, which would else be summed from a large expanded one;
     or if the batch can be seen as a taller matrix without a copy.
     """
     large, small = (a, b) if a._array.ndim >= b._array.ndim else (b, a)

@@ -73,7 +73,7 @@ def convert(
     if memory_format is not None and memory_format is not dtypes.preserve_format:
         order = order_for(memory_format, raw.shape) or ()
         if not copy and place is None and want is None and bool(order) is suggests_channels(raw):
-            return x  # PyTorch asks for no more than the order of the strides
+            return x  # PyTorch wants no more than the order of the strides
     elif place is None and want is None and not copy:
         return x
     if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":

@@ -193,7 +193,7 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     if not given:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = [isinstance(b, TensorBase) for b in given]
-    if any(tensors) and not all(tensors):  # beside a number, a 0-d tensor is one too
+    if any(tensors) and not all(tensors):  # next to a number, a 0-d tensor is one too
         min, max = plain(min), plain(max)
         given = [b for b in (min, max) if b is not None]
         tensors = [isinstance(b, TensorBase) for b in given]

@@ -197,7 +197,7 @@ def detach(input: Any) -> Any:
 
 
 def bare(array: Any) -> Any:
-    """A view of the whole array. What stands inside a batch is detached too, at every level."""
+    """A view of the whole array. What is inside a batch is detached too, at every level."""
     if type(array) is not Batched:
         return v.window(array, (...,))
     inside = array.value
