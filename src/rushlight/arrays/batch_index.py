@@ -5,7 +5,7 @@ They fill `batched.rules`; those of the other primitives stand in `batch_rules`.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,6 @@ from rushlight.arrays.batched import (
     wrap_result,
 )
 from rushlight.arrays.vocabulary import primitives
-
-_ALL: Final = slice(None)
 
 
 # --- gathering and scattering along an axis -------------------------------------------------------
@@ -54,7 +52,7 @@ def ungather(primitive: Any, level: Any, g: Any, shape: Any, axis: int, index: A
         where = v.reshape(where, (level.size, index.size))
         source = v.reshape(source, (level.size, index.size))
         out = primitive(source, (level.size, 1), -1, where)
-        return Batched(v.window(out, (_ALL, 0)), level)
+        return Batched(v.window(out, (v.ALL, 0)), level)
     return Batched(primitive(source, (level.size, *shape), from_end(axis, rank), where), level)
 
 
@@ -73,7 +71,7 @@ def _scattering(
 ) -> Any:
     target, where, values = _spread(level, x, index, source)
     out = primitive(target, from_end(axis, max(rank_of(x), 1)), where, values, *args)
-    return Batched(v.window(out, (_ALL, 0)) if rank_of(x) == 0 else out, level)
+    return Batched(v.window(out, (v.ALL, 0)) if rank_of(x) == 0 else out, level)
 
 
 for _name in ("scatter", "scatter_add", "reduce_along"):
@@ -122,7 +120,7 @@ def _is_int(x: Any) -> bool:
 
 
 def _is_all(x: Any) -> bool:
-    return isinstance(x, slice) and x == _ALL
+    return isinstance(x, slice) and x == v.ALL
 
 
 def _mask(x: Any) -> bool:
@@ -145,7 +143,7 @@ def _expand_ellipsis(rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...])
     rest = iter(arrays)
     used = sum(_width(next(rest) if item is v.SLOT else item) for item in index)
     at = next(i for i, item in enumerate(index) if item is Ellipsis)
-    return (*index[:at], *[_ALL] * (rank - used), *index[at + 1 :])
+    return (*index[:at], *[v.ALL] * (rank - used), *index[at + 1 :])
 
 
 def _split_index(level: Any, arrays: tuple[Any, ...], wide: int) -> tuple[list[Any], bool]:
@@ -180,7 +178,7 @@ def _beneath(
         return index, below, order if front else None
     if not some:
         order = (wide, *[d for d in range(total) if d != wide])
-        return (_ALL, *index), below, None if seen.together else order
+        return (v.ALL, *index), below, None if seen.together else order
     batch = v.reshape(v.iota(like, level.size, np.dtype(np.int64)), (level.size,) + (1,) * wide)
     # in front now: batch, the arrays' axes, the rest
     kept = list(range(1 + wide, total))

@@ -23,7 +23,6 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import Kind, primitives, register
 
-_ALL: Final = slice(None)
 rules: Final[dict[str, Callable[..., Any]]] = {}
 
 CONTROL_FLOW: Final = (
@@ -284,7 +283,7 @@ def members(x: Any, level: Any) -> tuple[Any, bool]:
 
 def insert_axes(x: Any, count: int) -> Any:
     """New axes of size 1 behind the batch."""
-    return v.window(x, (_ALL, *[None] * count)) if count > 0 else x
+    return v.window(x, (v.ALL, *[None] * count)) if count > 0 else x
 
 
 def with_batch(x: Any, level: Any, like: Any = None) -> Any:
@@ -426,7 +425,7 @@ def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
     if n == 1:
         out = v.window(out, (..., 0))
     if m == 1:
-        out = v.window(out, (..., 0) if n == 1 else (..., 0, _ALL))
+        out = v.window(out, (..., 0) if n == 1 else (..., 0, v.ALL))
     return wrap_result(out, level, True)
 
 

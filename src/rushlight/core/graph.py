@@ -163,16 +163,13 @@ class TensorBase:
     _accumulated_grad: Any = None  # the accumulated gradient (`.grad`)
     _view: View | None = None
     _extra: Extra | None = None
-    _tangent: Any = (
-        None  # the derivative of forward mode, and its level: see `core.transforms.forward_ad`
-    )
+    # the derivative of forward mode, and its level: see `core.transforms.forward_ad`
+    _tangent: Any = None
     _shape: Any = None  # the shape of `_shape_of`: NumPy makes a new tuple each time it is asked
-    _shape_of: Any = (
-        None  # the array `_shape` is true of; whoever replaces `_array` makes it outdated
-    )
-    _contiguous_array: Any = (
-        None  # the array, if it was seen to lie in memory row by row; outdated likewise
-    )
+    # the array `_shape` is true of; whoever replaces `_array` makes it outdated
+    _shape_of: Any = None
+    # the array, if it was seen to lie in memory row by row; outdated likewise
+    _contiguous_array: Any = None
 
     def __new__(cls) -> Self:
         # stated so that compiled code can call it directly: half the cost of a call through type
@@ -223,9 +220,8 @@ class Op:
     saved_names: ClassVar[str | None] = None  # None: its parameters as they are
     shown_edges: ClassVar[tuple[int, ...] | None] = None
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
-    direct: ClassVar[bool] = (
-        False  # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
-    )
+    # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
+    direct: ClassVar[bool] = False
 
     def __init__(self, *values: Any) -> None:
         """With values for `params`, in their order; a class attribute is a parameter's default."""
@@ -383,9 +379,8 @@ class Node:
     _output_nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
     _needs_grad_mask: i64 = 0  # bit i: input i wants a gradient (the first 62 inputs)
     _kept_values: tuple[Any, ...] = ()
-    _first_storage: Storage | None = (
-        None  # the storages behind the saved arrays: two fields, then a tuple
-    )
+    # the storages behind the saved arrays: two fields, then a tuple
+    _first_storage: Storage | None = None
     _second_storage: Storage | None = None
     _other_storages: tuple[Storage, ...] = ()
     _version_sum: i64 = 0
@@ -399,9 +394,8 @@ class Node:
     _hooks: Hooks | None = None
     _freed_at: Where | None = None
     _has_packed: bool = False  # some saved value is a `Packed`; see `core.saved.packed`
-    _kept_tangents: tuple[Any, ...] | None = (
-        None  # tangents of the saved values; see `core.transforms.forward_ad`
-    )
+    # tangents of the saved values; see `core.transforms.forward_ad`
+    _kept_tangents: tuple[Any, ...] | None = None
 
     def __new__(cls) -> Self:
         return super().__new__(cls)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
@@ -14,8 +14,6 @@ from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
-
-_ALL: Final = slice(None)
 
 
 class Reflectors(Op):
@@ -107,7 +105,7 @@ class HouseholderProduct(Reflectors):
     def start(self, a: Any) -> Any:
         m, n = a.shape[-2:]
         one = v.cast(eye(a, m), raw_dtype(a))
-        return v.broadcast(v.window(one, (_ALL, slice(0, n))), a.shape)
+        return v.broadcast(v.window(one, (v.ALL, slice(0, n))), a.shape)
 
     def forward(self, a: Any, tau: Any) -> Any:
         return by_columns(self.reflected(self.columns(a, tau), self.start(a))[-1], True)

@@ -41,6 +41,7 @@ class Spread(Fold):
 
     saves: ClassVar[tuple[str, ...]] = ("self",)
     params = ("dims", "keepdim", "correction")
+    saved_names = "dim=dims* keepdim correction"
 
     def __init__(self, dims: tuple[int, ...] | None, keepdim: bool, correction: Any) -> None:
         super().__init__(dims, keepdim)
@@ -103,7 +104,6 @@ class Var(Spread):
 
     name = "var"
     aten = "var.correction"
-    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False)
@@ -121,7 +121,6 @@ class Std(Spread):
 
     name, saves = "std", ("self", "result")
     aten = "std.correction"
-    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, True)
@@ -139,7 +138,6 @@ class VarMean(Spread):
 
     name, outputs = "var_mean", ("result0", "result1")
     aten = "var_mean.correction"
-    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False), narrow(self.average(wide(x), self.keepdim), x)

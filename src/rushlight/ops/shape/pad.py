@@ -17,12 +17,10 @@ from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, implements, op
 from rushlight.ops.sample_inputs import Draw, drawn
 
-_ALL: Final = slice(None)
-
 
 def cut(x: Any, dim: int, start: int, stop: int) -> Any:
     """A region of one axis (a negative int)."""
-    return v.window(x, (..., slice(start, stop)) + (_ALL,) * (-dim - 1))
+    return v.window(x, (..., slice(start, stop)) + (v.ALL,) * (-dim - 1))
 
 
 def pad_by(x: Any, pad: tuple[int, ...], value: Any) -> Any:
@@ -31,7 +29,7 @@ def pad_by(x: Any, pad: tuple[int, ...], value: Any) -> Any:
     if not pad:
         return v.copy(x)
     widths = [(0, 0)] * x.ndim
-    key: list[Any] = [_ALL] * x.ndim
+    key: list[Any] = [v.ALL] * x.ndim
     for k in range(len(pad) // 2):
         before, after = pad[2 * k], pad[2 * k + 1]
         n = x.shape[-1 - k]

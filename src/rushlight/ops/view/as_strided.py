@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
@@ -18,8 +18,6 @@ from rushlight.ops.shape.contiguous import strides_of
 from rushlight.ops.view.family import Embed, embed, turn
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import EmbedSlice, Slice
-
-_ALL: Final = slice(None)
 
 
 # --- diagonals ------------------------------------------------------------------------------------
@@ -102,7 +100,7 @@ class Unfold(ViewOp):
                 total = term if total is None else total + term
         else:
             for k in range(count):
-                part = v.window(g, (..., k) + (_ALL,) * -self.dim)
+                part = v.window(g, (..., k) + (v.ALL,) * -self.dim)
                 back = [*range(-len(shape), self.dim), -1, *range(self.dim, -1)]
                 part = v.permute(part, tuple(back))
                 term = embed(EmbedSlice, Slice(self.dim, k * step, k * step + size), part, shape)

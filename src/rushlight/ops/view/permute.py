@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
@@ -108,14 +108,11 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     return apply_view(Permute(tuple([next(rest) if d is None else d for d in order])), input)
 
 
-@function()
-def moveaxis(input: Any, source: Any, destination: Any) -> Any:
-    """Another name of `movedim`.
-
-    >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape
-    torch.Size([3, 4, 2])
-    """
-    return movedim(input, source, destination)
+_MOVEAXIS: Final = describe(
+    "Another name of `movedim`.",
+    "torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape", "torch.Size([3, 4, 2])",
+)  # fmt: skip
+function()(variant(movedim, "moveaxis", _MOVEAXIS))
 
 
 # --- two axes exchanged ---------------------------------------------------------------------------

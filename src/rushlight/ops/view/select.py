@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
+from rushlight.arrays.vocabulary import ALL
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import finish
@@ -22,7 +23,6 @@ from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.view.family import Embed, embed
 from rushlight.ops.view.squeeze import Unsqueeze
 
-_ALL: Final = slice(None)
 _END: Final = sys.maxsize
 
 
@@ -50,7 +50,7 @@ class Select(ViewOp):
         super().__init__()
         self.dim = dim
         self.index = index
-        self.key = (..., index) + (_ALL,) * (-dim - 1)
+        self.key = (..., index) + (ALL,) * (-dim - 1)
 
     def forward(self, x: Any) -> Any:
         return v.window(x, self.key)
@@ -112,7 +112,7 @@ class Slice(ViewOp):
         self.start = start
         self.stop = stop
         self.step = step
-        self.key = (..., slice(start, stop, step)) + (_ALL,) * (-dim - 1)
+        self.key = (..., slice(start, stop, step)) + (ALL,) * (-dim - 1)
 
     def forward(self, x: Any) -> Any:
         return v.window(x, self.key)
@@ -220,7 +220,7 @@ def basic_index(x: Any, index: Any) -> Any:
             x = apply_view(Unsqueeze(dim - rank - 1), x)
             dim += 1
         elif isinstance(item, slice):
-            if item != _ALL:
+            if item != ALL:
                 stop = _END if item.stop is None else item.stop
                 x = apply_view(Slice(dim - rank, item.start or 0, stop, item.step or 1), x)
             dim += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
@@ -14,8 +14,6 @@ from rushlight.ops.checks import check_tensor, ints, invalid, is_batched, one_di
 from rushlight.ops.registry import describe, function, methods, op, variant
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.select import Select, Slice
-
-_ALL: Final = slice(None)
 
 
 class Parts(Linear):
@@ -275,7 +273,7 @@ class Unbind(Parts):
         return [Select(self.dim, k) for k in range(shape[self.dim])]
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        key = (..., None) + (_ALL,) * (-self.dim - 1)
+        key = (..., None) + (v.ALL,) * (-self.dim - 1)
         return v.concat([v.window(part, key) for part in g], self.dim)
 
     samples = drawn(real=[(-2, (2, 3)), (-1, (3,))])

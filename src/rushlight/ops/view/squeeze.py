@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
@@ -13,8 +13,6 @@ from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.reshape import reshape
-
-_ALL: Final = slice(None)
 
 
 # --- put in ---------------------------------------------------------------------------------------
@@ -127,7 +125,7 @@ class SqueezeDims(ViewOp):
         super().__init__()
         self.dim = dim
         deepest = -min(dim, default=0)
-        self.key = (..., *(0 if -d in dim else _ALL for d in range(deepest, 0, -1)))
+        self.key = (..., *(0 if -d in dim else v.ALL for d in range(deepest, 0, -1)))
 
     def forward(self, x: Any) -> Any:
         return v.window(x, self.key)
