@@ -1,6 +1,6 @@
 """The public Tensor: the compiled base, with every method of the op table attached.
 
-What a method computes stands in `ops`; here are the tensor's own attributes: what it is, its place
+What a method computes is in `ops`; here are the tensor's own attributes: what it is, its place
 in the graph, what it is to Python and NumPy. Its memory is in `tensor_memory`.
 """
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -60,16 +59,6 @@ def has_values(x: Any) -> bool:
 def is_scalar(x: Any) -> bool:
     """Whether `x` is one of NumPy's scalars."""
     return isinstance(x, np.generic)
-
-
-def number_of(x: Any) -> Any:
-    """A NumPy scalar as the Python number it stands for."""
-    return x.item()
-
-
-def scalar_array(value: Any, dtype: Any) -> Any:
-    """A 0-d host array."""
-    return np.asarray(value, dtype)
 
 
 def make_array(shape: tuple[int, ...], dtype: Any, where: device) -> Any:
@@ -232,11 +221,6 @@ class ByteBounds:
         self.start: int = int(low)
         self.nbytes: int = int(high - low) if root.size else 0
         self.offset: int = (address(array) - int(low)) if array.size and root.size else 0
-
-
-def module_loaded(name: str) -> bool:
-    """Whether a module was imported already (never imports it)."""
-    return name in sys.modules
 
 
 class Sampler:

@@ -465,7 +465,7 @@ _DLPACK_CUDA: Final = 2
 
 
 class _Capsule:
-    """A bare DLPack capsule behind the protocol that NumPy asks for."""
+    """A bare DLPack capsule behind the protocol that NumPy wants."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule

@@ -21,7 +21,7 @@ from rushlight.arrays.host import (
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
-from rushlight.ops.checks import check_tensor, varies
+from rushlight.ops.checks import varies
 from rushlight.ops.creation import tensor as creation
 from rushlight.ops.creation.tensor import dtype_of, make_tensor, place_of
 from rushlight.ops.numbers import Number
@@ -36,7 +36,6 @@ def alike(
     requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
     """An uninitialised tensor in the shape, dtype, order of strides and place of another."""
-    check_tensor(input, name)
     creation.check_plain(name, layout, pin_memory, requires_grad)
     raw = input._array if varies(input._array) else bottom(input._array)
     want = dtype_of(dtype, name)

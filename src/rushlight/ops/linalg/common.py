@@ -17,7 +17,6 @@ from rushlight.ops.checks import not_implemented
 from rushlight.ops.view.expand import broadcast_shape
 
 _INT: Final = dtypes.int64.numpy
-_ALL: Final = slice(None)
 
 
 class LinAlgError(RuntimeError):
@@ -57,13 +56,13 @@ def rows(d: Any) -> Any:
 
 def columns(d: Any) -> Any:
     """A vector, to scale the columns of a matrix by."""
-    return v.window(d, (..., None, _ALL))
+    return v.window(d, (..., None, v.ALL))
 
 
 def eye(like: Any, n: int) -> Any:
     """Where a matrix of `n` rows and columns has its diagonal."""
     count = v.iota(like, n, _INT)
-    return v.equal(v.window(count, (_ALL, None)), count)
+    return v.equal(v.window(count, (v.ALL, None)), count)
 
 
 def diag(d: Any) -> Any:
