@@ -95,6 +95,25 @@ _LATER = {
     "load": "serialization",
     "save": "serialization",
     "set_printoptions": "printing",
+    "_dynamo": "",
+    "_inductor": "",
+    "accelerator": "",
+    "backends": "",
+    "compile": "compiler",
+    "compiler": "",
+    "cpu": "",
+    "export": "",
+    "futures": "",
+    "hub": "",
+    "jit": "",
+    "monitor": "",
+    "mps": "",
+    "mtia": "",
+    "multiprocessing": "",
+    "onnx": "",
+    "package": "",
+    "quasirandom": "",
+    "xpu": "",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
@@ -121,6 +140,7 @@ _NOT_STARRED = set("""
 
 _here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}
 _here.update(name for name, home in _LATER.items() if home)
+_here.add("export")  # a module that PyTorch gives too
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn

@@ -16,7 +16,7 @@ from typing import Any, Final
 from weakref import ref
 
 from rushlight import dtypes
-from rushlight.arrays import making
+from rushlight.arrays import making, shared
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, cuda_count, device
 from rushlight.arrays.device import device as device_from
@@ -24,6 +24,7 @@ from rushlight.arrays.host import (
     ByteBounds,
     address,
     device_of,
+    is_array,
     make_array,
     map_file,
     move,
@@ -86,9 +87,12 @@ class _Storage:
         return self
 
     def is_shared(self) -> bool:
-        return False
+        """Whether other processes can see the memory."""
+        return shared.is_shared(self._bytes)
 
     def share_memory_(self) -> Any:
+        """Move the memory to where other processes can see it, for all that look at it."""
+        self._look_at(share(self._bytes, self._memory))
         return self
 
     def is_pinned(self, device: Any = "cuda") -> bool:
@@ -615,6 +619,22 @@ def enlarge(memory: Any, nbytes: int, known: Storage) -> Any:
     grown = make_array((nbytes,), memory.dtype, device_of(memory))
     keep = min(nbytes, memory.size)
     v.overwrite(grown[:keep], memory[:keep])
+    _move(memory, grown, known)
+    return grown
+
+
+def share(memory: Any, known: Storage) -> Any:
+    """The same bytes in memory that other processes can see, in place of `memory`, a flat array
+    of bytes: as `enlarge`."""
+    if shared.file_of(memory) >= 0 or not is_array(memory):
+        return memory
+    moved = shared.share(memory)
+    _move(memory, moved, known)
+    return moved
+
+
+def _move(memory: Any, grown: Any, known: Storage) -> None:
+    """Let all that looked into `memory` look into `grown`."""
     root = root_of(memory)
     for found in _looking(known):
         if isinstance(found, TensorBase):
@@ -623,7 +643,6 @@ def enlarge(memory: Any, nbytes: int, known: Storage) -> Any:
         elif not found._part and shares_root(found._bytes, memory):
             found._look_at(grown)
     _remember(grown, known)
-    return grown
 
 
 def _waits(t: TensorBase, root: Any) -> bool:

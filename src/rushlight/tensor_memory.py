@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays import making
+from rushlight.arrays import making, shared
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import NO_MEMORY, NO_STORAGE
 from rushlight.arrays.device import CPU, cuda_count, current
@@ -43,6 +43,12 @@ _UNKNOWN_TO_NUMPY: Final = frozenset(
 _CORE: Final = frozenset(getattr(TensorBase, "__annotations__", ())) | {
     name for name, value in vars(TensorBase).items() if inspect.isgetsetdescriptor(value)
 }
+
+NON_LEAF: Final = (
+    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
+    "support crossing process boundaries.  If you just want to transfer the data, call detach() "
+    "on the tensor before serializing (e.g., putting it on the queue)."
+)
 
 
 def bare(t: Any) -> Any:
@@ -229,15 +235,23 @@ def get_device(input: Any) -> int:
 
 @function(free=False)
 def is_shared(input: Any) -> bool:
-    """Whether other processes see the memory. They never do: rushlight shares none."""
+    """Whether other processes can see the memory: after `share_memory_`, and in batches that came
+    from the worker processes of a `DataLoader`."""
     _check_memory(input)
-    return bool(input.is_cuda)
+    return bool(input.is_cuda) or shared.is_shared(input._array)
 
 
 @function(free=False)
 def share_memory_(input: Any) -> Any:
-    """Does nothing: rushlight has no memory that is shared between processes."""
+    """Move the memory to where other processes can see it: what one of them writes, all see.
+
+    >>> x = torch.zeros(2).share_memory_()
+    >>> x.is_shared()
+    True
+    """
     _check_memory(input)
+    if is_array(input._array):
+        untyped_storage(input).share_memory_()
     return input
 
 

@@ -25,6 +25,11 @@ _NO_GPU: Final = (
 )
 
 
+# The classes of raw arrays and their elements, for tables that go by class.
+ARRAY: Final = np.ndarray
+SCALARS: Final = (np.bool_, np.number, np.object_)
+
+
 def cupy() -> Any:
     """The CuPy module; the error says what to install."""
     try:
@@ -37,6 +42,16 @@ def cupy() -> Any:
 
     cuda.prepare(module)
     return module
+
+
+def cpu_features() -> dict[str, bool]:
+    """The vector instructions that NumPy looks for, in PyTorch's words, and whether the CPU has
+    them."""
+    inside = sys.modules["numpy._core._multiarray_umath"]
+    found: dict[str, bool] = getattr(inside, "__cpu_features__", {})
+    renamed = {"sse41": "sse4_1", "sse42": "sse4_2"}
+    lower = {name.lower().replace("avx512", "avx512_"): has for name, has in found.items()}
+    return {renamed.get(name, name): has for name, has in lower.items()}
 
 
 def asarray(value: Any, dtype: Any = None) -> Any:
