@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from rushlight import __config__
+from rushlight import __config__, ops
 from rushlight.core.grad_mode import state
 from tests.autograd.profiler_state import no_profiler
 from tests.harness import LIBRARIES
+
+ops.fill_rest()  # laws are about the whole table
 
 
 def pytest_report_header() -> str:

@@ -25,6 +25,7 @@ from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
+from rushlight.ops.registry import place as _place
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator
 from rushlight.random import get_rng_state as get_rng_state
@@ -56,22 +57,44 @@ e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 globals().update(_dtypes.aliases)
 _sign_all()
-_free = dict(_functions)
+ops.after_filling.append(_sign_all)
 
 # PyTorch has these in place as methods only: `x.add_(y)`, but no `torch.add_`.
-for _name in """
+_METHODS_ONLY = {name + "_" for name in """
     absolute addcdiv addcmul add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_not bitwise_or
     bitwise_right_shift bitwise_xor copysign cumprod cumsum digamma divide div eq erfinv
     floor_divide fmod ge greater_equal greater gt heaviside hypot igammac igamma le lerp less_equal
     less lgamma logical_and logical_not logical_or logical_xor lt multiply mul mvlgamma ne
     nextafter not_equal pow remainder renorm sgn sign subtract sub tril triu true_divide
-""".split():
-    del _free[_name + "_"]
+""".split()}  # fmt: skip
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
-    "cuda": "", "func": "", "library": "", "linalg": "", "nn": "", "optim": "", "profiler": "",
-    "special": "", "testing": "", "types": "", "utils": "", "version": "",
+    "_C": "",
+    "cuda": "",
+    "fft": "",
+    "func": "",
+    "library": "",
+    "linalg": "",
+    "masked": "",
+    "nn": "",
+    "optim": "",
+    "overrides": "",
+    "DisableTorchFunction": "_C",
+    "DisableTorchFunctionSubclass": "_C",
+    "profiler": "",
+    "signal": "",
+    "special": "",
+    "testing": "",
+    "types": "",
+    "utils": "",
+    "version": "",
+    "serialization": "",
+    "Tag": "library",
+    "vmap": "func",
+    "load": "serialization",
+    "save": "serialization",
+    "set_printoptions": "printing",
     "_dynamo": "",
     "_inductor": "",
     "accelerator": "",
@@ -91,12 +114,15 @@ _LATER = {
     "package": "",
     "quasirandom": "",
     "xpu": "",
-    "serialization": "", "Tag": "library", "vmap": "func",
-    "load": "serialization", "save": "serialization", "set_printoptions": "printing",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
-}  # fmt: skip
+}
+for _name in """
+    BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
+    DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage
+""".split():
+    _LATER[_name] = "storage_types"
 for _name in """
     BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
     LongTensor ShortTensor is_tensor set_default_tensor_type typename
@@ -105,6 +131,7 @@ for _name in """
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""
+    BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
     BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
     from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
     strided symeig to_dlpack unique
@@ -112,31 +139,42 @@ _NOT_STARRED = set("""
 """.split())  # fmt: skip
 
 _here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}
-_here.update(_free, (name for name, home in _LATER.items() if home))
+_here.update(name for name, home in _LATER.items() if home)
 _here.add("export")  # a module that PyTorch gives too
-__all__ = sorted(_here - _NOT_STARRED)
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
     from rushlight import optim as optim
+    from rushlight import overrides as overrides
     from rushlight import profiler as profiler
     from rushlight import serialization as serialization
+    from rushlight._C import DisableTorchFunction as DisableTorchFunction
+    from rushlight._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.printing import set_printoptions as set_printoptions
-    from rushlight.serialize import load as load
-    from rushlight.serialize import save as save
+    from rushlight.serialization import load as load
+    from rushlight.serialization import save as save
     from rushlight.tensor_types import is_tensor as is_tensor
     from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
     from rushlight.tensor_types import typename as typename
 else:
 
     def _given(name: str) -> _typing.Any:
-        """A function of the table, when it is first asked for: then its docstring is completed."""
-        fn = _free.get(name)
+        """A function of the table, when it is first asked for: then its docstring is completed.
+        What the table does not have yet may be in a folder that is imported late."""
+        if name == "__all__":
+            ops.fill_rest()
+            return sorted((_here | _functions.keys()) - _METHODS_ONLY - _NOT_STARRED)
+        if name in _METHODS_ONLY or name.startswith("__"):
+            return None
+        if name not in _functions:
+            ops.fill_rest()
+        fn = _functions.get(name)
         if fn is not None:
             _describe(fn)
+            _place(fn, __name__, name)
         return fn
 
     __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)
-    for _name in _free.keys() & globals().keys():  # `tensor`, the function, not the module
+    for _name in _functions.keys() & globals().keys():  # `tensor`, the function, not the module
         globals()[_name] = _given(_name)

@@ -51,7 +51,7 @@ class _Loader(Loader):
     """Hands out a module of rushlight's under torch's name."""
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system made an empty module and takes back whatever stands in sys.modules
+        # The import system made an empty module and takes back whatever is in sys.modules
         # afterwards. Handing ours over in create_module would have it overwrite our __spec__.
         name = module.__name__
         ours = importlib.import_module(_our_name(name))
@@ -62,7 +62,7 @@ class _Loader(Loader):
 
 def _shadowed_modules(package: ModuleType) -> dict[str, ModuleType]:
     """The modules of a package whose names it gives to something else: `autograd.gradcheck` is a
-    function, and a module beside it. The import system sets the attribute whenever it loads a
+    function, and a module next to it. The import system sets the attribute whenever it loads a
     module, and would put the module in the function's place; what it finds loaded it leaves alone.
     """
     found: dict[str, ModuleType] = {}

@@ -1,65 +1,48 @@
 """The public face of a module: what `dir` shows, what is imported late, and what is missing.
 
-Names that PyTorch has and rushlight lacks are in `missing_names`, which `tools/make_missing.py`
+Names that PyTorch has and rushlight lacks are in `missing.txt`, which `tools/make_missing.py`
 writes together with `docs/missing.md`. They raise an AttributeError, so `hasattr` works.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from rushlight.tables import read_table
+
 PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.fft": "torch.stft and torch.istft, or the methods of old, x.rfft(1) and its kin",
     "torch.fx": "torch.func, which transforms functions as they run",
     "torch.amp": "tensors in float32 throughout, or x.half()",
     "torch.autocast": "tensors in float32 throughout, or x.half()",
     "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
     "torch.sparse": "dense tensors",
-    "torch.cov": "(x - x.mean(1, keepdim=True)) and a product with its own transpose",
-    "torch.trapezoid": "((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()",
-    "torch.matrix_exp": "torch.linalg.eigh, torch.linalg.eig",
-    "torch.Tensor.fill_diagonal_": "x.diagonal().fill_(value)",
-    "torch.Tensor.sum_to_size": "x.sum(dims, keepdim=True)",
-    "torch.nn.Conv1d": "nn.Linear on x.unfold(-1, width, step)",
-    "torch.nn.Conv2d": "nn.Linear on x.unfold(-2, height, step).unfold(-2, width, step)",
-    "torch.nn.functional.conv1d": "x.unfold(-1, width, step) and torch.einsum",
-    "torch.nn.functional.conv2d": "x.unfold(-2, height, step).unfold(-2, width, step) and "
-    "torch.einsum",
-    "torch.nn.MaxPool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
-    "torch.nn.functional.max_pool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
-    "torch.nn.GroupNorm": "nn.LayerNorm",
-    "torch.nn.RMSNorm": "nn.LayerNorm",
-    "torch.nn.LSTM": "nn.Linear in a loop over time",
-    "torch.nn.GRU": "nn.Linear in a loop over time",
-    "torch.nn.RNN": "nn.Linear in a loop over time",
-    "torch.nn.MultiheadAttention": "nn.Linear, torch.matmul and softmax",
-    "torch.nn.functional.scaled_dot_product_attention": "torch.matmul and softmax",
-    "torch.nn.EmbeddingBag": "nn.Embedding, and a sum over its result",
-    "torch.optim.LBFGS": "torch.optim.SGD, torch.optim.Adam",
-    "torch.optim.NAdam": "torch.optim.Adam",
-    "torch.optim.RAdam": "torch.optim.Adam",
-    "torch.optim.Adamax": "torch.optim.Adam",
-    "torch.linalg.matmul": "torch.matmul",
-    "torch.linalg.vecdot": "(x * y).sum(-1)",
-    "torch.linalg.matrix_exp": "torch.linalg.eigh, torch.linalg.eig",
-    "torch.linalg.diagonal": "torch.diagonal",
-    "torch.special.softmax": "torch.softmax",
-    "torch.special.log_softmax": "torch.log_softmax",
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
 
+@functools.cache
+def _table() -> dict[str, list[str]]:
+    """The names, by module: a line of its own, with its names below it, indented."""
+    table: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in read_table(__file__):
+        if not line.startswith(" "):
+            names = table[line] = []
+        else:
+            names += line.split()
+    return table
+
+
 def names_missing(home: str) -> list[str]:
     """The names that PyTorch has in `home` and rushlight has not."""
-    from rushlight.missing_names import NAMES
-
-    return NAMES.get(home, "").split()
+    return _table().get(home, [])
 
 
 def is_missing(home: str, name: str) -> bool:
@@ -116,8 +99,9 @@ def face(
     waiting = later or {}
 
     def __dir__() -> list[str]:
+        listed = space.get("__all__") or __getattr__("__all__")
         dunders = (name for name in space if name.startswith("__"))
-        return sorted({*space["__all__"], *waiting, *unlisted, *dunders})
+        return sorted({*listed, *waiting, *unlisted, *dunders})
 
     def __getattr__(name: str) -> Any:
         if name in waiting:
@@ -145,15 +129,23 @@ def _is_importing(frame: Any) -> bool:
 
 
 class Lacking:
-    """A method that a class lacks: raises when it is looked up.
+    """A method that a class lacks, or that is imported late: then it is given when it is looked up,
+    and otherwise an error says what is missing.
 
     `__getattr__` would do the same, and make each attribute that exists dearer."""
 
-    def __init__(self, home: str, name: str) -> None:
+    def __init__(self, home: str, name: str, fill: Callable[[], None]) -> None:
         self.home = home
         self.name = name
+        self.fill = fill
 
     def __get__(self, instance: Any, owner: type) -> Any:
+        self.fill()
+        for cls in owner.__mro__:
+            found = vars(cls).get(self.name, self)
+            if not isinstance(found, Lacking):
+                get = getattr(found, "__get__", None)
+                return found if get is None else get(instance, owner)
         kind = self.home.rpartition(".")[2]
         who = f"type object {kind!r}" if instance is None else f"{kind!r} object"
         raise AttributeError(
@@ -168,8 +160,8 @@ def hide_lacking(cls: type, names: Iterable[str]) -> list[str]:
     return sorted(set(names) - hidden)
 
 
-def hide_in(cls: Any, home: str) -> None:
-    """Let a class answer for the names it lacks."""
-    for name in names_missing(home):
+def hide_in(cls: Any, home: str, fill: Callable[[], None]) -> None:
+    """Let a class answer for the names it lacks, and for those that come late, by `fill`."""
+    for name in names_missing(home) + names_missing("later"):
         if name not in vars(cls):
-            setattr(cls, name, Lacking(home, name))
+            setattr(cls, name, Lacking(home, name, fill))

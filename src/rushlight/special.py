@@ -5,9 +5,11 @@ from __future__ import annotations
 import typing as _typing
 
 from rushlight.missing import face as _face
+from rushlight.ops import fill_rest as _fill_rest
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.registry import namespaces
 
+_fill_rest()
 for _fn in namespaces["special"].values():
     _describe(_fn)
 globals().update(namespaces["special"])

@@ -1,6 +1,6 @@
 """The public Tensor: the compiled base, with every method of the op table attached.
 
-What a method computes stands in `ops`; here are the tensor's own attributes: what it is, its place
+What a method computes is in `ops`; here are the tensor's own attributes: what it is, its place
 in the graph, what it is to Python and NumPy. Its memory is in `tensor_memory`.
 """
 
@@ -27,7 +27,8 @@ from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
 from rushlight.errors import sentence
-from rushlight.missing import hide_in, hide_lacking
+from rushlight.missing import Lacking, hide_in, hide_lacking
+from rushlight.ops import after_filling, fill_rest, overriding
 from rushlight.ops.checks import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
@@ -40,14 +41,25 @@ else:
     Methods = Operators
 
 
+_made: list[type] = []  # Tensor, once there is one
+
+
 class TensorClass(type):
-    """The class of Tensor: prints it as PyTorch's."""
+    """The class of Tensor and its subclasses: prints Tensor as PyTorch's, and lets subclasses take
+    over functions (Note [Overrides])."""
 
     def __repr__(cls) -> str:
         return "<class 'torch.Tensor'>" if cls is Tensor else type.__repr__(cls)
 
     def __dir__(cls) -> list[str]:
+        fill_rest()
         return hide_lacking(cls, type.__dir__(cls))
+
+    def __init__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any], **kw: Any) -> None:
+        super().__init__(name, bases, space)
+        if _made and not overriding.is_disabled(cls):
+            overriding.switch_on()
+            overriding.attach(cls)
 
 
 class Tensor(Methods, metaclass=TensorClass):
@@ -65,7 +77,16 @@ class Tensor(Methods, metaclass=TensorClass):
     grad_dtype: Any  # a property, from `autograd.methods`
 
     def __dir__(self) -> list[str]:
+        fill_rest()
         return hide_lacking(type(self), object.__dir__(self))
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """What is done when a function gets an instance of a subclass: the function computes as
+        ever, and its result gets the class. Subclasses override it to see or change calls."""
+        return overriding.default_torch_function(cls, func, types, args, kwargs)
 
     def __new__(cls, *args: Any, device: Any = None) -> Self:
         """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
@@ -268,7 +289,9 @@ class Tensor(Methods, metaclass=TensorClass):
             return _batch_str(self._array)
         from rushlight.printing import tensor_str  # loaded when a tensor is first printed
 
-        return tensor_str(self, tensor_contents, tangent=tangent_of(self))
+        name = "tensor" if type(self) is Tensor else type(self).__name__
+        with overriding.DisableTorchFunctionSubclass():
+            return tensor_str(self, tensor_contents, name=name, tangent=tangent_of(self))
 
     def __format__(self, format_spec: str) -> str:
         from rushlight.printing import tensor_format
@@ -484,23 +507,37 @@ def _always(value: bool) -> property:
 
 
 factory.cls = Tensor
+_made.append(Tensor)
+
+
+def _attach_methods() -> None:
+    table: dict[str, Callable[..., Any]] = methods
+    for name, method in table.items():
+        if name not in vars(Tensor) or isinstance(vars(Tensor)[name], Lacking):
+            setattr(Tensor, name, method)
+
+
+def _is_meta(t: Any) -> bool:
+    """Whether the tensor has a shape and a dtype, and no numbers."""
+    return device_of(t._array).type == "meta"
 
 
 def _attach() -> None:
-    table: dict[str, Callable[..., Any]] = methods
-    for name, method in table.items():
+    for name, method in methods.items():
         setattr(Tensor, name, method)
+    after_filling.append(_attach_methods)
     for name in (
-        "is_sparse", "is_sparse_csr", "is_quantized", "is_meta", "is_mps", "is_mkldnn", "is_nested",
+        "is_sparse", "is_sparse_csr", "is_quantized", "is_mps", "is_mkldnn", "is_nested",
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))
+    setattr(Tensor, "is_meta", property(_is_meta))  # noqa: B010  # the stubs call it a plain bool
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))
     operators.accepts = lambda x: (
         is_array(x) or is_scalar(x) or isinstance(x, complex) or type(x) is Batched
     )
-    hide_in(Tensor, "torch.Tensor")
+    hide_in(Tensor, "torch.Tensor", fill_rest)
 
 
 _attach()

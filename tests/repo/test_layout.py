@@ -20,8 +20,10 @@ TOGETHER = {
     "func/transforms": "transforms of every kind",
     "library/library": "operators from their making to their use",
     "nn/nn": "modules, losses and training",
+    "ops/later": "what ops/__init__ imports late",
     "ops/linalg/strides": "how results of linear algebra lie in memory",
     "optim/optim": "optimisers and schedulers",
+    "serialization/files": "files between rushlight and PyTorch, and of older versions",
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.core.graph import Op
+from rushlight.ops import fill_rest
 from rushlight.ops.registry import functions, namespaces, table
 
 
@@ -66,9 +67,11 @@ class OpOverloadPacket(Named):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self.__name__.lstrip("_")
-        for names in (functions, *namespaces.values()):
-            if name in names:
-                return names[name](*args, **kwargs)
+        fill_rest()
+        for space, names in (("", functions), *namespaces.items()):
+            for plain in (name, name.removeprefix(f"{space}_")):
+                if plain in names:
+                    return names[plain](*args, **kwargs)
         raise NotImplementedError(f"rushlight has no function for aten.{self.__name__}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -98,7 +101,7 @@ _LACKING: Final = frozenset(
 
 def packet(name: str) -> OpOverloadPacket:
     """All forms of the op `name`. Some that rushlight lacks have names too: a program may list them
-    beside others."""
+    next to others."""
     found = _packets.get(name)
     if found is None:
         if not _known(name):
@@ -109,6 +112,8 @@ def packet(name: str) -> OpOverloadPacket:
 
 def _known(name: str) -> bool:
     plain = name.removesuffix("_")
+    if plain not in functions:
+        fill_rest()
     if name in _LACKING or plain in table or plain in functions:
         return True
     if any(plain in names for names in namespaces.values()):
