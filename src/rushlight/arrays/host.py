@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 from typing import Any, Final
 
 import numpy as np
