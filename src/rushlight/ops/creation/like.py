@@ -10,7 +10,14 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.device import CPU
-from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, move
+from rushlight.arrays.host import (
+    device_of,
+    is_array,
+    is_scalar,
+    make_array,
+    meta_array,
+    move,
+)
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
@@ -183,10 +190,14 @@ def empty_strided(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
             f"({len(strides)})"
         )
+    place = place_of(device, "empty_strided")
+    if place.type == "meta":
+        steps = [s * kind.itemsize for s in strides]
+        return make_tensor(meta_array(shape, kind.numpy, steps), requires_grad)
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     memory = making.bytes_of(make_array((max(extent, 0) * kind.itemsize,), dtypes.uint8.numpy, CPU))
     array = making.over(memory, shape, strides, kind.numpy, 0)
-    return make_tensor(move(array, place_of(device, "empty_strided")), requires_grad)
+    return make_tensor(move(array, place), requires_grad)
 
 
 @function(method=False)

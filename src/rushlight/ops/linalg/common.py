@@ -10,6 +10,7 @@ from rushlight import dtypes
 from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import not_implemented
@@ -202,6 +203,8 @@ _REASONS: Final = {
 def check_info(function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError) -> None:
     """Raise PyTorch's error for the first matrix of a batch that has none of what was wanted."""
     infos = bottom(info._array)  # inside vmap, of all members
+    if not has_values(infos):
+        return
     numbers = infos.reshape(-1)
     if not numbers.any():
         return
