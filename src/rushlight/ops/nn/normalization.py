@@ -8,6 +8,7 @@ Note [Statistics are outputs]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -37,10 +38,7 @@ class Normalise(Op):
     eps: float = 0.0
 
     def count(self, x: Any) -> int:
-        n = 1
-        for d in self.axes:
-            n *= x.shape[d]
-        return n
+        return math.prod([x.shape[d] for d in self.axes])
 
     def align_weight(self, w: Any) -> Any:
         raise NotImplementedError
