@@ -23,9 +23,11 @@ LAYERS = [
     "core",
     "ops",
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage storage_types "
-    "settings cuda linalg special printing types version _methods _functions",
+    "settings cuda linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
-    "func nn optim data serialization _utils testing utils library profiler functorch",
+    "func nn optim data serialization _utils testing utils library profiler functorch accelerator "
+    "amp backends compiler cpu distributions export futures fx hub jit masked monitor mps mtia "
+    "multiprocessing onnx package quasirandom signal sparse xpu",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

@@ -14,7 +14,15 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state, within
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, next_number, requires_grad
+from rushlight.core.graph import (
+    DIFFERENTIABLE,
+    Node,
+    Op,
+    OpSpec,
+    TensorBase,
+    next_number,
+    requires_grad,
+)
 from rushlight.core.record import apply, recording
 from rushlight.core.saved.packed import Packed, open_packed
 from rushlight.core.saved.saved_values import unpack
@@ -121,7 +129,8 @@ def open_values(node: Node, tensors: bool) -> list[Any]:
 
 
 def materialise(gs: Any, metas: list[Any]) -> Any:
-    """Zeros for the outputs that no gradient reached; None if none did."""
+    """Zeros for the outputs that no gradient reached, None if none did. Integers among them, which
+    none can reach, stay None: no rule reads those, and they may be large."""
     like: Any = None
     missing = False
     for g in gs:
@@ -138,7 +147,8 @@ def materialise(gs: Any, metas: list[Any]) -> Any:
         g = gs[i]
         if g is None:
             shape, dtype = metas[i]
-            g = v.full(like, shape, 0, dtype)
+            if dtype.kind in DIFFERENTIABLE:
+                g = v.full(like, shape, 0, dtype)
         filled.append(g)
     return filled
 

@@ -23,4 +23,4 @@ if not _typing.TYPE_CHECKING:
         "Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils",
         *modules.__all__,
     ]  # fmt: skip
-    __getattr__, __dir__ = _face("torch.nn", globals())
+    __getattr__, __dir__ = _face("torch.nn", globals(), {"attention": ""})

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from rushlight.core.graph import TensorBase
 from rushlight.missing import face as _face
+from rushlight.ops.overriding import disabled_torch_function
 from rushlight.ops.registry import functions
 from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
@@ -41,6 +42,9 @@ class Parameter(Tensor, metaclass=ParameterClass):
     Parameter containing:
     tensor([1., 1.], requires_grad=True)
     """
+
+    # what is computed from a parameter is a tensor, no parameter
+    __torch_function__ = classmethod(disabled_torch_function)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
@@ -101,6 +105,7 @@ class Buffer(Tensor, metaclass=BufferClass):
     """
 
     persistent: bool
+    __torch_function__ = classmethod(disabled_torch_function)
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:

@@ -17,8 +17,8 @@ import typing
 from collections.abc import Callable, Iterable
 
 LATER: typing.Final = {
-    "attention", "conv", "copies", "fft", "linalg", "pooling", "recurrent", "removed", "sparse",
-    "statistics", "vision",
+    "attention", "conv", "copies", "fft", "linalg", "lookup", "losses", "norms", "pooling",
+    "recurrent", "removed", "sparse", "special", "statistics", "vision",
 }  # fmt: skip
 
 

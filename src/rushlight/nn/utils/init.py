@@ -7,6 +7,9 @@ from typing import Any
 
 from rushlight.nn.modules.module import Module
 
+__all__ = ["skip_init"]
+__dir__ = __all__.copy
+
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """skip_init(module_cls, *args, **kwargs): a module with memory for its parameters, and no
