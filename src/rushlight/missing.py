@@ -19,8 +19,6 @@ HINTS: Final[dict[str, str]] = {
     "torch.compile": "the function itself: compile(f) without the call is f",
     "torch.jit": "the function or module itself, uncompiled",
     "torch.fx": "torch.func, which transforms functions as they run",
-    "torch.amp": "tensors in float32 throughout, or x.half()",
-    "torch.autocast": "tensors in float32 throughout, or x.half()",
     "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
     "torch.backends": "torch.__config__.show()",
     "torch.sparse": "dense tensors",
