@@ -26,8 +26,9 @@ LAYERS = [
     "settings linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
     "func nn optim data serialize serialize_archive serialize_safe serialization testing utils "
-    "library profiler functorch accelerator amp backends compiler cpu cuda distributions export futures "
-    "fx hub jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse xpu",
+    "library profiler functorch accelerator amp backends compiler cpu cuda distributions export "
+    "futures fx hub jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
+    "xpu",
     "compile viz explain distributed",
     "compat cli __main__",
 ]
