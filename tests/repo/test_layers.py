@@ -27,8 +27,8 @@ LAYERS = [
     "autograd",
     "func nn optim data serialize serialize_archive serialize_safe serialization testing utils "
     "library profiler functorch accelerator amp backends compiler cpu cuda distributions export "
-    "futures fx hub jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
-    "xpu",
+    "futures fx hub jit masked monitor mps mtia multiprocessing onnx package quasirandom "
+    "signal sparse xpu",
     "compile viz explain distributed",
     "compat cli __main__",
 ]
