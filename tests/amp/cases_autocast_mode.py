@@ -157,7 +157,31 @@ def training(torch: Any) -> Any:
     return [losses, [p.grad.tolist() for p in net.parameters()]]
 
 
+def computed_again(torch: Any) -> Any:
+    """A checkpoint runs again as it ran: in the dtypes of its own autocast."""
+    from importlib import import_module
+
+    checkpoint = import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+    log: list[Any] = []
+
+    def part(x: Any) -> Any:
+        y = x @ x
+        log.append(kind(y))
+        return y.float().sin()
+
+    for reentrant in (False, True):
+        for on, later in ((True, False), (False, True)):
+            x = torch.ones(2, 2, requires_grad=True)
+            with torch.autocast("cpu", enabled=on):
+                y = checkpoint(part, x, use_reentrant=reentrant)
+            with torch.autocast("cpu", enabled=later):
+                y.sum().backward()
+                log.append([kind(torch.ones(2, 2) @ torch.ones(2, 2)), kind(x.grad)])
+    return log
+
+
 exact["kinds"] = kinds
+exact["computed again"] = computed_again
 exact["nested"] = nested
 exact["errors and warnings"] = refused
 exact["own functions"] = own_functions

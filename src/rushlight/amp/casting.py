@@ -127,6 +127,26 @@ def call(
         inside.reset(token)
 
 
+class Again:
+    """The setting in which this was made, once more: inside `with`."""
+
+    def __init__(self) -> None:
+        self.setting = setting.get()
+        self.tokens: list[Any] = []
+
+    def __enter__(self) -> None:
+        install()
+        self.tokens.append((setting.set(self.setting), nesting.set(nesting.get() + 1)))
+
+    def __exit__(self, *args: object) -> None:
+        before, depth = self.tokens.pop()
+        setting.reset(before)
+        nesting.reset(depth)
+        if nesting.get() == 0:
+            cache.clear()
+        uninstall()
+
+
 # --- exchanging code ------------------------------------------------------------------------------
 _lock: Final = lock()
 _in_force = [0]
