@@ -69,13 +69,20 @@ _METHODS_ONLY = {name + "_" for name in """
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
+    "_C": "",
     "cuda": "",
+    "fft": "",
     "func": "",
     "library": "",
     "linalg": "",
+    "masked": "",
     "nn": "",
     "optim": "",
+    "overrides": "",
+    "DisableTorchFunction": "_C",
+    "DisableTorchFunctionSubclass": "_C",
     "profiler": "",
+    "signal": "",
     "special": "",
     "testing": "",
     "types": "",
@@ -111,8 +118,11 @@ _here.update(name for name, home in _LATER.items() if home)
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
     from rushlight import optim as optim
+    from rushlight import overrides as overrides
     from rushlight import profiler as profiler
     from rushlight import serialization as serialization
+    from rushlight._C import DisableTorchFunction as DisableTorchFunction
+    from rushlight._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.printing import set_printoptions as set_printoptions
     from rushlight.serialize import load as load

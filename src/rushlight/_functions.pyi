@@ -28,12 +28,16 @@ _complex: TypeAlias = builtins.complex
 _str: TypeAlias = builtins.str
 _Number: TypeAlias = _bool | _int | _float | _complex
 
+from rushlight import _C as _C
 from rushlight import cuda as cuda
 from rushlight import func as func
 from rushlight import library as library
 from rushlight import linalg as linalg
 from rushlight import nn as nn
 from rushlight import optim as optim
+from rushlight import overrides as overrides
+from rushlight._C import DisableTorchFunction as DisableTorchFunction
+from rushlight._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from rushlight import profiler as profiler
 from rushlight import special as special
 from rushlight import testing as testing

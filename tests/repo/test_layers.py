@@ -23,10 +23,11 @@ LAYERS = [
     "core",
     "ops",
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage "
-    "settings cuda linalg special printing types version _methods _functions",
+    "settings cuda linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
     "func nn optim data serialize serialize_archive serialize_safe serialization testing utils "
-    "library profiler functorch",
+    "library profiler functorch accelerator amp backends compiler cpu distributions export futures "
+    "fx hub jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse xpu",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

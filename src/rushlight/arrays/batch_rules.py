@@ -44,7 +44,8 @@ def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
 for _name in (
     "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "frexp", "polygamma",
     "bits", "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
-    "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv",
+    "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv", "fourier", "fourier_real",
+    "fourier_half", "matrix_exp", "ldl",
 ):  # fmt: skip
     rules[_name] = _same
 
@@ -113,6 +114,12 @@ def _matrices(primitive: Any, level: Any, a: Any, b: Any, *args: Any) -> Any:
 
 for _name in ("solve", "solve_triangular", "least_squares"):
     rules[_name] = _matrices
+
+
+@rule
+def ldl_solve(primitive: Any, level: Any, a: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+    parts = [with_batch(x, level) for x in (a, pivots, b)]
+    return Batched(primitive(*parts, hermitian), level)
 
 
 # --- making: see Note [Memory to write into] ------------------------------------------------------
@@ -367,7 +374,7 @@ def _along_axis(primitive: Any, level: Any, x: Any, axis: int, *args: Any) -> An
     return Batched(primitive(inside, from_end(axis, x.ndim), *args), level)
 
 
-for _name in ("cumsum", "cumprod", "running", "sort", "fourier"):
+for _name in ("cumsum", "cumprod", "running", "sort"):
     rules[_name] = _along_axis
 
 

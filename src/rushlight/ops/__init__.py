@@ -4,7 +4,7 @@ Importing this package fills the table, by importing the files of this folder an
 order does not matter: a file imports what it builds on. Files follow the families; see
 `docs/adding-an-op.md`.
 
-The folders and files of `LATER` hold what many programs never use. Their files are imported together, by
+The folders and files of `LATER` hold what many programs never use. They are imported together, by
 `fill_rest`, when a name is asked for that the table does not have yet: `torch.conv2d`,
 `x.matrix_exp`, anything of `torch.nn`.
 """
@@ -17,8 +17,8 @@ import typing
 from collections.abc import Callable, Iterable
 
 LATER: typing.Final = {
-    "attention", "conv", "copies", "fft", "linalg", "pooling", "recurrent", "removed", "sparse",
-    "statistics", "vision",
+    "attention", "conv", "copies", "fft", "linalg", "lookup", "losses", "norms", "pooling",
+    "recurrent", "removed", "sparse", "special", "statistics", "vision",
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ table: Final[dict[str, type[Op]]] = {}
 functions: Final[dict[str, Callable[..., Any]]] = {}
 methods: Final[dict[str, Callable[..., Any]]] = {}
 namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
-    "nn.functional": {}, "special": {}, "linalg": {},
+    "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}, "signal.windows": {},
 }  # fmt: skip
 # which parameters are numbers is read at the first call: for all functions it takes 2 ms
 UNREAD: Final = object()
@@ -127,6 +127,11 @@ def _wrap(
             what, xs = found
             return finish(what, xs) if target is None else run_out(title, what, xs, target)
         except BLAMED as error:
+            if takes_over(args, kwargs):  # Note [Overrides]
+                from rushlight.ops import overriding
+
+                overriding.switch_on()
+                return call(*args, **kwargs)
             if (better := blame(title, fn, args, kwargs, error)) is not None:
                 raise better from None
             raise
@@ -138,6 +143,15 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def takes_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call failed because an argument is no tensor, but has a `__torch_function__`."""
+    return any(
+        hasattr(type(x), "__torch_function__") and not isinstance(x, TensorBase)
+        for y in (*args, *kwargs.values())
+        for x in (y if isinstance(y, (list, tuple)) else (y,))
+    )
 
 
 def shared_op(cls: Any, *values: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays.fused import add_to
 from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape, swap
 from rushlight.core.dispatch import columns_of
 from rushlight.core.elementwise import result_dtype
@@ -51,7 +52,7 @@ class AddProduct(Op):
             y = y * self.alpha
         if self.beta == 0:
             return y
-        return y + (x if self.beta == 1 else x * self.beta)
+        return add_to(y, x if self.beta == 1 else x * self.beta)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         rule: Any = self

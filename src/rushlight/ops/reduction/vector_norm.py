@@ -260,7 +260,10 @@ class CDist(Op):
         return v.window(a, (..., every, None, every)) - v.window(b, (..., None, every, every))
 
     def forward(self, a: Any, b: Any) -> Any:
-        d = self.gaps(a, b)
+        return self.size(self.gaps(a, b))
+
+    def size(self, d: Any) -> Any:
+        """The norms of differences along the last axis."""
         if d.shape[-1] == 0:
             return v.reduce_sum(d, (-1,), False)
         return narrow(norm_of(wide(d), self.p, (-1,), False), d)

@@ -1,4 +1,4 @@
-"""Fourier transforms along the last axis, and the short-time transform made of them."""
+"""The short-time Fourier transform, and the way back."""
 
 from __future__ import annotations
 
@@ -7,119 +7,17 @@ import warnings
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
-from rushlight.arrays.vocabulary import pad, real, window
-from rushlight.core.families import Linear
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.each_member import batch_leading
+from rushlight.ops.fft.transforms import FftC2C, FftC2R, FftR2C
 from rushlight.ops.pointwise.complex import view_as_real
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function
 from rushlight.ops.shape.pad import pad as padded
 
 
-@op
-class FftC2C(Linear):
-    """The transform of complex numbers, forward or back, times `scale`."""
-
-    name, node, params = "_fft_c2c", "FftC2CBackward0", ("forwards", "scale")
-    vmap_rule = batch_leading
-
-    def __init__(self, forwards: bool = True, scale: float = 1.0) -> None:
-        super().__init__()
-        self.forwards = forwards
-        self.scale = scale
-
-    def forward(self, x: Any) -> Any:
-        return lapack.fourier(x, -1, not self.forwards) * self.scale
-
-    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        return lapack.fourier(g, -1, self.forwards) * self.scale
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield FftC2C(), draw.complex(5)
-        yield FftC2C(False, 0.25), draw.complex(2, 4)
-
-
-@op
-class FftR2C(Linear):
-    """The transform of real numbers: its first half if `onesided` (the other is the conjugate)."""
-
-    name, node, params = "_fft_r2c", "FftR2CBackward0", ("onesided", "scale")
-    vmap_rule = batch_leading
-    complex_too = False
-
-    def __init__(self, onesided: bool = True, scale: float = 1.0) -> None:
-        super().__init__()
-        self.onesided = onesided
-        self.scale = scale
-
-    def forward(self, x: Any) -> Any:
-        y = lapack.fourier(x, -1, False)
-        if self.onesided:
-            y = window(y, (..., slice(0, x.shape[-1] // 2 + 1)))
-        return y * self.scale
-
-    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        missing = shape[-1] - g.shape[-1]
-        if missing:
-            g = pad(g, (*[(0, 0)] * (g.ndim - 1), (0, missing)), 0)
-        return real(lapack.fourier(g, -1, True)) * self.scale
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield FftR2C(), draw.real(5)
-        yield FftR2C(True, 0.5), draw.real(2, 4)
-        yield FftR2C(False), draw.real(4)
-
-
-@op
-class FftC2R(Linear):
-    """`n` real numbers from the first half of their transform, times `scale`."""
-
-    name, node, params = "_fft_c2r", "FftC2RBackward0", ("n", "scale")
-    vmap_rule = batch_leading
-
-    def __init__(self, n: int, scale: float = 1.0) -> None:
-        super().__init__()
-        self.n = n
-        self.scale = scale
-
-    def twice(self, x: Any) -> Any:
-        """The half with all but its ends doubled: they stand for two."""
-        ends = 1 if self.n % 2 else 2
-        inside = slice(1, self.n // 2 + 2 - ends)
-        return v.place(x, window(x, (..., inside)) * 2, (..., inside))
-
-    def forward(self, x: Any) -> Any:
-        x = self.twice(x)
-        missing = self.n - x.shape[-1]
-        if missing > 0:
-            x = pad(x, (*[(0, 0)] * (x.ndim - 1), (0, missing)), 0)
-        return real(lapack.fourier(x, -1, True)) * self.scale
-
-    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        y = lapack.fourier(g, -1, False)
-        return self.twice(window(y, (..., slice(0, shape[-1])))) * self.scale
-
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield FftC2R(5), draw.complex(3)
-        yield FftC2R(4, 0.5), draw.complex(2, 3)
-
-
-@implements("fourier")
-def _fourier(x: Any, axis: int, inverse: bool) -> Any:
-    if x._array.dtype.kind != "c":
-        x = x.to(dtypes.promote_types(dtypes.of(x._array.dtype), dtypes.complex64))
-    return apply(FftC2C(not inverse), x.swapaxes(axis, -1)).swapaxes(axis, -1)
-
-
-# --- the short-time transform ---------------------------------------------------------------------
 def _pad_window(function: str, kind: Any, width: int, n_fft: int, given: Any) -> Any:
     """The window as wide as the transform, zeros around it; None for ones throughout."""
     if given is None:
@@ -222,9 +120,9 @@ def stft(
             raise RuntimeError(
                 f"{called} : Cannot have onesided output if window or input is complex"
             )
-        y = apply(FftC2C(True, scale), pieces)
+        y = apply(FftC2C((-1,), True, scale), pieces)
     else:
-        y = apply(FftR2C(half, scale), pieces)
+        y = apply(FftR2C((-1,), half, scale), pieces)
     y = y.transpose_(-1, -2)
     if single:
         y = y.squeeze_(0)
@@ -284,11 +182,11 @@ def istft(
     scale = 1 / math.sqrt(n_fft) if normalized else 1 / n_fft
     pieces = y.transpose(-1, -2)
     if return_complex:
-        pieces = apply(FftC2C(False, scale), pieces)
+        pieces = apply(FftC2C((-1,), False, scale), pieces)
     else:
         if not half:
             pieces = pieces[..., : n_fft // 2 + 1]
-        pieces = apply(FftC2R(n_fft, scale), pieces)
+        pieces = apply(FftC2R((-1,), n_fft, scale), pieces)
     like = pieces.detach().real if return_complex else pieces.detach()
     shape = _pad_window(called, like, width, n_fft, window)
     shape = like.new_ones((n_fft,)) if shape is None else shape
