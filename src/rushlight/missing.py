@@ -1,38 +1,48 @@
 """The public face of a module: what `dir` shows, what is imported late, and what is missing.
 
-Names that PyTorch has and rushlight lacks are in `missing_names`, which `tools/make_missing.py`
+Names that PyTorch has and rushlight lacks are in `missing.txt`, which `tools/make_missing.py`
 writes together with `docs/missing.md`. They raise an AttributeError, so `hasattr` works.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from rushlight.tables import read_table
+
 PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.compile": "the function itself: compile(f) without the call is f",
-    "torch.jit": "the function or module itself, uncompiled",
     "torch.fx": "torch.func, which transforms functions as they run",
     "torch.amp": "tensors in float32 throughout, or x.half()",
     "torch.autocast": "tensors in float32 throughout, or x.half()",
     "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
-    "torch.backends": "torch.__config__.show()",
     "torch.sparse": "dense tensors",
-    "torch.utils.data": "a loop over x.split(batch_size), and torch.randperm to shuffle",
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
 
+@functools.cache
+def _table() -> dict[str, list[str]]:
+    """The names, by module: a line of its own, with its names below it, indented."""
+    table: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in read_table(__file__):
+        if not line.startswith(" "):
+            names = table[line] = []
+        else:
+            names += line.split()
+    return table
+
+
 def names_missing(home: str) -> list[str]:
     """The names that PyTorch has in `home` and rushlight has not."""
-    from rushlight.missing_names import NAMES
-
-    return NAMES.get(home, "").split()
+    return _table().get(home, [])
 
 
 def is_missing(home: str, name: str) -> bool:
@@ -152,8 +162,6 @@ def hide_lacking(cls: type, names: Iterable[str]) -> list[str]:
 
 def hide_in(cls: Any, home: str, fill: Callable[[], None]) -> None:
     """Let a class answer for the names it lacks, and for those that come late, by `fill`."""
-    from rushlight.missing_names import LATER
-
-    for name in names_missing(home) + LATER.split():
+    for name in names_missing(home) + names_missing("later"):
         if name not in vars(cls):
             setattr(cls, name, Lacking(home, name, fill))

@@ -1,6 +1,6 @@
 """The public Tensor: the compiled base, with every method of the op table attached.
 
-What a method computes stands in `ops`; here are the tensor's own attributes: what it is, its place
+What a method computes is in `ops`; here are the tensor's own attributes: what it is, its place
 in the graph, what it is to Python and NumPy. Its memory is in `tensor_memory`.
 """
 
@@ -517,15 +517,21 @@ def _attach_methods() -> None:
             setattr(Tensor, name, method)
 
 
+def _is_meta(t: Any) -> bool:
+    """Whether the tensor has a shape and a dtype, and no numbers."""
+    return device_of(t._array).type == "meta"
+
+
 def _attach() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
     after_filling.append(_attach_methods)
     for name in (
-        "is_sparse", "is_sparse_csr", "is_quantized", "is_meta", "is_mps", "is_mkldnn", "is_nested",
+        "is_sparse", "is_sparse_csr", "is_quantized", "is_mps", "is_mkldnn", "is_nested",
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))
+    setattr(Tensor, "is_meta", property(_is_meta))  # noqa: B010  # the stubs call it a plain bool
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))
     operators.accepts = lambda x: (

@@ -7,25 +7,10 @@ from typing import Any
 import pytest
 
 import rushlight
-from tests.harness import LIVE, pytorch, stored
-from tests.nn.plain_cases import compare
+from tests.harness import LIVE, plain_tests, pytorch, stored
 from tests.optim.cases_optim import close, coarse, exact
 
-STORED = stored("optim/optim")
-
-
-def test_every_case_is_stored() -> None:
-    assert STORED.keys() == (exact | close | coarse).keys()
-
-
-@pytest.mark.parametrize("name", sorted(exact))
-def test_equals_what_is_stored(name: str) -> None:
-    compare(exact.run(rushlight, name), STORED[name], True, name)
-
-
-@pytest.mark.parametrize("name", sorted(close))
-def test_is_close_to_what_is_stored(name: str) -> None:
-    compare(close.run(rushlight, name), STORED[name], False, name)
+globals().update(plain_tests("optim/optim", exact, close, coarse))
 
 
 def flat(x: Any) -> list[float]:
@@ -36,18 +21,11 @@ def flat(x: Any) -> list[float]:
 
 @pytest.mark.parametrize("name", sorted(coarse))
 def test_is_near_what_is_stored(name: str) -> None:
-    assert flat(coarse.run(rushlight, name)) == pytest.approx(flat(STORED[name]), abs=2**-7)
+    known = stored("optim/optim")[name]
+    assert flat(coarse.run(rushlight, name)) == pytest.approx(flat(known), abs=2**-7)
 
 
 if LIVE:
-
-    @pytest.mark.parametrize("name", sorted(exact))
-    def test_equals_pytorch(name: str) -> None:
-        compare(exact.run(rushlight, name), exact.run(pytorch(), name), True, name)
-
-    @pytest.mark.parametrize("name", sorted(close))
-    def test_is_close_to_pytorch(name: str) -> None:
-        compare(close.run(rushlight, name), close.run(pytorch(), name), False, name)
 
     @pytest.mark.parametrize("name", sorted(coarse))
     def test_is_near_pytorch(name: str) -> None:

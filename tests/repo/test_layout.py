@@ -21,6 +21,7 @@ TOGETHER = {
     "ops/later": "what ops/__init__ imports late",
     "ops/linalg/strides": "how results of linear algebra lie in memory",
     "optim/optim": "optimisers and schedulers",
+    "serialization/files": "files between rushlight and PyTorch, and of older versions",
 }
 
 

@@ -1,7 +1,7 @@
-"""What the engine needs beside a node's rule: gradients that were not there or have another shape,
+"""What the engine needs besides a node's rule: gradients that were not there or have another shape,
 saved values that hooks packed, and rules whose results are recorded.
 
-The rule itself is run by `backward_of` in `core.engine.engine`. The node as users meet it stands in
+The rule itself is run by `backward_of` in `core.engine.engine`. The node as users meet it is in
 `core.node_api`, what it keeps in `core.saved.saved_values`; others import the names of both from
 here.
 """

@@ -1,6 +1,6 @@
 """What users wrote, as ops want it, and what public functions refuse, in PyTorch's words.
 
-Each check and each text stands here once; dimensions become negative ints.
+Each check and each text is here once; dimensions become negative ints.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ def check_tensors(function: str, **named: Any) -> None:
     """Raise PyTorch's TypeError unless all the arguments are tensors."""
     for position, (name, x) in enumerate(named.items(), 1):
         check_tensor(x, function, name, position)
+
+
+def tensor_type(x: TensorBase) -> str:
+    """The type of a tensor as PyTorch's older errors name it: `torch.FloatTensor`."""
+    return f"torch.{dtypes.of(x._array.dtype).scalar_type}Tensor"
 
 
 def check_operands(function: str, input: Any, other: Any, second: str = "other") -> None:

@@ -1,13 +1,14 @@
 """The table of ops and of the public functions made from them.
 
-    @op            registers an op class under its name
+    @op            registers an op class under its name; if the class has a `word`, the op, given
+                   inputs and then parameters, stands for that primitive when rules run on tensors
     @function      a function for users: becomes `rushlight.f` and `Tensor.f`, and if it says so
                    `f(..., out=...)` and `f_` (in place)
     @implements    says which function stands for a primitive of the vocabulary when rules run on
                    tensors
 
 What is exported takes whatever users pass as numbers (`ops.numbers`) and tells of arguments of the
-wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what stands here;
+wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what is here;
 nothing lists ops a second time.
 """
 
@@ -20,7 +21,10 @@ from types import FunctionType
 from typing import Any, Final, TypeVar
 
 from rushlight.arrays.vocabulary import Kind, register
+from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
+from rushlight.core.record import apply
+from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero, numbers_of
@@ -45,6 +49,10 @@ def op(cls: C) -> C:
     if cls.name in table:
         raise ValueError(f"two ops are called {cls.name!r}")
     table[cls.name] = cls
+    word = vars(cls).get("word")
+    if word is not None:
+        count, act = len(cls.inputs), apply_view if issubclass(cls, ViewOp) else apply
+        tensor_impls[word] = lambda *args: act(cls(*args[count:]), *args[:count])
     return cls
 
 
@@ -152,6 +160,13 @@ def takes_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         for y in (*args, *kwargs.values())
         for x in (y if isinstance(y, (list, tuple)) else (y,))
     )
+
+
+def place(fn: Any, module: str, name: str) -> None:
+    """Say where users find a function of the table: by that, pickles refer to it."""
+    if fn.__module__.startswith("rushlight.ops."):
+        fn.__module__ = module
+        fn.__name__ = fn.__qualname__ = name
 
 
 def shared_op(cls: Any, *values: Any) -> Any:

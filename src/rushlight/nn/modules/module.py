@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from rushlight import dtypes
 from rushlight.arrays.device import device as Device
+from rushlight.arrays.host import NO_DATA
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.nn.modules.calling import Calling
@@ -481,7 +482,16 @@ class Module(Calling, Stateful):
         dtype, where = _wanted(args, kwargs)
 
         def convert(t: Any) -> Any:
-            return t.to(where, dtype if t.is_floating_point() or t.is_complex() else None)
+            want = dtype if t.is_floating_point() or t.is_complex() else None
+            try:
+                return t.to(where, want)
+            except NotImplementedError as error:
+                if str(error) != NO_DATA:
+                    raise
+                raise NotImplementedError(
+                    f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                ) from None
 
         return self._apply(convert)
 

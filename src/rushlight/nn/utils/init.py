@@ -1,4 +1,4 @@
-"""Making modules without drawing first values for them."""
+"""Modules whose parameters are not initialised."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ __dir__ = __all__.copy
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module whose parameters hold whatever was in memory: values are loaded next.
+    """skip_init(module_cls, *args, **kwargs): a module with memory for its parameters, and no
+    values in them: they are made without being drawn, on the device `meta`, and then given memory.
 
-    >>> torch.nn.utils.skip_init(torch.nn.Linear, 1, 5)
-    Linear(in_features=1, out_features=5, bias=True)
+    The class must take `device`, which says where.
+
+    >>> net = torch.nn.utils.skip_init(torch.nn.Linear, 2, 3)
+    >>> net.weight.shape, net.weight.device
+    (torch.Size([3, 2]), device(type='cpu'))
     """
-    if not issubclass(module_cls, Module):
+    if not isinstance(module_cls, type) or not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    from rushlight import random
-
-    place = kwargs.pop("device", "cpu")
-    state = random.get_rng_state()
-    try:  # drawn and forgotten: the stream of random numbers goes on as if nothing were drawn
-        module = module_cls(*args, device=place, **kwargs)
-    finally:
-        random.set_rng_state(state)
-    return module.to_empty(device=place)
+    final = kwargs.pop("device", "cpu")
+    kwargs["device"] = "meta"
+    return module_cls(*args, **kwargs).to_empty(device=final)

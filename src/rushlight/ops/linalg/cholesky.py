@@ -26,7 +26,7 @@ from rushlight.ops.linalg.common import (
 )
 from rushlight.ops.linalg.solve import check_right_side
 from rushlight.ops.out import write_out, write_outs
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 
 
 # --- the factor -----------------------------------------------------------------------------------
@@ -59,6 +59,7 @@ class CholeskyEx(Choleskies):
     """As `torch.linalg` records it."""
 
     name, node = "linalg_cholesky_ex", "LinalgCholeskyExBackward0"
+    word = "cholesky"
     outputs, saves = ("L", "info"), ("L",)
     vmap_rule = batch_leading
 
@@ -83,11 +84,6 @@ class Cholesky(Choleskies):
     def samples(draw: Any) -> Any:
         yield common.on_subspace(Cholesky, hermitian)(), common.positive(draw, 3, 3)
         yield common.on_subspace(Cholesky, hermitian)(), common.positive(draw, 3, 3, complex=True)
-
-
-@implements("cholesky")
-def _cholesky(x: Any, upper: bool) -> Any:
-    return apply(CholeskyEx(upper), x)
 
 
 def _factor(A: Any, upper: bool, op: Any, function: str) -> Any:

@@ -10,13 +10,13 @@ from rushlight import dtypes
 from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import not_implemented
 from rushlight.ops.view.expand import broadcast_shape
 
 _INT: Final = dtypes.int64.numpy
-_ALL: Final = slice(None)
 
 
 class LinAlgError(RuntimeError):
@@ -56,13 +56,13 @@ def rows(d: Any) -> Any:
 
 def columns(d: Any) -> Any:
     """A vector, to scale the columns of a matrix by."""
-    return v.window(d, (..., None, _ALL))
+    return v.window(d, (..., None, v.ALL))
 
 
 def eye(like: Any, n: int) -> Any:
     """Where a matrix of `n` rows and columns has its diagonal."""
     count = v.iota(like, n, _INT)
-    return v.equal(v.window(count, (_ALL, None)), count)
+    return v.equal(v.window(count, (v.ALL, None)), count)
 
 
 def diag(d: Any) -> Any:
@@ -212,6 +212,8 @@ _REASONS: Final = {
 def check_info(function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError) -> None:
     """Raise PyTorch's error for the first matrix of a batch that has none of what was wanted."""
     infos = bottom(info._array)  # inside vmap, of all members
+    if not has_values(infos):
+        return
     numbers = infos.reshape(-1)
     if not numbers.any():
         return

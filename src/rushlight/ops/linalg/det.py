@@ -16,7 +16,7 @@ from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows, square
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.pointwise.comparison import where
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 
 
 @op
@@ -24,6 +24,7 @@ class Cofactors(Op):
     """The derivative of the determinant by each element."""
 
     name, saves = "linalg_cofactors", ("self", "result")
+    word = "cofactors"
     aten = None
 
     def forward(self, x: Any) -> Any:
@@ -45,17 +46,13 @@ class Cofactors(Op):
         yield Cofactors(), draw.real(1, 1)
 
 
-@implements("cofactors")
-def _cofactors(x: Any) -> Any:
-    return apply(Cofactors(), x)
-
-
 # --- determinants ---------------------------------------------------------------------------------
 @op
 class Det(Op):
     """The determinant; its gradient is right for matrices without inverse too."""
 
     name = "linalg_det"
+    word = "det"
     inputs, saves = ("A",), ("A",)
     vmap_rule = batch_leading
 
@@ -76,11 +73,6 @@ class Det(Op):
         yield Det(), square(draw, 2, 2, complex=True)
 
 
-@implements("det")
-def _det(x: Any) -> Any:
-    return apply(Det(), x)
-
-
 def _compute_det(A: Any) -> Any:
     check_square(A._array, "linalg.det")
     floating(A._array, "linalg.det", "lu_cpu")
@@ -94,7 +86,6 @@ def linalg_det(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    check_tensor(A, "linalg_det", "A")
     return write_out("linalg_det", (A,), out, lambda: _compute_det(A))
 
 
@@ -105,7 +96,6 @@ def det(input: Any) -> Any:
     >>> torch.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    check_tensor(input, "det", "input")
     return _compute_det(input)
 
 
@@ -115,6 +105,7 @@ class Slogdet(Op):
     """The sign of the determinant and the logarithm of its magnitude."""
 
     name = "linalg_slogdet"
+    word = "slogdet"
     inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
     vmap_rule = batch_leading
 
@@ -141,11 +132,6 @@ class Slogdet(Op):
         yield Slogdet(), square(draw, 2, 2, complex=True)
 
 
-@implements("slogdet")
-def _slogdet(x: Any) -> Any:
-    return apply(Slogdet(), x)
-
-
 def _compute_slogdet(A: Any, function: str) -> Any:
     check_square(A._array, function)
     floating(A._array, function)
@@ -161,7 +147,6 @@ def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
     sign=tensor(-1.),
     logabsdet=tensor(0.))
     """
-    check_tensor(A, "linalg_slogdet", "A")
     results = _compute_slogdet(A, "linalg.slogdet")
     return write_outs("linalg_slogdet", return_types.linalg_slogdet, results, out)
 
@@ -173,7 +158,6 @@ def slogdet(input: Any, *, out: Any = None) -> Any:
     >>> torch.slogdet(torch.tensor([[-1., 0.], [0., 1.]])).sign
     tensor(-1.)
     """
-    check_tensor(input, "slogdet", "input")
     return write_outs(
         "slogdet", return_types.slogdet, _compute_slogdet(input, "linalg.slogdet"), out
     )

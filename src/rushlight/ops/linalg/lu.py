@@ -14,6 +14,7 @@ from rushlight.ops.linalg import common
 from rushlight.ops.linalg.common import by_columns, columns, eye, mh, mt, rows, square
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 _INT: Final = dtypes.int64.numpy
 
@@ -142,12 +143,7 @@ class Lu(Op):
         p, low, high = y
         return (p * 0, *product_jvp(mt(p) @ ts[0], low, high))
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Lu(), draw.real(3, 3)
-        yield Lu(), draw.real(2, 4, 2)
-        yield Lu(), draw.real(2, 3)
-        yield Lu(), draw.complex(2, 2)
+    samples = drawn(real=[(3, 3), (2, 4, 2), (2, 3)], complex=[(2, 2)])
 
 
 @op

@@ -16,7 +16,7 @@ from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg import common
 from rushlight.ops.linalg.common import half_diagonal, lower_solve, mh, mt, square, upper_solve
 from rushlight.ops.out import write_outs
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 
 
 @op
@@ -28,6 +28,7 @@ class Qr(Op):
     """
 
     name = "linalg_qr"
+    word = "qr"
     inputs, outputs, saves = ("A",), ("Q", "R"), ("Q", "R")
     params = ("mode",)
     mode: str = "reduced"
@@ -96,11 +97,6 @@ def _qr_forth(t: Any, q: Any, r: Any) -> Any:
     inside = mh(q) @ step
     upper = half_diagonal(v.triangle(inside + mh(inside), 0, False))
     return step - q @ upper, upper @ r
-
-
-@implements("qr")
-def _qr(x: Any, mode: str) -> Any:
-    return apply(Qr(mode), x)
 
 
 def _compute_qr(A: Any, mode: str) -> Any:

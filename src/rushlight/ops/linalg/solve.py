@@ -27,6 +27,7 @@ class Inv(Op):
     """The inverse of a square matrix."""
 
     name, node = "linalg_inv_ex", "LinalgInvExBackward0"
+    word = "inv"
     inputs, outputs, saves = ("A",), ("inverse", "info"), ("inverse",)
     vmap_rule = batch_leading
 
@@ -61,7 +62,6 @@ def inv(A: Any, *, out: Any = None) -> Any:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    check_tensor(A, "linalg_inv", "A")
     return write_out("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
 
 
@@ -78,7 +78,6 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    check_tensor(A, "linalg_inv_ex", "A")
     results = _invert(A, "linalg.inv")
     if check_errors:
         common.check_info("linalg.inv_ex", results[1], "inv")
@@ -92,13 +91,7 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     >>> torch.inverse(torch.tensor([[4.]]))
     tensor([[0.2500]])
     """
-    check_tensor(input, "inverse", "input")
     return inv(input, out=out)
-
-
-@implements("inv")
-def _inv(x: Any) -> Any:
-    return apply(Inv(), x)
 
 
 # --- systems --------------------------------------------------------------------------------------
@@ -107,6 +100,7 @@ class Solve(Op):
     """The X of A X = B (X A = B unless `left`); with `vector`, B has one dimension less."""
 
     name, node = "linalg_solve_ex", "LinalgSolveExBackward0"
+    word = "solve"
     saved_names = "left"
     inputs, outputs, saves = ("A", "B"), ("result", "info"), ("A", "result")
     reads: ClassVar = {0: ("A", "result"), 1: ("A",)}
@@ -203,11 +197,6 @@ def solve_ex(
     if check_errors:
         common.check_info("torch.linalg.solve_ex", results[1], "solve")
     return write_outs("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
-
-
-@implements("solve")
-def _solve(a: Any, b: Any) -> Any:
-    return apply(Solve(), a, b)
 
 
 # --- triangles ------------------------------------------------------------------------------------
@@ -313,12 +302,9 @@ class TriangularSolve(Op):
     saves = ("A", "solution")
     reads: ClassVar = {0: ("A",), 1: ("A", "solution")}
     params = ("upper", "transpose", "unitriangular")
-
-    def __init__(self, upper: bool = True, transpose: bool = False, unit: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
-        self.transpose = transpose
-        self.unitriangular = unit
+    upper: bool = True
+    transpose: bool = False
+    unitriangular: bool = False
 
     def rule(self) -> SolveTriangular:
         """The same system as `linalg.solve_triangular` has it."""

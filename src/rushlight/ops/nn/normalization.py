@@ -27,7 +27,7 @@ _FLOAT32: Final = dtypes.float32.numpy
 
 class Normalise(Op):
     """(x - mean) / deviation over `axes`, then times a weight, plus a bias; see Note [Statistics
-    are outputs]. A subclass says how weight and bias lie beside x (`align_weight`)."""
+    are outputs]. A subclass says how weight and bias lie next to x (`align_weight`)."""
 
     inputs = ("input", "weight", "bias")
     outputs = ("result", "result1", "result2")
@@ -77,7 +77,7 @@ class Normalise(Op):
         return gx, gw, gb
 
     def back(self, g: Any, node: Any, i: int) -> Any:
-        """A gradient beside x, summed to that of weight or bias."""
+        """A gradient next to x, summed to that of weight or bias."""
         shapes = node._input_shapes
         return v.reshape(v.reduce_sum(g, self.summed, False), shapes[i])
 

@@ -128,10 +128,7 @@ class Polygamma(Special):
     """The derivative number `n` of `digamma`."""
 
     name, params, kernel, domain = "polygamma", ("n",), "polygamma", "positive"
-
-    def __init__(self, n: int) -> None:
-        super().__init__()
-        self.n = n
+    n: int
 
     def forward(self, *xs: Any) -> Any:
         return v.polygamma(xs[0], self.n)
@@ -152,10 +149,7 @@ class Mvlgamma(Special):
 
     name, params, kernel = "mvlgamma", ("p",), "mvlgamma"
     lies = "rows"
-
-    def __init__(self, p: int) -> None:
-        super().__init__()
-        self.p = p
+    p: int
 
     def forward(self, *xs: Any) -> Any:
         y = self.sum_shifted(xs[0], "gammaln")

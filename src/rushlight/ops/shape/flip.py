@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -13,7 +12,7 @@ from rushlight.ops.apply import run
 from rushlight.ops.checks import check_tensor, from_end, ints, one_dim, tuple_of_ints
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -31,11 +30,7 @@ class Flip(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.flip(g, self.dims) if self.dims else g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Flip((-1,)), draw.real(2, 3)
-        yield Flip((-2, -1)), draw.complex(2, 3)
-        yield Flip(()), draw.real()
+    samples = drawn(real=[((-1,), (2, 3)), ((), ())], complex=[((-2, -1), (2, 3))])
 
 
 def _flip(input: Any, dims: tuple[int, ...]) -> Any:
@@ -116,12 +111,10 @@ class Roll(Linear):
             return v.roll(x, shifts, self.dims)
         return v.reshape(v.roll(v.reshape(x, (prod(x.shape),)), shifts, (0,)), x.shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Roll((1,), (-1,)), draw.real(2, 3)
-        yield Roll((2, -1), (-2, -1)), draw.complex(3, 3)
-        yield Roll((1,), ()), draw.real(2, 3)
-        yield Roll((3,), ()), draw.real()
+    samples = drawn(
+        real=[((1,), (-1,), (2, 3)), ((1,), (), (2, 3)), ((3,), (), ())],
+        complex=[((2, -1), (-2, -1), (3, 3))],
+    )
 
 
 @function()
@@ -175,12 +168,10 @@ class Rot90(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return self.turned(g, -self.k % 4)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Rot90(1, (-2, -1)), draw.real(2, 3)
-        yield Rot90(2, (-3, -1)), draw.real(2, 3, 2)
-        yield Rot90(-1, (-1, -2)), draw.complex(2, 3)
-        yield Rot90(4, (-2, -1)), draw.real(2, 2)
+    samples = drawn(
+        real=[(1, (-2, -1), (2, 3)), (2, (-3, -1), (2, 3, 2)), (4, (-2, -1), (2, 2))],
+        complex=[(-1, (-1, -2), (2, 3))],
+    )
 
 
 @function()
