@@ -63,8 +63,8 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> print(advice("torch.nn", "LSTM", []))
-    PyTorch has torch.nn.LSTM, rushlight has not. Nearest to it: nn.Linear in a loop over time.
+    >>> print(advice("torch", "sparse", []))
+    PyTorch has torch.sparse, rushlight has not. Nearest to it: dense tensors.
     docs/missing.md lists all that is missing.
     """
     if not is_missing(home, name):
