@@ -193,9 +193,7 @@ def _later_kept(rows: int, columns: int, start: int, dtype: Any) -> Array:
 def _cut(bias: Array, part: tuple[slice, ...], rank: int) -> Array:
     """The part of a mask, which broadcasts, that a block sees."""
     short = rank - bias.ndim
-    return bias[
-        tuple([slice(None) if n == 1 else s for n, s in zip(bias.shape, part[short:])])
-    ]
+    return bias[tuple([slice(None) if n == 1 else s for n, s in zip(bias.shape, part[short:])])]
 
 
 # --- batches --------------------------------------------------------------------------------------
