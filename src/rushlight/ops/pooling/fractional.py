@@ -39,8 +39,8 @@ class FractionalMaxPool(Largest):
         alpha = (size - kernel) / (out - 1)
         sample = v.reshape(sample, (*sample.shape, 1))
         steps = v.iota(sample, out - 1, raw_dtype(sample))
-        begin = v.cast(v.floor((steps + sample) * alpha), _INT64)
-        begin = begin - v.cast(v.floor(sample * alpha), _INT64)
+        begin = v.cast(v.trunc((steps + sample) * alpha), _INT64)
+        begin = begin - v.cast(v.trunc(sample * alpha), _INT64)
         last = v.full(begin, (*begin.shape[:-1], 1), size - kernel, _INT64)
         return v.concat([begin, last], -1)
 
