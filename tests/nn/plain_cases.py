@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -12,6 +13,15 @@ from tests.harness import Cases, as_stored
 class PlainCases(Cases):
     def run(self, lib: Any, name: str) -> Any:
         return as_stored(self[name](lib))
+
+
+class QuietCases(PlainCases):
+    """Cases that either library warns of, in which that is not the point."""
+
+    def run(self, lib: Any, name: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return super().run(lib, name)
 
 
 def compare(got: Any, want: Any, exact: bool, where: str) -> None:

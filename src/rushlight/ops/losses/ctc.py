@@ -232,8 +232,6 @@ def _ctc(
     if kind not in (dtypes.float32, dtypes.float64):
         raise not_implemented("ctc_loss_cpu", kind)
     time, n, classes = x.shape
-    if single and targets._array.ndim == 1:
-        targets = targets.unsqueeze(0)
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     widths = _read_lengths("input_lengths", input_lengths, n, time)
