@@ -81,5 +81,8 @@ def test_second_derivatives_which_pytorch_lacks() -> None:
     x = rushlight.randn(1, 1, 3, 2, dtype=rushlight.float64, requires_grad=True)
     seen = rushlight.ones(3, 3, dtype=rushlight.bool).tril()
     for more in ({}, {"is_causal": True}, {"attn_mask": seen}):
-        f = lambda x, more=more: scaled_dot_product_attention(x, x * 2, x + 1, **more)  # noqa: E731
-        assert rushlight.autograd.gradgradcheck(f, (x,))
+
+        def attend(x: Any, more: dict[str, Any] = more) -> Any:
+            return scaled_dot_product_attention(x, x * 2, x + 1, **more)
+
+        assert rushlight.autograd.gradgradcheck(attend, (x,))

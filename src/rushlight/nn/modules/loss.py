@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.nn import functional as F
+from rushlight.nn.modules.distance import PairwiseDistance
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
 
@@ -333,7 +334,7 @@ class TripletMarginWithDistanceLoss(Loss):
                 f"{margin} instead"
             )
         self.distance_function: Any = (
-            F.pairwise_distance if distance_function is None else distance_function
+            PairwiseDistance() if distance_function is None else distance_function
         )
         self.margin = margin
         self.swap = swap
