@@ -198,6 +198,8 @@ def losses(torch: Any) -> Any:
             torch.margin_ranking_loss(a[:, 0], b[:, 0], signs),
             torch.triplet_margin_loss(a, b, a * b),
             torch.poisson_nll_loss(a, b.abs(), True, True, 1e-8, 1),
+            torch.kl_div(a, b.abs(), 1),
+            torch.binary_cross_entropy_with_logits(a, b.abs()),
         ]
     )
     return found
