@@ -7,8 +7,9 @@ from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "frexp", "geqrf", "kthvalue", "linalg_cholesky_ex", "linalg_eig",
-    "linalg_eigh", "linalg_inv_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor",
+    "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "histogramdd", "kthvalue",
+    "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_ldl_factor",
+    "linalg_ldl_factor_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor",
     "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet", "linalg_solve_ex", "linalg_svd",
     "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort", "svd",
     "topk", "triangular_solve",
@@ -67,11 +68,15 @@ cummax: Final = _make("cummax", "values", "indices")
 cummin: Final = _make("cummin", "values", "indices")
 frexp: Final = _make("frexp", "mantissa", "exponent")
 geqrf: Final = _make("geqrf", "a", "tau")
+histogram: Final = _make("histogram", "hist", "bin_edges")
+histogramdd: Final = _make("histogramdd", "hist", "bin_edges")
 kthvalue: Final = _make("kthvalue", "values", "indices")
 linalg_cholesky_ex: Final = _make("linalg_cholesky_ex", "L", "info")
 linalg_eig: Final = _make("linalg_eig", "eigenvalues", "eigenvectors")
 linalg_eigh: Final = _make("linalg_eigh", "eigenvalues", "eigenvectors")
 linalg_inv_ex: Final = _make("linalg_inv_ex", "inverse", "info")
+linalg_ldl_factor: Final = _make("linalg_ldl_factor", "LD", "pivots")
+linalg_ldl_factor_ex: Final = _make("linalg_ldl_factor_ex", "LD", "pivots", "info")
 linalg_lstsq: Final = _make("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
 linalg_lu: Final = _make("linalg_lu", "P", "L", "U")
 linalg_lu_factor: Final = _make("linalg_lu_factor", "LU", "pivots")

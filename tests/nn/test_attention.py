@@ -9,43 +9,17 @@ import pytest
 import rushlight
 from rushlight.arrays import attention as words
 from rushlight.nn.functional import scaled_dot_product_attention
-from tests.harness import LIVE, pytorch, stored
+from tests.harness import plain_tests, stored
 from tests.nn.cases_attention import close, curves, exact
-from tests.nn.plain_cases import compare
 
-STORED = stored("nn/attention")
-
-
-def test_every_case_is_stored() -> None:
-    assert STORED.keys() == (exact | close | curves).keys()
-
-
-@pytest.mark.parametrize("name", sorted(exact))
-def test_equals_what_is_stored(name: str) -> None:
-    compare(exact.run(rushlight, name), STORED[name], True, name)
-
-
-@pytest.mark.parametrize("name", sorted(close))
-def test_is_close_to_what_is_stored(name: str) -> None:
-    compare(close.run(rushlight, name), STORED[name], False, name)
+globals().update(plain_tests("nn/attention", exact, close, curves))
 
 
 @pytest.mark.parametrize("name", sorted(curves))
 def test_curves_follow_what_is_stored(name: str) -> None:
     got = curves.run(rushlight, name)
     assert len(got) == 50 and got[-1] < got[0]
-    assert got == pytest.approx(STORED[name], rel=1e-4)
-
-
-if LIVE:
-
-    @pytest.mark.parametrize("name", sorted(exact))
-    def test_equals_pytorch(name: str) -> None:
-        compare(exact.run(rushlight, name), exact.run(pytorch(), name), True, name)
-
-    @pytest.mark.parametrize("name", sorted(close))
-    def test_is_close_to_pytorch(name: str) -> None:
-        compare(close.run(rushlight, name), close.run(pytorch(), name), False, name)
+    assert got == pytest.approx(stored("nn/attention")[name], rel=1e-4)
 
 
 # --- blocks ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ Note [Memory to write into]
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +32,6 @@ from rushlight.arrays.batched import (
     wrap_result,
 )
 
-_ALL: Final = slice(None)
-
 
 def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
     """Words that leave leading axes alone: the batch is one more of them."""
@@ -44,7 +42,8 @@ def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
 for _name in (
     "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "frexp", "polygamma",
     "bits", "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
-    "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv",
+    "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv", "fourier", "fourier_real",
+    "fourier_half", "matrix_exp", "ldl",
 ):  # fmt: skip
     rules[_name] = _same
 
@@ -113,6 +112,12 @@ def _matrices(primitive: Any, level: Any, a: Any, b: Any, *args: Any) -> Any:
 
 for _name in ("solve", "solve_triangular", "least_squares"):
     rules[_name] = _matrices
+
+
+@rule
+def ldl_solve(primitive: Any, level: Any, a: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+    parts = [with_batch(x, level) for x in (a, pivots, b)]
+    return Batched(primitive(*parts, hermitian), level)
 
 
 # --- making: see Note [Memory to write into] ------------------------------------------------------
@@ -209,7 +214,7 @@ def broadcast(primitive: Any, level: Any, x: Any, shape: tuple[int, ...]) -> Any
 def window(primitive: Any, level: Any, x: Any, index: Any) -> Any:
     inside, has_batch_dim = members(x, level)
     if has_batch_dim:
-        index = (_ALL, *(index if isinstance(index, tuple) else (index,)))
+        index = (v.ALL, *(index if isinstance(index, tuple) else (index,)))
     return wrap_result(primitive(inside, index), level, has_batch_dim)
 
 
@@ -363,11 +368,11 @@ def _along_axis(primitive: Any, level: Any, x: Any, axis: int, *args: Any) -> An
     if not has_batch_dim:
         return wrap_result(primitive(inside, axis, *args), level, False)
     if x.ndim == 0:
-        return Batched(v.window(primitive(insert_axes(inside, 1), -1, *args), (_ALL, 0)), level)
+        return Batched(v.window(primitive(insert_axes(inside, 1), -1, *args), (v.ALL, 0)), level)
     return Batched(primitive(inside, from_end(axis, x.ndim), *args), level)
 
 
-for _name in ("cumsum", "cumprod", "running", "sort", "fourier"):
+for _name in ("cumsum", "cumprod", "running", "sort"):
     rules[_name] = _along_axis
 
 

@@ -516,10 +516,131 @@ def least_squares(a: Array, b: Array, rcond: float, strict: bool) -> tuple[Array
     )
 
 
+# --- exponentials, and factors of symmetric matrices ----------------------------------------------
 @primitive
 @_on_host
-def fourier(x: Array, axis: int, inverse: bool) -> Array:
-    """The sum of x[n] exp(∓2πi k n / N) along an axis (plus: inverse), not scaled. Complex."""
-    if inverse:
-        return np.fft.ifft(x, axis=axis, norm="forward")
-    return np.fft.fft(x, axis=axis)
+def matrix_exp(x: Array) -> Array:
+    """The exponential of square matrices; NaN of those that are not finite."""
+    if x.size == 0:
+        return x.copy("C")
+    wide = x if x.dtype.kind == "c" or x.dtype.itemsize >= 4 else x.astype(np.float32)
+    bad = _some(~np.isfinite(wide))
+    expm = importlib.import_module("scipy.linalg").expm
+    y = np.ascontiguousarray(expm(_replace(wide, bad) if bad.any() else wide))
+    if bad.any():
+        y[bad] = np.nan
+    return y.astype(x.dtype, copy=False)
+
+
+@primitive
+@_on_host
+def ldl(x: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """The factors L and D of Hermitian or symmetric matrices, of which the lower triangle is read,
+    packed; exchanges as LAPACK counts them; and `info`."""
+    kind = "hetrf" if hermitian and x.dtype.kind == "c" else "sytrf"
+    room = _room(x.shape, x.dtype)
+    pivots = np.empty(x.shape[:-1], _INFO)
+    info = _fine(x)
+    if x.size == 0:
+        return room, pivots, info
+    factor = _lapack(kind, x)
+    places = zip(
+        _each(x), _each_of(room), pivots.reshape(-1, x.shape[-1]), range(info.size), strict=True
+    )
+    for one, out, pivot, at in places:
+        found, order, info.reshape(-1)[at] = factor(one, lower=1)
+        out[...] = np.tril(found)
+        pivot[...] = order
+    return room, pivots, info
+
+
+def _each_of(room: Array) -> Array:
+    """A batch of matrices in columns, to walk over and write to."""
+    return _transpose(_each(_transpose(room)))
+
+
+@primitive
+@_on_host
+def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
+    """Solutions of A x = b from the packed factors of A, batch by batch (all of one shape)."""
+    kind = "hetrs" if hermitian and factors.dtype.kind == "c" else "sytrs"
+    solve = _lapack(kind, factors)
+    room = _room(b.shape, b.dtype)
+    if room.size == 0:
+        return room
+    places = zip(
+        _each(factors), pivots.reshape(-1, pivots.shape[-1]), _each(b), _each_of(room), strict=True
+    )
+    for one, pivot, right, out in places:
+        out[...] = solve(one, pivot, right, lower=1)[0]
+    return room
+
+
+# --- Fourier transforms ---------------------------------------------------------------------------
+# Note [How transforms lie in memory]
+#     As PyTorch's: the axes that are transformed inside, the others outside, and each of the two
+#     in the order of the input's strides. They are computed so too, over neighbours in memory.
+def _transformed(
+    x: Array, axes: tuple[int, ...], compute: Callable[[Array, tuple[int, ...]], Array]
+) -> Array:
+    """Transforms along `axes` (negative), by `compute(x, axes)` along the last ones."""
+    rank = x.ndim
+    if x.flags.c_contiguous and axes == tuple(range(-len(axes), 0)):
+        return compute(x, axes)
+    inside = [d + rank for d in axes]
+    outside = [d for d in range(rank) if d not in inside]
+    outside.sort(key=lambda d: -abs(x.strides[d]))
+    order = [*outside, *inside]
+    y = compute(x.transpose(order), tuple(range(-len(axes), 0)))
+    y = y if y.flags.c_contiguous else y.copy("C")
+    return y.transpose(sorted(range(rank), key=lambda d: order[d]))
+
+
+def _fft_of(x: Array, name: str) -> Any:
+    """A function of `scipy.fft` (of `cupy.fft`, by NumPy's protocol): it keeps float32."""
+    if type(x) is np.ndarray:
+        return getattr(importlib.import_module("scipy.fft"), name)
+    return getattr(np.fft, name)
+
+
+def _whole_of_real(x: Array, axes: tuple[int, ...]) -> Array:
+    """The transform of real numbers along the last axis, whole: the second half mirrors the
+    first."""
+    half = importlib.import_module("scipy.fft").rfft(x)
+    return np.concatenate([half, half[..., (x.shape[-1] - 1) // 2 : 0 : -1].conj()], -1)
+
+
+@primitive
+def fourier(x: Array, axes: tuple[int, ...], inverse: bool) -> Array:
+    """The sum of x[n] exp(∓2πi k n / N) along axes (plus: inverse), not scaled. Complex.
+
+    Axes count from the end, here and in the next two."""
+    if x.dtype.kind != "c":
+        if len(axes) == 1 and not inverse and type(x) is np.ndarray:
+            return _transformed(x, axes, _whole_of_real)
+        x = x.astype(np.result_type(x.dtype, np.complex64))
+    axes = tuple(sorted(axes, key=lambda d: (-abs(x.strides[d]), d)))
+    how = _fft_of(x, "ifftn" if inverse else "fftn")
+    norm = "forward" if inverse else "backward"
+    return _transformed(x, axes, lambda x, axes: how(x, axes=axes, norm=norm))
+
+
+@primitive
+def fourier_real(x: Array, axes: tuple[int, ...]) -> Array:
+    """`fourier` of real numbers, of which only the first half along the last of the axes is given:
+    the rest are conjugates."""
+    how = _fft_of(x, "rfftn")
+    return _transformed(x, axes, lambda x, axes: how(x, axes=axes))
+
+
+@primitive
+def fourier_half(x: Array, axes: tuple[int, ...], n: int) -> Array:
+    """The inverse `fourier` of which half is given along the last of the axes, that is to be `n`
+    long: real numbers, not scaled."""
+    how = _fft_of(x, "irfftn")
+
+    def compute(x: Array, axes: tuple[int, ...]) -> Array:
+        sizes = [x.shape[d] for d in axes[:-1]]
+        return how(x, s=(*sizes, n), axes=axes, norm="forward")
+
+    return _transformed(x, axes, compute)

@@ -13,7 +13,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.core.record import apply
-from rushlight.ops.fft import FftC2C, FftC2R, FftR2C
+from rushlight.ops.fft.transforms import FftC2C, FftC2R, FftR2C
 from rushlight.ops.pointwise.complex import view_as_complex, view_as_real
 from rushlight.ops.registry import function, functions, namespaces
 from rushlight.ops.warned import warn_caller
@@ -200,11 +200,8 @@ def _check_signal(name: str, x: Any, count: int, pairs: bool) -> None:
         )
 
 
-def _along(op: Any, x: Any, axes: Sequence[int]) -> Any:
-    """Transform some of the axes, one after the other."""
-    for axis in axes:
-        x = apply(op, x.transpose(axis, -1)).transpose(axis, -1)
-    return x
+def _last(count: int) -> tuple[int, ...]:
+    return tuple(range(-count, 0))
 
 
 def _factor(sizes: Sequence[int], normalized: bool, inverse: bool) -> float:
@@ -217,14 +214,13 @@ def _factor(sizes: Sequence[int], normalized: bool, inverse: bool) -> float:
 def _pairs(x: Any, count: int, normalized: bool, inverse: bool) -> Any:
     z = view_as_complex(x.contiguous())
     factor = _factor(z.shape[-count:], normalized, inverse)
-    z = _along(FftC2C(not inverse, 1.0), z, range(-count, -1))
-    return view_as_real(apply(FftC2C(not inverse, factor), z))
+    return view_as_real(apply(FftC2C(_last(count), not inverse, factor), z).contiguous())
 
 
 @function(free=False)
 def fft(input: Any, signal_ndim: int, normalized: bool = False) -> Any:
     """The transform of the last `signal_ndim` dimensions in front of the pairs. Removed from
-    PyTorch: write `torch.fft.fftn` on complex tensors, which rushlight lacks.
+    PyTorch: write `torch.fft.fftn` on complex tensors.
 
     >>> import rushlight as torch, warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -253,8 +249,9 @@ def rfft(input: Any, signal_ndim: int, normalized: bool = False, onesided: bool 
     _warn("rfft", f"torch.fft.{'rfftn' if onesided else 'fftn'}(x, ...)")
     _check_signal("rfft", input, signal_ndim, False)
     factor = _factor(input.shape[input.dim() - signal_ndim :], normalized, False)
-    z = apply(FftR2C(bool(onesided), factor), input)
-    return view_as_real(_along(FftC2C(True, 1.0), z, range(-signal_ndim, -1)))
+    return view_as_real(
+        apply(FftR2C(_last(signal_ndim), bool(onesided), factor), input).contiguous()
+    )
 
 
 @function(free=False)
@@ -280,6 +277,5 @@ def irfft(
             )
         sizes = [int(n) for n in signal_sizes]
     last = sizes[-1]
-    z = _along(FftC2C(False, 1.0), z, range(-signal_ndim, -1))
     factor = _factor(sizes, normalized, True)
-    return apply(FftC2R(last, factor), z[..., : last // 2 + 1])
+    return apply(FftC2R(_last(signal_ndim), last, factor), z[..., : last // 2 + 1])

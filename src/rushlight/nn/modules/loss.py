@@ -250,8 +250,8 @@ class HingeEmbeddingLoss(Loss):
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(Loss):
-    """CosineEmbeddingLoss(margin=0.0, ..., reduction='mean')."""
+class MarginLoss(Loss):
+    """A loss that is 0 where the inputs are further apart than `margin`."""
 
     def __init__(
         self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
@@ -259,6 +259,10 @@ class CosineEmbeddingLoss(Loss):
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
+
+
+class CosineEmbeddingLoss(MarginLoss):
+    """CosineEmbeddingLoss(margin=0.0, ..., reduction='mean')."""
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
         return F.cosine_embedding_loss(
@@ -266,15 +270,8 @@ class CosineEmbeddingLoss(Loss):
         )
 
 
-class MarginRankingLoss(Loss):
+class MarginRankingLoss(MarginLoss):
     """MarginRankingLoss(margin=0.0, ..., reduction='mean')."""
-
-    def __init__(
-        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:  # fmt: skip
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
         return F.margin_ranking_loss(

@@ -51,6 +51,8 @@ def _noise(x: Any, p: float, features: bool, mask: Callable[[Any, float], Any]) 
     shape = (*x.shape[:2], *(1,) * (x.ndim - 2)) if features else x.shape
     if state.level != 0 and innermost() is not None:
         return _inside(shape, x.dtype, device_of(x), p, mask)
+    if device_of(x).type == "meta":
+        return wrap(v.empty(x, shape, x.dtype))
     host = to_host(x)
     return wrap(from_host(mask(v.empty(host, shape, host.dtype) if features else host, p), x))
 

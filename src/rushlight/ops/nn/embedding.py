@@ -94,7 +94,7 @@ def _no_row(i: Any, n: int) -> IndexError:
 def outside(i: Any, n: int) -> bool:
     """Whether some index is not in [0, n): read as unsigned, negative ones are the largest."""
     i = bottom(i)
-    if i.size == 0:
+    if i.size == 0 or not has_values(i):
         return False
     unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
     return bool(v.reduce_max(v.bits(i, unsigned), None, False) >= n)

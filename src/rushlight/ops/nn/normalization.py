@@ -8,6 +8,7 @@ Note [Statistics are outputs]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -27,7 +28,7 @@ _FLOAT32: Final = dtypes.float32.numpy
 
 class Normalise(Op):
     """(x - mean) / deviation over `axes`, then times a weight, plus a bias; see Note [Statistics
-    are outputs]. A subclass says how weight and bias lie beside x (`align_weight`)."""
+    are outputs]. A subclass says how weight and bias lie next to x (`align_weight`)."""
 
     inputs = ("input", "weight", "bias")
     outputs = ("result", "result1", "result2")
@@ -37,10 +38,7 @@ class Normalise(Op):
     eps: float = 0.0
 
     def count(self, x: Any) -> int:
-        n = 1
-        for d in self.axes:
-            n *= x.shape[d]
-        return n
+        return math.prod([x.shape[d] for d in self.axes])
 
     def align_weight(self, w: Any) -> Any:
         raise NotImplementedError
@@ -77,7 +75,7 @@ class Normalise(Op):
         return gx, gw, gb
 
     def back(self, g: Any, node: Any, i: int) -> Any:
-        """A gradient beside x, summed to that of weight or bias."""
+        """A gradient next to x, summed to that of weight or bias."""
         shapes = node._input_shapes
         return v.reshape(v.reduce_sum(g, self.summed, False), shapes[i])
 

@@ -55,34 +55,34 @@ class Drawn(Op):
         return v.full(y, y.shape, 0, y.dtype)
 
 
-def _drawn_op(name: str, node: str, *inputs: str) -> Drawn:
+def drawn_op(name: str, node: str, *inputs: str) -> Drawn:
     cls = type(name, (Drawn,), {"name": name, "node": node, "inputs": inputs or ("self",)})
     made: Drawn = cls()
     return made
 
 
-_UNIFORM: Final = _drawn_op("uniform", "UniformBackward0")
-_NORMAL: Final = _drawn_op("normal", "NormalBackward0")
-_LOG_NORMAL: Final = _drawn_op("log_normal", "LogNormalBackward0")
-_EXPONENTIAL: Final = _drawn_op("exponential", "ExponentialBackward0")
-_CAUCHY: Final = _drawn_op("cauchy", "CauchyBackward0")
-_GEOMETRIC: Final = _drawn_op("geometric", "GeometricBackward0")
+_UNIFORM: Final = drawn_op("uniform", "UniformBackward0")
+_NORMAL: Final = drawn_op("normal", "NormalBackward0")
+_LOG_NORMAL: Final = drawn_op("log_normal", "LogNormalBackward0")
+_EXPONENTIAL: Final = drawn_op("exponential", "ExponentialBackward0")
+_CAUCHY: Final = drawn_op("cauchy", "CauchyBackward0")
+_GEOMETRIC: Final = drawn_op("geometric", "GeometricBackward0")
 _RANDOM: Final = (
-    _drawn_op("random", "RandomBackward2"),  # random_()
-    _drawn_op("random", "RandomBackward1"),  # random_(to)
-    _drawn_op("random", "RandomBackward0"),  # random_(from, to)
+    drawn_op("random", "RandomBackward2"),  # random_()
+    drawn_op("random", "RandomBackward1"),  # random_(to)
+    drawn_op("random", "RandomBackward0"),  # random_(from, to)
 )
-_BERNOULLI_BY: Final = _drawn_op("bernoulli", "BernoulliBackward1", "self", "p")
-_BERNOULLI_IN: Final = _drawn_op("bernoulli", "BernoulliBackward2")
-_BERNOULLI: Final = _drawn_op("bernoulli", "BernoulliBackward0")
+_BERNOULLI_BY: Final = drawn_op("bernoulli", "BernoulliBackward1", "self", "p")
+_BERNOULLI_IN: Final = drawn_op("bernoulli", "BernoulliBackward2")
+_BERNOULLI: Final = drawn_op("bernoulli", "BernoulliBackward0")
 _NORMAL_OF: Final = {
-    (True, False): _drawn_op("normal", "NormalBackward1", "mean"),
-    (False, True): _drawn_op("normal", "NormalBackward2", "std"),
-    (True, True): _drawn_op("normal", "NormalBackward3", "mean", "std"),
+    (True, False): drawn_op("normal", "NormalBackward1", "mean"),
+    (False, True): drawn_op("normal", "NormalBackward2", "std"),
+    (True, True): drawn_op("normal", "NormalBackward3", "mean", "std"),
 }
 
 
-def _generator(name: str, generator: Any) -> Any:
+def generator_of(name: str, generator: Any) -> Any:
     if generator is None or isinstance(generator, random.Generator):
         return generator
     raise TypeError(
@@ -96,10 +96,11 @@ def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> An
         return batching.draw_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target._array
-    hosts = [to_host(x._array) for x in others] if others else others
-    if device_of(raw) is CPU:
+    place = device_of(raw)
+    hosts = [to_host(x._array) for x in others] if others and place.type != "meta" else others
+    if place is CPU:
         draw(raw, *hosts)
-    else:
+    elif place.type != "meta":  # there, nothing is drawn
         host = make_array(raw.shape, raw.dtype, CPU)
         draw(host, *hosts)
         v.overwrite(raw, from_host(host, raw))
@@ -120,7 +121,7 @@ def uniform_(
     tensor([0.4963, 0.7682])
     """
     low = _named_from("uniform_", from_, named)
-    gen = _generator("uniform_", generator)
+    gen = generator_of("uniform_", generator)
     return _fill(_UNIFORM, input, lambda a: random.uniform_(a, float(low), float(to), gen))
 
 
@@ -140,14 +141,14 @@ def normal_(input: Any, mean: float = 0, std: float = 1, *, generator: Any = Non
     >>> torch.empty(2).normal_()
     tensor([ 1.5410, -0.2934])
     """
-    gen = _generator("normal_", generator)
+    gen = generator_of("normal_", generator)
     return _fill(_NORMAL, input, lambda a: random.normal_(a, mean, std, gen))
 
 
 @function(free=False)
 def log_normal_(input: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
     """Fill with exp of normal numbers."""
-    gen = _generator("log_normal_", generator)
+    gen = generator_of("log_normal_", generator)
     return _fill(_LOG_NORMAL, input, lambda a: random.log_normal_(a, mean, std, gen))
 
 
@@ -158,21 +159,21 @@ def exponential_(input: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     Args:
         lambd: the rate.
     """
-    gen = _generator("exponential_", generator)
+    gen = generator_of("exponential_", generator)
     return _fill(_EXPONENTIAL, input, lambda a: random.exponential_(a, lambd, gen))
 
 
 @function(free=False)
 def cauchy_(input: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
     """Fill from a Cauchy distribution."""
-    gen = _generator("cauchy_", generator)
+    gen = generator_of("cauchy_", generator)
     return _fill(_CAUCHY, input, lambda a: random.cauchy_(a, median, sigma, gen))
 
 
 @function(free=False)
 def geometric_(input: Any, p: float, *, generator: Any = None) -> Any:
     """Fill from a geometric distribution."""
-    gen = _generator("geometric_", generator)
+    gen = generator_of("geometric_", generator)
     return _fill(_GEOMETRIC, input, lambda a: random.geometric_(a, p, gen))
 
 
@@ -194,7 +195,7 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     >>> torch.empty(3, dtype=torch.int64).random_(10)
     tensor([4, 9, 3])
     """
-    gen = _generator("random_", generator)
+    gen = generator_of("random_", generator)
     given = dict(named)
     names = ("to",) if len(bounds) == 1 and "to" not in named else ("from", "to")
     given.update(zip(names, bounds, strict=False))
@@ -215,7 +216,7 @@ def bernoulli_(input: Any, p: Operand = 0.5, *, generator: Any = None) -> Any:
     >>> torch.zeros(3).bernoulli_(1.0)
     tensor([1., 1., 1.])
     """
-    gen = _generator("bernoulli_", generator)
+    gen = generator_of("bernoulli_", generator)
     if isinstance(p, TensorBase):
         return _fill(_BERNOULLI_BY, input, lambda a, by: random.bernoulli_(a, by, gen), p)
     return _fill(_BERNOULLI_IN, input, lambda a: random.bernoulli_(a, float(p), gen))
@@ -240,6 +241,9 @@ def _sample(
     if kind is None and isinstance(out, TensorBase):
         kind = dtypes.of(out._array.dtype)
     place = place_of(device, name)
+    if place.type == "meta":
+        meta = make_array(shape, (kind or default or dtypes.default).numpy, place)
+        return write_created(name, out, meta, want, requires_grad)
     array = make_array(shape, (kind or default or dtypes.default).numpy, CPU)
     draw(array)
     return write_created(
@@ -262,7 +266,7 @@ def _export_sampled(
         *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
     ) -> Any:  # fmt: skip
-        gen = _generator(name, generator)
+        gen = generator_of(name, generator)
         shape = creation.size_of(name, size, creation.size_named(name, named))
         return _sample(
             name, shape, lambda a: draw(a, gen), out, dtype, layout, device, pin_memory,
@@ -316,7 +320,7 @@ def randint(
     >>> torch.randint(10, (3,))
     tensor([4, 9, 3])
     """
-    gen = _generator("randint", generator)
+    gen = generator_of("randint", generator)
     given = dict(named)
     short = len(args) + len(named) == 2
     names = ("high", "size") if short else ("low", "high", "size")
@@ -355,7 +359,7 @@ def randperm(
     >>> torch.randperm(4)
     tensor([0, 1, 3, 2])
     """
-    gen = _generator("randperm", generator)
+    gen = generator_of("randperm", generator)
     count = _bound("randperm", "n", n, 1)
     if stack.batches != 0 and (level := around()) is not None:
         batching.refuse_out(out)
@@ -391,9 +395,10 @@ def _like(
         input = wrap(from_host(random.dense_like(to_host(input._array)), input._array))
     t = alike(name, input, dtype, layout, device, pin_memory, requires_grad, memory_format)
     raw = t._array
-    if device_of(raw) is CPU:
+    place = device_of(raw)
+    if place is CPU:
         draw(raw)
-    else:
+    elif place.type != "meta":
         host = make_array(raw.shape, raw.dtype, CPU)
         draw(host)
         v.overwrite(raw, from_host(host, raw))
@@ -406,7 +411,7 @@ def _export_like(name: str, draw: Callable[[Any, Any], None], text: str) -> None
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
         memory_format: Any = dtypes.preserve_format,
     ) -> Any:  # fmt: skip
-        gen = _generator(name, generator)
+        gen = generator_of(name, generator)
         return _like(
             name, input, lambda a: draw(a, gen), dtype, layout, device, pin_memory, requires_grad,
             memory_format,
@@ -428,7 +433,7 @@ def randint_like(
     memory_format: Any = dtypes.preserve_format,
 ) -> Any:  # fmt: skip
     """Integers drawn evenly from [low, high), in the shape and dtype of `input`."""
-    gen = _generator("randint_like", generator)
+    gen = generator_of("randint_like", generator)
     if high is None:
         low, high = 0, low
     first = _bound("randint_like", "low", 0 if low is None else low, 2)
@@ -462,7 +467,7 @@ def normal(
     >>> torch.normal(torch.tensor([0., 10.]), 1.0)
     tensor([1.5410, 9.7066])
     """
-    gen = _generator("normal", generator)
+    gen = generator_of("normal", generator)
     if size is not None:  # the form of two numbers, which 0-d tensors may be too
         mean, std = plain(mean), plain(std)
         if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
@@ -512,12 +517,14 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
     tensor([0., 1., 1.])
     """
-    gen = _generator("bernoulli", generator)
+    gen = generator_of("bernoulli", generator)
     if stack.batches != 0 and (level := around()) is not None:
         batching.refuse_out(out)
         return batching.draw_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
         )  # fmt: skip
+    if device_of(input._array).type == "meta":
+        return _record("bernoulli", _BERNOULLI, [input], v.copy(input._array), out)
     raw = to_host(input._array)
     drawn = make_array(raw.shape, raw.dtype, CPU)
     if p is None:
@@ -541,7 +548,7 @@ def multinomial(
     >>> torch.multinomial(torch.tensor([0., 0., 1.]), 2, replacement=True)
     tensor([2, 2])
     """
-    gen = _generator("multinomial", generator)
+    gen = generator_of("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
     if stack.batches != 0 and (level := around()) is not None:
         batching.refuse_out(out)
@@ -552,6 +559,11 @@ def multinomial(
     if isinstance(out, TensorBase) and dtypes.of(out._array.dtype) is not dtypes.int64:
         kind = dtypes.of(out._array.dtype).scalar_type
         raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
+    place = device_of(input._array)
+    if place.type == "meta":
+        shape = (*input._array.shape[:-1], count)
+        drawn = make_array(shape, dtypes.int64.numpy, place)
+        return write_created("multinomial", out, drawn, dtypes.int64, False)
     drawn = random.multinomial(to_host(input._array), count, bool(replacement), gen)
     return write_created("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
 

@@ -1,0 +1,20 @@
+"""`torch.masked`: reductions of what a mask names, by the names that the op table gives them
+there. Its `MaskedTensor` is missing."""
+
+from __future__ import annotations
+
+import typing as _typing
+
+from rushlight.missing import face as _face
+from rushlight.ops import fill_rest as _fill_rest
+from rushlight.ops.described import describe as _describe
+from rushlight.ops.registry import namespaces
+
+_fill_rest()
+for _fn in namespaces["masked"].values():
+    _describe(_fn)
+globals().update(namespaces["masked"])
+__all__ = sorted(namespaces["masked"])
+
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _face("torch.masked", globals())

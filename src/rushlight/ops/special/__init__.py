@@ -1,0 +1,1 @@
+"""Special functions that few programs use."""

@@ -1,0 +1,1 @@
+"""Statistics, sums along curves, histograms, and numbers drawn by rejection."""
