@@ -358,16 +358,6 @@ def native_dropout(input: Any, p: float, train: bool | None) -> Any:
     return input * kept * scale, kept.to(dtypes.bool_)
 
 
-@function(method=False)
-def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
-    """The gradient of `native_dropout`.
-
-    >>> torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 2.0)
-    tensor([2., 0.])
-    """
-    return grad_output * (mask.to(grad_output.dtype) * scale)
-
-
 # --- products and casts ---------------------------------------------------------------------------
 @function(method=False)
 def _int_mm(input: Any, mat2: Any, *, out: Any = None) -> Any:

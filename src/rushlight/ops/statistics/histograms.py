@@ -187,7 +187,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     if any(n < 0 for n in given):
         raise ValueError(f"'shape' cannot have negative values, but got {given}")
     found: list[Any] = []
-    rest = indices
+    rest = indices.to(dtypes.int64)
     for n in reversed(given):
         found.append(functions["remainder"](rest, n))
         rest = functions["div"](rest, n, rounding_mode="floor")
