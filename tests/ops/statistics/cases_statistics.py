@@ -26,7 +26,7 @@ _lines = []
 for _n in REDUCTIONS:
     _lines += [
         f"M.{_n}(x, 1, mask=k)", f"M.{_n}(x, 0, keepdim=True, mask=r)", f"M.{_n}(x, 1)",
-        f"M.{_n}(i, 1, mask=r)", f"M.{_n}(x, 1, dtype=torch.float32, mask=k)", f"M.{_n}(x, 3)",
+        f"M.{_n}(i, 1, mask=r)", f"M.{_n}(d, 1, dtype=torch.float32, mask=k)", f"M.{_n}(x, 3)",
         f"M.{_n}(x, 1, mask=torch.ones(3) > 0)",
     ]  # fmt: skip
     if _n != "median":
