@@ -31,9 +31,11 @@ _NAMES = (
     "builtins getattr", "builtins __import__", "builtins open", "operator attrgetter",
     "functools partial", "attack.files spring", "rushlight.tensor_memory _unpickled",
     "rushlight.tensor Tensor", "numpy load", "numpy._core.multiarray _reconstruct",
-    "rushlight.serialize load", "rushlight.serialize _rebuilt", "copyreg _reconstructor",
-    "rushlight.serialize Loaded", "collections OrderedDict.__init__",
-    "rushlight.serialize io.BytesIO", "builtins bytearray.__init__",
+    "rushlight.serialize load", "torch load", "torch.serialization load", "torch Tensor",
+    "copyreg _reconstructor", "torch.nn.modules.linear Linear", "torch FloatStorage",
+    "rushlight.serialization.rebuild _made", "torch._utils _made", "torch from_file",
+    "torch.storage UntypedStorage.from_file", "builtins bytearray.__init__",
+    "collections OrderedDict.__init__",
 )  # fmt: skip
 
 
@@ -80,10 +82,10 @@ def _saved(obj: Any, protocol: int = 2) -> bytes:
 def _archive(pkl: bytes, memories: dict[str, bytes], how: int = zipfile.ZIP_STORED) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", how) as archive:
-        archive.writestr("rushlight/data.pkl", pkl)
-        archive.writestr("rushlight/byteorder", sys.byteorder)
+        archive.writestr("archive/data.pkl", pkl)
+        archive.writestr("archive/byteorder", sys.byteorder)
         for name, data in memories.items():
-            archive.writestr(f"rushlight/data/{name}", data)
+            archive.writestr(f"archive/data/{name}", data)
     return file.getvalue()
 
 
@@ -166,7 +168,7 @@ def _headers(rng: random.Random, good: bytes) -> bytes:
 
 
 def _bomb(rng: random.Random, good: bytes) -> bytes:
-    pkl = zipfile.ZipFile(io.BytesIO(good)).read("rushlight/data.pkl")
+    pkl = zipfile.ZipFile(io.BytesIO(good)).read("archive/data.pkl")
     memories = {str(n): bytes(3_000_000) for n in range(2)}
     return _archive(pkl, memories, zipfile.ZIP_DEFLATED)
 
@@ -186,7 +188,7 @@ def _doubled(rng: random.Random, good: bytes) -> bytes:
 def _pickle_of(good: bytes) -> tuple[bytes, dict[str, bytes]]:
     archive = zipfile.ZipFile(io.BytesIO(good))
     inside = {n: archive.read(n) for n in archive.namelist()}
-    pkl = inside.pop("rushlight/data.pkl")
+    pkl = inside.pop("archive/data.pkl")
     return pkl, {n.rpartition("/")[2]: d for n, d in inside.items() if "/data/" in n}
 
 
@@ -219,7 +221,7 @@ def _noise(rng: random.Random, good: bytes) -> bytes:
         if rng.random() < 0.3:
             parts.append(rng.randbytes(rng.randint(1, 4)))
         if rng.random() < 0.1:
-            parts.append(b"crushlight.serialize\n_tensor\n")
+            parts.append(b"ctorch._utils\n_rebuild_tensor_v2\n")
     return _archive(b"".join(parts) + b".", memories)
 
 
@@ -245,6 +247,9 @@ def _call(name: str, *args: Any) -> bytes:
 
 
 _MEMORY = b"(" + _text("storage") + _text("0") + _text("cpu") + b"tQ"
+_STORAGE = (
+    b"(" + _text("storage") + b"ctorch\nFloatStorage\n" + _text("0") + _text("cpu") + b"K\x10tQ"
+)
 
 
 def _hostile_tensor(rng: random.Random, good: bytes) -> bytes:
@@ -266,9 +271,29 @@ def _hostile_tensor(rng: random.Random, good: bytes) -> bytes:
             arguments[k] = {rng.choice(inside): rng.choice(odd)}
         else:
             arguments[k] = rng.choice((*odd, (), {}, b"]", "torch.bool", "Parameter", "os.system"))
-    return _archive(
-        b"\x80\x02" + _call("rushlight.serialize._tensor", *arguments) + b".", {"0": bytes(64)}
-    )
+    call = _call("rushlight.serialize._tensor", *arguments)
+    if rng.random() < 0.7:
+        memory, dtype, shape, strides, offset, asks, _, own = arguments
+        memory = _STORAGE if memory is _MEMORY else memory
+        dtype = b"ctorch\nfloat32\n" if dtype == "torch.float32" else dtype
+        place = (memory, offset, shape, strides, asks, {})
+        state = (b"ctorch._utils\n_rebuild_tensor_v2\n", b"ctorch\nTensor\n", place, own)
+        call = rng.choice((
+            lambda: _call("torch._utils._rebuild_tensor_v2", *place),
+            lambda: _call("torch._utils._rebuild_tensor_v2", *place, own),
+            lambda: _call("torch._utils._rebuild_tensor_v3", *place, dtype),
+            lambda: _call("torch._utils._rebuild_tensor", *place[:4]),
+            lambda: _call("torch._tensor._rebuild_from_type_v2", *state),
+            lambda: _call("torch._utils._rebuild_parameter", memory, asks, {}),
+        ))()  # fmt: skip
+    return _archive(b"\x80\x02" + call + b".", {"0": bytes(64)})
+
+
+def _older(rng: random.Random, good: bytes) -> bytes:
+    """The format before 1.6, which has no checksums, damaged."""
+    file = io.BytesIO()
+    rushlight.save(_object(rng), file, _use_new_zipfile_serialization=False)
+    return rng.choice((_cut, _bent, _spliced))(rng, file.getvalue())
 
 
 def _hostile_calls(rng: random.Random, good: bytes) -> bytes:
@@ -320,7 +345,7 @@ _WAYS: tuple[tuple[Callable[[random.Random, bytes], bytes], bool], ...] = (
     (_cut, True), (_bent, True), (_bent, True), (_spliced, True), (_tail, True), (_headers, True),
     (_headers, True), (_bomb, True), (_doubled, True), (_bent_pickle, False), (_bent_pickle, False),
     (_noise, False), (_hostile_tensor, False), (_hostile_tensor, False), (_hostile_calls, False),
-    (_hostile_calls, False),
+    (_hostile_calls, False), (_older, False), (_older, False),
 )  # fmt: skip
 _hearing: list[bool] = []
 

@@ -131,9 +131,9 @@ def main() -> None:
 
 def _save_for_ever(path: str, size: int, named: bool) -> None:
     if named:  # as on a file system whose files always have a name
-        from rushlight import serialize_archive
+        from rushlight.serialization import replace
 
-        serialize_archive._new_file = lambda folder, part: serialize_archive._named_file(part)
+        replace._new_file = lambda folder, part: replace._named_file(part)
     for number in range(100_000):
         try:
             rushlight.save(_checkpoint(number, size), path)

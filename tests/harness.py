@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 Case = Callable[..., Any]
 
 TESTS = Path(__file__).resolve().parent
@@ -101,6 +103,66 @@ class Cases(dict[str, Case]):
 
     def only(self, names: Any) -> Self:
         return type(self)({name: self[name] for name in names})
+
+
+# --- cases that return plain data -----------------------------------------------------------------
+class PlainCases(Cases):
+    """Cases that return what JSON can hold: those of nn and optim."""
+
+    def run(self, lib: Any, name: str) -> Any:
+        return as_stored(self[name](lib))
+
+
+def compare(got: Any, want: Any, exact: bool, where: str) -> None:
+    """Equal, or for floats of a case that is only close, equal to rounding."""
+    if isinstance(want, dict):
+        assert isinstance(got, dict) and got.keys() == want.keys(), where
+        for key in want:
+            compare(got[key], want[key], exact, f"{where} > {key}")
+    elif isinstance(want, list):
+        assert isinstance(got, list) and len(got) == len(want), where
+        for i, (a, b) in enumerate(zip(got, want, strict=True)):
+            compare(a, b, exact, f"{where} > {i}")
+    elif isinstance(want, float) and not exact:
+        double = "float64" in where
+        rel, abs_ = (1e-12, 1e-13) if double else (1e-5, 2e-6)
+        assert got == pytest.approx(want, rel=rel, abs=abs_, nan_ok=True), where
+    elif where.startswith("errors") and isinstance(want, str):  # a cure may stand below
+        assert isinstance(got, str) and f"{got}\n".startswith(f"{want}\n"), where
+    else:
+        assert type(got) is type(want) and got == want, where
+
+
+def plain_tests(stored_as: str, exact: Cases, close: Cases, *others: Cases) -> dict[str, Any]:
+    """The tests of a file of such cases, for its `globals().update`: that all are stored (`others`
+    too, which the file itself compares), that rushlight gives what is stored, and, where PyTorch is
+    installed, what PyTorch gives now. What `close` holds is compared to rounding."""
+    known = stored(stored_as)
+    rushlight = importlib.import_module("rushlight")
+
+    def test_every_case_is_stored() -> None:
+        assert known.keys() == {name for cases in (exact, close, *others) for name in cases}
+
+    @pytest.mark.parametrize("name", sorted(exact))
+    def test_equals_what_is_stored(name: str) -> None:
+        compare(exact.run(rushlight, name), known[name], True, name)
+
+    @pytest.mark.parametrize("name", sorted(close))
+    def test_is_close_to_what_is_stored(name: str) -> None:
+        compare(close.run(rushlight, name), known[name], False, name)
+
+    @pytest.mark.parametrize("name", sorted(exact))
+    def test_equals_pytorch(name: str) -> None:
+        compare(exact.run(rushlight, name), exact.run(pytorch(), name), True, name)
+
+    @pytest.mark.parametrize("name", sorted(close))
+    def test_is_close_to_pytorch(name: str) -> None:
+        compare(close.run(rushlight, name), close.run(pytorch(), name), False, name)
+
+    made = [test_every_case_is_stored, test_equals_what_is_stored, test_is_close_to_what_is_stored]
+    if LIVE:
+        made += [test_equals_pytorch, test_is_close_to_pytorch]
+    return {test.__name__: test for test in made}
 
 
 def leaf(lib: Any, *shape: int) -> Any:

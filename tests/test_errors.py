@@ -23,6 +23,7 @@ import pytest
 
 import rushlight
 from rushlight import errors
+from rushlight.ops import overriding
 from rushlight.ops.registry import functions, methods, namespaces
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -360,6 +361,8 @@ def wrong_calls() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def test_no_function_shows_its_insides() -> None:
     failed, wrong = 0, []
+    # where a test has defined classes that take over functions, each call goes through two more
+    most = AT_MOST + 2 * bool(overriding._switched)
     for what, call in wrong_calls():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -369,7 +372,7 @@ def test_no_function_shows_its_insides() -> None:
                 failed += 1
                 files, text = shown(error)
                 insides = [f for f in files if "rushlight" in f]
-                if len(insides) > AT_MOST or "During handling" in text or "/numpy/" in text:
+                if len(insides) > most or "During handling" in text or "/numpy/" in text:
                     wrong.append(f"{what}: {len(insides)} frames\n{text}")
     assert failed > 3000
     assert not wrong, f"{len(wrong)} of {failed}\n" + "\n".join(wrong[:5])

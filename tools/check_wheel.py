@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 LIMIT = 1_300_000  # bytes
-BELONGS = (".py", ".pyi", "py.typed", "_build.json", ".so", ".pyd")
+BELONGS = (".py", ".pyi", ".txt", "py.typed", "_build.json", ".so", ".pyd")
 
 
 def trouble(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Writes what PyTorch has and rushlight lacks: `docs/missing.md` and `rushlight/missing_names.py`.
+"""Writes what PyTorch has and rushlight lacks: `docs/missing.md` and `rushlight/missing.txt`.
 
     python tools/make_missing.py            after names came or went
     python tools/make_missing.py --check    say whether what is written is true; status 1 if not
@@ -24,7 +24,7 @@ from rushlight.ops.registry import methods
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "tests" / "reference" / "repo" / "names.json.gz"
 PAGE = ROOT / "docs" / "missing.md"
-NAMES = ROOT / "src" / "rushlight" / "missing_names.py"
+NAMES = ROOT / "src" / "rushlight" / "missing.txt"
 
 AT_ONCE = set(methods)
 ops.fill_rest()
@@ -73,29 +73,22 @@ def page(found: dict[str, list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def source(found: dict[str, list[str]]) -> str:
-    lines = [
-        '"""PyTorch\'s public names that rushlight lacks: written by tools/make_missing.py."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from typing import Final",
-        "",
-        "NAMES: Final[dict[str, str]] = {",
-    ]
+def table(found: dict[str, list[str]]) -> str:
+    lines = ["# PyTorch's public names that rushlight lacks: written by tools/make_missing.py."]
     for title, names in found.items():
-        lines.append(f'    "{title}": """')
-        lines += textwrap.wrap(" ".join(names), 99, break_on_hyphens=False)
-        lines.append('""",')
-    lines += ["}  # fmt: skip", "", "# Methods of Tensor in files that are imported late."]
-    lines.append('LATER: Final = """')
-    lines += textwrap.wrap(" ".join(LATE), 99, break_on_hyphens=False)
-    return "\n".join([*lines, '"""', ""])
+        lines += block(title, names)
+    # methods of Tensor in files that are imported late
+    return "\n".join([*lines, *block("later", LATE)]) + "\n"
+
+
+def block(title: str, names: list[str]) -> list[str]:
+    text = " ".join(names)
+    return [title, *textwrap.wrap(text, 99, initial_indent=" ", subsequent_indent=" ")]
 
 
 def main(arguments: list[str]) -> int:
     found = missing()
-    made = {PAGE: page(found), NAMES: source(found)}
+    made = {PAGE: page(found), NAMES: table(found)}
     if "--check" in arguments:
         stale = [path.name for path, text in made.items() if path.read_text("utf-8") != text]
         if stale:

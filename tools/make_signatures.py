@@ -1,4 +1,4 @@
-"""Write src/rushlight/ops/signatures.py: what PyTorch lists as the signatures of a function.
+"""Write src/rushlight/ops/forms.txt: what PyTorch lists as the signatures of a function.
 
     python tools/make_signatures.py            (needs PyTorch 2.13 beside rushlight)
 
@@ -9,6 +9,7 @@ most cases (`forms.method_forms`); the others are written out.
 
 from __future__ import annotations
 
+import textwrap
 import types
 import warnings
 from pathlib import Path
@@ -19,23 +20,15 @@ import torch
 from rushlight.ops import forms
 from rushlight.ops.registry import functions, methods, namespaces
 
-TARGET = Path(__file__).resolve().parents[1] / "src/rushlight/ops/signatures.py"
-HEAD = '''"""The signatures that PyTorch 2.13 lists where a call fits none of them.
+TARGET = Path(__file__).resolve().parents[1] / "src/rushlight/ops/forms.txt"
+HEAD = """\
+# The signatures that PyTorch 2.13 lists where a call fits none of them: the names of functions that
+# have the same ones (`.name`: the method, where it is not what `forms.method_forms` says), then the
+# signatures, indented; `...` stands for `forms.FACTORY`. What stands behind `python:` PyTorch has
+# written in Python: what it is not given is told in Python's words.
+# Written by tools/make_signatures.py, read by `ops.forms` when a call has failed.
 
-Written by tools/make_signatures.py. A line: the names of functions that have the same signatures
-(`.name`: the method, where it is not what `forms.method_forms` says), then the signatures. A `...`
-stands for `forms.FACTORY`. Read when a call has failed, by `ops.forms`.
 """
-
-# ruff: noqa: E501
-from __future__ import annotations
-
-from typing import Final
-
-# Functions that PyTorch has written in Python: what they are not given is told in Python's words.
-IN_PYTHON: Final = frozenset(
-    """
-'''
 
 
 def asked(fn: Any, *first: Any) -> list[str]:
@@ -85,20 +78,14 @@ def text() -> str:
         warnings.simplefilter("ignore")
         found, python = collected()
     lines = [HEAD]
-    row = "   "
-    for name in python:
-        if len(row) + 1 + len(name) > 98:
-            lines.append(row + "\n")
-            row = "   "
-        row += " " + name
-    lines.append(row + '\n    """.split()\n)\n\nLISTED: Final = """\n')
+    lines += [f"python: {row}\n" for row in textwrap.wrap(" ".join(python), 90)]
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, listed in found.items():
         groups.setdefault(tuple(listed), []).append(name)
     for listed_as, names in sorted(groups.items(), key=lambda item: item[1]):
         lines.append(" ".join(names) + "\n")
         lines += [f" {form.replace(forms.FACTORY, '...')}\n" for form in listed_as]
-    return "".join(lines) + '"""\n'
+    return "".join(lines)
 
 
 if __name__ == "__main__":

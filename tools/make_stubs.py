@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import rushlight
-from rushlight import dtypes, return_types
+from rushlight import dtypes, ops, return_types
 from rushlight.core.operators import Operators
 from rushlight.ops.registry import functions, methods, namespaces
 from rushlight.tensor import Tensor
 from rushlight.tensor_types import tensor_types
+
+ops.fill_rest()
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "rushlight"
 

@@ -1,6 +1,6 @@
 """What this installation is: versions, and which modules are compiled, from what.
 
-`setup.py` leaves `_build.json` beside this file: the modules it compiled with a hash of each
+`setup.py` leaves `_build.json` next to this file: the modules it compiled with a hash of each
 source. In a checkout the sources may have been edited since; `stale` finds that out.
 """
 
@@ -122,7 +122,7 @@ def _version_of(*distributions: str) -> str:
 
 
 def show() -> None:
-    """Print the versions of everything rushlight stands on, and what is compiled.
+    """Print the versions of everything rushlight builds on, and what is compiled.
 
     >>> from rushlight import __config__
     >>> __config__.show()  # doctest: +ELLIPSIS

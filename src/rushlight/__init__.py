@@ -25,6 +25,7 @@ from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
+from rushlight.ops.registry import place as _place
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator
 from rushlight.random import get_rng_state as get_rng_state
@@ -69,6 +70,9 @@ _METHODS_ONLY = {name + "_" for name in """
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
+    "_C": "",
+    "amp": "",
+    "cpu": "",
     "cuda": "",
     "fft": "",
     "func": "",
@@ -77,6 +81,9 @@ _LATER = {
     "masked": "",
     "nn": "",
     "optim": "",
+    "overrides": "",
+    "DisableTorchFunction": "_C",
+    "DisableTorchFunctionSubclass": "_C",
     "profiler": "",
     "signal": "",
     "special": "",
@@ -90,10 +97,40 @@ _LATER = {
     "load": "serialization",
     "save": "serialization",
     "set_printoptions": "printing",
+    "_dynamo": "",
+    "_inductor": "",
+    "accelerator": "",
+    "backends": "",
+    "compile": "compiler",
+    "compiler": "",
+    "export": "",
+    "futures": "",
+    "hub": "",
+    "jit": "",
+    "monitor": "",
+    "mps": "",
+    "mtia": "",
+    "multiprocessing": "",
+    "onnx": "",
+    "package": "",
+    "quasirandom": "",
+    "xpu": "",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_anomaly_enabled": "autograd.anomaly_mode",
 }
+for _name in """
+    BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
+    DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage
+""".split():
+    _LATER[_name] = "storage_types"
+for _name in """
+    autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache
+    get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled
+    is_autocast_cpu_enabled is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+    set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype
+""".split():
+    _LATER[_name] = "amp.autocast_mode"
 for _name in """
     BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
     LongTensor ShortTensor is_tensor set_default_tensor_type typename
@@ -102,6 +139,7 @@ for _name in """
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""
+    BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
     BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
     from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
     strided symeig to_dlpack unique
@@ -110,16 +148,20 @@ _NOT_STARRED = set("""
 
 _here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}
 _here.update(name for name, home in _LATER.items() if home)
+_here.add("export")  # a module that PyTorch gives too
 
 if _typing.TYPE_CHECKING:
     from rushlight import nn as nn
     from rushlight import optim as optim
+    from rushlight import overrides as overrides
     from rushlight import profiler as profiler
     from rushlight import serialization as serialization
+    from rushlight._C import DisableTorchFunction as DisableTorchFunction
+    from rushlight._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.printing import set_printoptions as set_printoptions
-    from rushlight.serialize import load as load
-    from rushlight.serialize import save as save
+    from rushlight.serialization import load as load
+    from rushlight.serialization import save as save
     from rushlight.tensor_types import is_tensor as is_tensor
     from rushlight.tensor_types import set_default_tensor_type as set_default_tensor_type
     from rushlight.tensor_types import typename as typename
@@ -138,6 +180,7 @@ else:
         fn = _functions.get(name)
         if fn is not None:
             _describe(fn)
+            _place(fn, __name__, name)
         return fn
 
     __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)

@@ -19,8 +19,9 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, TracebackType
+from typing import Any
 
 from rushlight.missing import advice
 
@@ -50,7 +51,7 @@ class _Loader(Loader):
     """Hands out a module of rushlight's under torch's name."""
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system made an empty module and takes back whatever stands in sys.modules
+        # The import system made an empty module and takes back whatever is in sys.modules
         # afterwards. Handing ours over in create_module would have it overwrite our __spec__.
         name = module.__name__
         ours = importlib.import_module(_our_name(name))
@@ -61,7 +62,7 @@ class _Loader(Loader):
 
 def _shadowed_modules(package: ModuleType) -> dict[str, ModuleType]:
     """The modules of a package whose names it gives to something else: `autograd.gradcheck` is a
-    function, and a module beside it. The import system sets the attribute whenever it loads a
+    function, and a module next to it. The import system sets the attribute whenever it loads a
     module, and would put the module in the function's place; what it finds loaded it leaves alone.
     """
     found: dict[str, ModuleType] = {}
@@ -79,6 +80,8 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname == _SPAWN:
+            return _spawn_spec(path)
         if not _is_theirs(fullname):
             return None
         ours = _our_name(fullname)
@@ -92,6 +95,65 @@ class _Finder(MetaPathFinder):
 
 
 _finder = _Finder()
+
+
+# Note [Processes that start afresh]
+# `multiprocessing` may start processes as new interpreters, in which nothing is installed. They are
+# first sent what the parent's are like, `sys.argv` among it, and then import its main module. So
+# the argument list that is sent installs rushlight where it is unpickled.
+_SPAWN = "multiprocessing.spawn"
+
+
+class _Arguments(list[str]):
+    """`sys.argv` on its way to a child process."""
+
+    def __reduce__(self) -> Any:
+        return _arrive, (list(self),)
+
+
+def _arrive(arguments: list[str]) -> list[str]:
+    install()
+    return arguments
+
+
+def _send_installation(module: Any) -> None:
+    """Have `multiprocessing.spawn` install rushlight in children while it is installed here."""
+    prepare = module.get_preparation_data
+    if isinstance(prepare, _Preparation):
+        return
+    module.get_preparation_data = _Preparation(prepare)
+
+
+class _Preparation:
+    def __init__(self, prepare: Any) -> None:
+        self.prepare = prepare
+
+    def __call__(self, name: str) -> Any:
+        data = self.prepare(name)
+        if installed():
+            data["sys_argv"] = _Arguments(data["sys_argv"])
+        return data
+
+
+class _SpawnLoader(Loader):
+    """Loads `multiprocessing.spawn` as it is, and changes that one function."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.loader.exec_module(module)
+        _send_installation(module)
+
+
+def _spawn_spec(path: Sequence[str] | None) -> ModuleSpec | None:
+    spec = PathFinder.find_spec(_SPAWN, path)
+    if spec is not None and spec.loader is not None:
+        spec.loader = _SpawnLoader(spec.loader)
+    return spec
 
 
 def _advice(name: str) -> str:
@@ -144,6 +206,8 @@ def install() -> Installation:
             "or write `import rushlight as torch`."
         )
     sys.meta_path.insert(0, _finder)
+    if _SPAWN in sys.modules:
+        _send_installation(sys.modules[_SPAWN])
     return Installation(fresh=True)
 
 

@@ -178,6 +178,38 @@ ONE_DTYPE: Final = (
     "float64), or the model to the data's, `model.double()`."
 )
 
+OVERLAPS: Final = (
+    "unsupported operation: more than one element of the written-to tensor refers to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
+
+def too_few_sizes(kind: str, have: Sequence[int], sizes: Sequence[int]) -> str:
+    """PyTorch's text for sizes to expand to that are fewer than the dimensions there are."""
+    return (
+        f"expand({kind}{{{list(have)}}}, size={list(sizes)}): the number of sizes provided "
+        f"({len(sizes)}) must be greater or equal to the number of dimensions in the tensor "
+        f"({len(have)})"
+    )
+
+
+def expand_mismatch(d: int, size: int, have: Sequence[int], sizes: Sequence[int]) -> str:
+    """PyTorch's text for a `size` at dimension `d` that cannot be expanded as wanted."""
+    return (
+        f"The expanded size of the tensor ({sizes[d]}) must match the existing size ({size}) at "
+        f"non-singleton dimension {d}.  Target sizes: {list(sizes)}.  Tensor sizes: {list(have)}"
+    )
+
+
+def check_expandable(kind: str, have: Sequence[int], sizes: Sequence[int]) -> None:
+    """PyTorch's error unless a tensor of type `kind` and the shape `have` expands to `sizes`."""
+    lead = len(sizes) - len(have)
+    if lead < 0:
+        raise RuntimeError(too_few_sizes(kind, have, sizes))
+    for d in range(len(sizes) - 1, lead - 1, -1):
+        if have[d - lead] not in (1, sizes[d]):
+            raise RuntimeError(expand_mismatch(d, have[d - lead], have, sizes))
+
 
 def broadcast_mismatch(a: Sequence[int], b: Sequence[int]) -> str:
     """PyTorch's text for two shapes that do not broadcast together, and the shapes.

@@ -22,7 +22,7 @@ from typing import Any
 
 from rushlight import func, nn
 from rushlight._version import __version__ as __version__
-from rushlight.func.modules import exchange
+from rushlight.func.modules import check_alike, exchange
 from rushlight.ops.registry import functions
 from rushlight.ops.warned import warn_caller
 
@@ -128,16 +128,7 @@ def make_functional_with_buffers(model: Any, disable_autograd_tracking: bool = F
 def combine_state_for_ensemble(models: Sequence[Any]) -> Any:
     """Modules alike as one function, and their stacked state: use `func.stack_module_state`."""
     _warn("combine_state_for_ensemble", "torch.func.stack_module_state")
-    if len(models) == 0:
-        raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
-    if len({m.training for m in models}) > 1:
-        raise RuntimeError(
-            "combine_state_for_ensemble: Expected all models to have the same training/eval mode."
-        )
-    if len({type(m) for m in models}) > 1:
-        raise RuntimeError(
-            "combine_state_for_ensemble: Expected all models to be of the same class."
-        )
+    check_alike(models, "combine_state_for_ensemble")
     made = [FunctionalModuleWithBuffers(m) for m in models]
     states = [f.state(still=True) for f in made]
     stack = functions["stack"]

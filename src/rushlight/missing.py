@@ -1,69 +1,46 @@
 """The public face of a module: what `dir` shows, what is imported late, and what is missing.
 
-Names that PyTorch has and rushlight lacks are in `missing_names`, which `tools/make_missing.py`
+Names that PyTorch has and rushlight lacks are in `missing.txt`, which `tools/make_missing.py`
 writes together with `docs/missing.md`. They raise an AttributeError, so `hasattr` works.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from rushlight.tables import read_table
+
 PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.fft": "torch.stft and torch.istft, or the methods of old, x.rfft(1) and its kin",
-    "torch.compile": "the function itself: compile(f) without the call is f",
-    "torch.jit": "the function or module itself, uncompiled",
     "torch.fx": "torch.func, which transforms functions as they run",
-    "torch.amp": "tensors in float32 throughout, or x.half()",
-    "torch.autocast": "tensors in float32 throughout, or x.half()",
     "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
-    "torch.backends": "torch.__config__.show()",
     "torch.sparse": "dense tensors",
-    "torch.cov": "(x - x.mean(1, keepdim=True)) and a product with its own transpose",
-    "torch.trapezoid": "((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()",
-    "torch.matrix_exp": "torch.linalg.eigh, torch.linalg.eig",
-    "torch.Tensor.fill_diagonal_": "x.diagonal().fill_(value)",
-    "torch.Tensor.sum_to_size": "x.sum(dims, keepdim=True)",
-    "torch.nn.Conv1d": "nn.Linear on x.unfold(-1, width, step)",
-    "torch.nn.Conv2d": "nn.Linear on x.unfold(-2, height, step).unfold(-2, width, step)",
-    "torch.nn.functional.conv1d": "x.unfold(-1, width, step) and torch.einsum",
-    "torch.nn.functional.conv2d": "x.unfold(-2, height, step).unfold(-2, width, step) and "
-    "torch.einsum",
-    "torch.nn.MaxPool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
-    "torch.nn.functional.max_pool2d": "x.unfold(-2, k, k).unfold(-2, k, k).amax((-1, -2))",
-    "torch.nn.GroupNorm": "nn.LayerNorm",
-    "torch.nn.RMSNorm": "nn.LayerNorm",
-    "torch.nn.LSTM": "nn.Linear in a loop over time",
-    "torch.nn.GRU": "nn.Linear in a loop over time",
-    "torch.nn.RNN": "nn.Linear in a loop over time",
-    "torch.nn.MultiheadAttention": "nn.Linear, torch.matmul and softmax",
-    "torch.nn.functional.scaled_dot_product_attention": "torch.matmul and softmax",
-    "torch.nn.EmbeddingBag": "nn.Embedding, and a sum over its result",
-    "torch.optim.LBFGS": "torch.optim.SGD, torch.optim.Adam",
-    "torch.optim.NAdam": "torch.optim.Adam",
-    "torch.optim.RAdam": "torch.optim.Adam",
-    "torch.optim.Adamax": "torch.optim.Adam",
-    "torch.utils.data": "a loop over x.split(batch_size), and torch.randperm to shuffle",
-    "torch.linalg.matmul": "torch.matmul",
-    "torch.linalg.vecdot": "(x * y).sum(-1)",
-    "torch.linalg.matrix_exp": "torch.linalg.eigh, torch.linalg.eig",
-    "torch.linalg.diagonal": "torch.diagonal",
-    "torch.special.softmax": "torch.softmax",
-    "torch.special.log_softmax": "torch.log_softmax",
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
 
+@functools.cache
+def _table() -> dict[str, list[str]]:
+    """The names, by module: a line of its own, with its names below it, indented."""
+    table: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in read_table(__file__):
+        if not line.startswith(" "):
+            names = table[line] = []
+        else:
+            names += line.split()
+    return table
+
+
 def names_missing(home: str) -> list[str]:
     """The names that PyTorch has in `home` and rushlight has not."""
-    from rushlight.missing_names import NAMES
-
-    return NAMES.get(home, "").split()
+    return _table().get(home, [])
 
 
 def is_missing(home: str, name: str) -> bool:
@@ -86,8 +63,8 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> print(advice("torch.nn", "LSTM", []))
-    PyTorch has torch.nn.LSTM, rushlight has not. Nearest to it: nn.Linear in a loop over time.
+    >>> print(advice("torch", "sparse", []))
+    PyTorch has torch.sparse, rushlight has not. Nearest to it: dense tensors.
     docs/missing.md lists all that is missing.
     """
     if not is_missing(home, name):
@@ -183,8 +160,6 @@ def hide_lacking(cls: type, names: Iterable[str]) -> list[str]:
 
 def hide_in(cls: Any, home: str, fill: Callable[[], None]) -> None:
     """Let a class answer for the names it lacks, and for those that come late, by `fill`."""
-    from rushlight.missing_names import LATER
-
-    for name in names_missing(home) + LATER.split():
+    for name in names_missing(home) + names_missing("later"):
         if name not in vars(cls):
             setattr(cls, name, Lacking(home, name, fill))

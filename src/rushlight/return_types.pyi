@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from rushlight.tensor import Tensor
 
-__all__ = ['aminmax', 'cummax', 'cummin', 'frexp', 'geqrf', 'kthvalue', 'linalg_cholesky_ex', 'linalg_eig', 'linalg_eigh', 'linalg_inv_ex', 'linalg_lstsq', 'linalg_lu', 'linalg_lu_factor', 'linalg_lu_factor_ex', 'linalg_qr', 'linalg_slogdet', 'linalg_solve_ex', 'linalg_svd', 'lu_unpack', 'max', 'median', 'min', 'mode', 'nanmedian', 'qr', 'slogdet', 'sort', 'svd', 'topk', 'triangular_solve']
+__all__ = ['aminmax', 'cummax', 'cummin', 'frexp', 'geqrf', 'histogram', 'histogramdd', 'kthvalue', 'linalg_cholesky_ex', 'linalg_eig', 'linalg_eigh', 'linalg_inv_ex', 'linalg_ldl_factor', 'linalg_ldl_factor_ex', 'linalg_lstsq', 'linalg_lu', 'linalg_lu_factor', 'linalg_lu_factor_ex', 'linalg_qr', 'linalg_slogdet', 'linalg_solve_ex', 'linalg_svd', 'lu_unpack', 'max', 'median', 'min', 'mode', 'nanmedian', 'qr', 'slogdet', 'sort', 'svd', 'topk', 'triangular_solve']
 
 class Named(tuple[Any, ...]):
     fields: ClassVar[tuple[str, ...]]
@@ -85,6 +85,28 @@ class geqrf(tuple[Tensor, Tensor]):
     @property
     def tau(self) -> Tensor: ...
 
+class histogram(tuple[Tensor, Tensor]):
+    fields: ClassVar[tuple[str, ...]]
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, values: Iterable[Any]) -> Self: ...
+    @property
+    def hist(self) -> Tensor: ...
+    @property
+    def bin_edges(self) -> Tensor: ...
+
+class histogramdd(tuple[Tensor, Tensor]):
+    fields: ClassVar[tuple[str, ...]]
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, values: Iterable[Any]) -> Self: ...
+    @property
+    def hist(self) -> Tensor: ...
+    @property
+    def bin_edges(self) -> Tensor: ...
+
 class kthvalue(tuple[Tensor, Tensor]):
     fields: ClassVar[tuple[str, ...]]
     n_fields: ClassVar[int]
@@ -137,6 +159,30 @@ class linalg_inv_ex(tuple[Tensor, Tensor]):
     def __new__(cls, values: Iterable[Any]) -> Self: ...
     @property
     def inverse(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+class linalg_ldl_factor(tuple[Tensor, Tensor]):
+    fields: ClassVar[tuple[str, ...]]
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, values: Iterable[Any]) -> Self: ...
+    @property
+    def LD(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+
+class linalg_ldl_factor_ex(tuple[Tensor, Tensor, Tensor]):
+    fields: ClassVar[tuple[str, ...]]
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, values: Iterable[Any]) -> Self: ...
+    @property
+    def LD(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
     @property
     def info(self) -> Tensor: ...
 

@@ -1,7 +1,8 @@
 """Settings that programs make and read back: threads, determinism, matrix precision.
 
-NumPy decides for itself how it computes, and always computes the same way: these are remembered,
-so that code which sets them runs, and change nothing.
+`set_num_threads` tells the linear algebra under NumPy. For the rest, NumPy decides for itself how
+it computes, and always computes the same way: it is remembered, so that code which sets it runs,
+and changes nothing.
 """
 
 from __future__ import annotations
@@ -48,13 +49,16 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(int: int, /) -> None:
-    """set_num_threads(int): remembered; NumPy's own settings rule.
+    """set_num_threads(int): how many threads matrix products and decompositions use.
 
     >>> torch.set_num_threads(2)
     >>> torch.get_num_threads()
     2
     """
     _settings.threads = _positive("set_num_threads", int)
+    from rushlight.arrays import threads  # wanted here alone
+
+    threads.set_threads(int)
 
 
 def get_num_interop_threads() -> int:

@@ -7,21 +7,44 @@ that look at one memory follow when it grows: see Note [Who shares memory] in `c
 
 from __future__ import annotations
 
+import builtins
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 from weakref import ref
 
 from rushlight import dtypes
-from rushlight.arrays import making
+from rushlight.arrays import making, shared
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.device import CPU, device
-from rushlight.arrays.host import ByteBounds, address, device_of, make_array, root_of, shares_root
+from rushlight.arrays.device import CPU, cuda_count, device
+from rushlight.arrays.device import device as device_from
+from rushlight.arrays.host import (
+    ByteBounds,
+    address,
+    device_of,
+    is_array,
+    make_array,
+    map_file,
+    move,
+    root_of,
+    shares_root,
+)  # fmt: skip
 from rushlight.core.graph import Storage, TensorBase, extra_of, note, sharers_of
 from rushlight.ops.shape.contiguous import lent
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 __dir__ = __all__.copy
+
+
+_FORMS: Final = (
+    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n"
+    " * (*, torch.device device, torch.dtype dtype)\n"
+    " * (int size, *, torch.device device, torch.dtype dtype)\n"
+    " * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
+    " * (*, UntypedStorage wrap_storage, torch.dtype dtype)\n"
+)
 
 
 class _Storage:
@@ -31,6 +54,7 @@ class _Storage:
     _bytes: Any
     _memory: Storage
     _part = False  # a slice of another storage
+    _file: str | None = None
 
     def data_ptr(self) -> int:
         """The address of the memory."""
@@ -63,9 +87,12 @@ class _Storage:
         return self
 
     def is_shared(self) -> bool:
-        return False
+        """Whether other processes can see the memory."""
+        return shared.is_shared(self._bytes)
 
     def share_memory_(self) -> Any:
+        """Move the memory to where other processes can see it, for all that look at it."""
+        self._look_at(share(self._bytes, self._memory))
         return self
 
     def is_pinned(self, device: Any = "cuda") -> bool:
@@ -76,17 +103,48 @@ class _Storage:
         return not self._part and not lent(self._bytes)
 
     def get_device(self) -> int:
-        return -1
+        """The number of the GPU it is on; -1 on the CPU."""
+        where = self.device
+        return -1 if where is CPU else where.index or 0
 
     def cpu(self) -> Any:
+        """The storage itself, or a copy on the CPU."""
+        return self.to(device=CPU)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        """The storage itself, or a copy on a GPU."""
+        return self.to(device="cuda" if device is None else device)
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> Any:
+        """The storage itself if it is on the device, or a copy there."""
+        moved = move(self._bytes, device_from(device))
+        return self if moved is self._bytes else self._over(moved)
+
+    def pin_memory(self, device: Any = None) -> Any:
+        """The storage itself: CuPy pins memory as it copies."""
+        if cuda_count() == 0:
+            raise RuntimeError("Cannot access accelerator device when none is available.")
         return self
+
+    def _converted(self, dtype: dtypes.dtype) -> Any:
+        """Its elements as those of another dtype, in memory of their own."""
+        return TypedStorage._typed(making.bytes_of(v.cast(self._array, dtype.numpy)), dtype.numpy)
 
     @property
     def device(self) -> device:
-        return CPU
+        return device_of(self._bytes)
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is, if `from_file` made it of one, shared."""
+        return self._file
 
     @property
     def is_cuda(self) -> bool:
+        return device_of(self._bytes) is not CPU
+
+    @property
+    def is_sparse_csr(self) -> bool:
         return False
 
     @property
@@ -123,10 +181,19 @@ class _Storage:
             part = self._over(self._bytes_at(index))
             part._part = True
             return part
-        return self._array[index].item()
+        return self._array[self._place(index)].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._array[index] = value
+        self._array[index if isinstance(index, slice) else self._place(index)] = value
+
+    def _place(self, index: Any) -> int:
+        """An index of one element, or PyTorch's error."""
+        if not isinstance(index, int):
+            name = f"torch.storage.{type(self).__name__}"
+            raise RuntimeError(f"can't index a <class '{name}'> with {type(index)}")
+        if not -self.size() <= index < self.size():
+            raise IndexError(f"index {index} out of range for storage of size {self.size()}")
+        return index
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -139,6 +206,8 @@ class _Storage:
         return hash((self.data_ptr(), self.nbytes()))
 
     def __repr__(self) -> str:
+        if self.device.type == "meta":
+            return f"...\n[{self._title()} of size {self.size()}]"
         lines = "\n ".join(str(x) for x in self.tolist())
         return f" {lines}\n[{self._title()} of size {self.size()}]"
 
@@ -171,15 +240,25 @@ class UntypedStorage(_Storage):
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         values = None if isinstance(size, int) else list(size)
-        if values is not None and not all(isinstance(x, int) for x in values):
-            raise TypeError("UntypedStorage(): expected a size, or a sequence of ints")
+        for x in values or ():
+            if not isinstance(x, int):
+                raise RuntimeError(
+                    "torch.UntypedStorage(): tried to construct a storage from a sequence "
+                    f"({dtypes.type_name(size)}), but one of the items was of type "
+                    f"{dtypes.type_name(x)} instead of int"
+                )
         count = size if values is None else len(values)
-        self._bytes = make_array((count,), dtypes.uint8.numpy, CPU)
+        if count < 0:
+            raise RuntimeError(
+                f"alloc_cpu() seems to have been called with negative number: {count}"
+            )
+        where = CPU if device is None else device_from(device)
+        self._bytes = make_array((count,), dtypes.uint8.numpy, where)
         self._array = self._bytes
         self._memory = Storage()
         note(self._memory, self)
         if values is not None:
-            self._bytes[...] = values
+            v.overwrite(self._bytes, making.from_data(values, self._bytes.dtype, lambda x: None))
 
     @classmethod
     def _of(cls, array: Any, memory: Storage | None = None) -> UntypedStorage:
@@ -212,8 +291,60 @@ class UntypedStorage(_Storage):
         made._memory = Storage()
         return made
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file, as memory. `shared`: what is written goes into the file, which
+        grows to `nbytes` if it is shorter; else the file stays as it is.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     torch.UntypedStorage.from_file(file.name, True, 2).fill_(7).tolist()
+        [7, 7]
+        """
+        name = os.fspath(filename)
+        made = cls._of(map_file(name, bool(shared), int(nbytes)))
+        made._file = name if shared else None
+        return made
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0,
+        dtype: Any = None,
+    ) -> UntypedStorage:  # fmt: skip
+        """A copy of the bytes of a buffer, in this machine's order of bytes.
+
+        >>> torch.UntypedStorage.from_buffer(b"ab", "big", dtype=torch.int16).tolist()
+        [98, 97]
+        """
+        if dtype is None:
+            raise RuntimeError("argument 'dtype' cannot be None")
+        if byte_order is None and dtype.itemsize > 1:
+            raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+        if byte_order not in ("native", "little", "big", None):
+            raise ValueError(
+                f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
+            )
+        memory = making.bytes_in(buffer, dtype.itemsize, count, offset)
+        made = cls._of(memory)
+        if byte_order not in (None, "native", sys.byteorder):
+            made.byteswap(dtype)
+        return made
+
+    def byteswap(self, dtype: dtypes.dtype) -> None:
+        """Turn the order of the bytes of each number around; a complex number is two."""
+        size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        making.swap_bytes(self._bytes[: self.nbytes() // size * size], size)
+
+    def new(self) -> UntypedStorage:
+        """An empty storage."""
+        return UntypedStorage(0)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of its class; with a dtype, its bytes as elements of that."""
+        return "torch.storage.UntypedStorage" if dtype is None else self._converted(dtype)
+
     def _title(self) -> str:
-        return "torch.storage.UntypedStorage(device=cpu)"
+        return f"torch.storage.UntypedStorage(device={self.device})"
 
 
 class TypedStorage(_Storage):
@@ -224,36 +355,60 @@ class TypedStorage(_Storage):
     """
 
     _warned = False
+    _unread: list[Any] | None = None  # what is to be done when a file's numbers have been read
+
+    def __new__(
+        cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None,
+        _internal: bool = False,
+    ) -> TypedStorage:  # fmt: skip
+        if not _internal:
+            cls._warn(3)
+        if dtype is None:
+            raise RuntimeError(_FORMS + "Argument 'dtype' must be specified")
+        if not isinstance(dtype, dtypes.dtype):
+            raise TypeError(
+                _FORMS + f"Argument 'dtype' must be torch.dtype, not {builtins.type(dtype)}"
+            )
+        if wrap_storage is not None and not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(
+                _FORMS + "Argument 'wrap_storage' must be UntypedStorage, but got "
+                f"{builtins.type(wrap_storage)}"
+            )
+        if len(args) > 1 or (args and wrap_storage is not None):
+            raise RuntimeError(_FORMS + "Too many positional arguments")
+        where = CPU if device is None else device_from(device)
+        return storage_of(dtype, args, wrap_storage, where, _FORMS)
 
     @classmethod
     def _of(cls, array: Any, memory: Storage | None = None) -> TypedStorage:
         cls._warn()
-        made = cls._typed(making.bytes_of(array), array.dtype)
+        made = TypedStorage._typed(making.bytes_of(array), array.dtype)
         if memory is not None:
             made._memory = memory
             note(memory, made)
         return made
 
     @classmethod
-    def _warn(cls) -> None:
+    def _warn(cls, level: int = 4) -> None:
         """Say once that PyTorch means to drop this class."""
-        if cls._warned:
+        if TypedStorage._warned:
             return
-        cls._warned = True
+        TypedStorage._warned = True
         warnings.warn(
             "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will "
             "be the only storage class. This should only matter to you if you are using storages "
             "directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
             "tensor.storage()",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level,
         )
 
     @classmethod
     def _typed(cls, memory: Any, dtype: Any) -> TypedStorage:
-        made = object.__new__(cls)
-        made._bytes = memory
-        made._array = memory.view(dtype)
+        made = object.__new__(TypedStorage)
+        whole = memory.size // dtype.itemsize * dtype.itemsize
+        made._bytes = memory if whole == memory.size else memory[:whole]
+        made._array = made._bytes.view(dtype)
         made._memory = Storage()
         return made
 
@@ -267,14 +422,122 @@ class TypedStorage(_Storage):
     def clone(self) -> TypedStorage:
         return TypedStorage._typed(v.copy(self._bytes), self._array.dtype)
 
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return super().__getitem__(index)
+
     def pickle_storage_type(self) -> str:
+        """The name of its dtype's class of storages, as files spell it."""
+        if self.dtype not in _legacy_classes():
+            raise KeyError(f"dtype {self.dtype} is not recognized")
         return self.dtype.scalar_type + "Storage"
+
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        return self.untyped()
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first elements of a file, as memory: see `UntypedStorage.from_file`."""
+        dtype = cls._class_dtype("from_file")
+        memory = UntypedStorage.from_file(filename, shared, size * dtype.itemsize)
+        made = cls._typed(memory._bytes, dtype.numpy)
+        made._file = memory._file
+        return made
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0,
+        dtype: Any = None,
+    ) -> TypedStorage:  # fmt: skip
+        """A copy of the elements in a buffer: see `UntypedStorage.from_buffer`."""
+        dtype = dtype or cls._class_dtype("from_buffer")
+        memory = UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype)
+        return cls._typed(memory._bytes, dtype.numpy)
+
+    @classmethod
+    def _class_dtype(cls, what: str) -> dtypes.dtype:
+        dtype = vars(cls).get("dtype")
+        if not isinstance(dtype, dtypes.dtype):
+            raise RuntimeError(f"{what}: only valid for a class with a dtype, as FloatStorage is")
+        return dtype
+
+    def resize_(self, size: int) -> None:
+        """Change the number of elements, for all that share the memory."""
+        if self._part:
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        self._look_at(enlarge(self._bytes, size * self.element_size(), self._memory))
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of its class; with another class or dtype, its elements as those of that."""
+        if dtype is None:
+            home = "torch.cuda" if self.is_cuda else "torch"
+            return f"{home}.{self.pickle_storage_type()}"
+        if isinstance(dtype, str):
+            named = {f"torch.{x.__name__}": x for x in _legacy_classes().values()}
+            if dtype not in named:
+                raise RuntimeError(f"Invalid storage type: {dtype}")
+            dtype = named[dtype]
+        return self._converted(getattr(dtype, "dtype", dtype))
 
     def _over(self, memory: Any) -> TypedStorage:
         return TypedStorage._typed(memory, self._array.dtype)
 
     def _title(self) -> str:
-        return f"torch.storage.TypedStorage(dtype={self.dtype}, device=cpu)"
+        return f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
+
+
+def _legacy_classes() -> dict[dtypes.dtype, Any]:
+    """`FloatStorage` and its like, by their dtypes."""
+    from rushlight.storage_types import of_dtype
+
+    return of_dtype
+
+
+def storage_of(
+    dtype: dtypes.dtype, args: tuple[Any, ...], wrapped: UntypedStorage | None, where: device,
+    forms: str,
+) -> TypedStorage:  # fmt: skip
+    """What `TypedStorage(...)` and `FloatStorage(...)` make. `forms`: the first words of errors."""
+    raw = dtype.numpy
+    if wrapped is not None:
+        made = TypedStorage._typed(wrapped._bytes, raw)
+        made._memory = wrapped._memory
+        note(made._memory, made)
+        return made
+    first = args[0] if args else 0
+    if isinstance(first, int):
+        return TypedStorage._typed(
+            make_array((first * raw.itemsize,), dtypes.uint8.numpy, where), raw
+        )
+    if isinstance(first, TensorBase) or not hasattr(first, "__len__"):
+        raise TypeError(f"{forms}Argument type not recognized: {type(first)}")
+    values = making.from_data(list(first), raw, lambda x: None)
+    return TypedStorage._typed(making.bytes_of(move(values, where)), raw)
+
+
+def _add_conversions() -> None:
+    """`storage.float()` and its like, for both classes."""
+    for title, dtype in (
+        ("bfloat16", dtypes.bfloat16), ("bool", dtypes.bool_), ("byte", dtypes.uint8),
+        ("char", dtypes.int8), ("complex_double", dtypes.complex128),
+        ("complex_float", dtypes.complex64), ("double", dtypes.float64), ("float", dtypes.float32),
+        ("float8_e4m3fn", dtypes.float8_e4m3fn), ("float8_e4m3fnuz", dtypes.float8_e4m3fnuz),
+        ("float8_e5m2", dtypes.float8_e5m2), ("float8_e5m2fnuz", dtypes.float8_e5m2fnuz),
+        ("half", dtypes.float16), ("int", dtypes.int32), ("long", dtypes.int64),
+        ("short", dtypes.int16),
+    ):  # fmt: skip
+
+        def convert(self: Any, dtype: dtypes.dtype = dtype) -> Any:
+            return self._converted(dtype)
+
+        convert.__name__ = convert.__qualname__ = title
+        convert.__doc__ = f"The elements as {dtype}, in memory of their own."
+        setattr(_Storage, title, convert)
+
+
+_add_conversions()
 
 
 # --- memory that grows ----------------------------------------------------------------------------
@@ -356,6 +619,22 @@ def enlarge(memory: Any, nbytes: int, known: Storage) -> Any:
     grown = make_array((nbytes,), memory.dtype, device_of(memory))
     keep = min(nbytes, memory.size)
     v.overwrite(grown[:keep], memory[:keep])
+    _move(memory, grown, known)
+    return grown
+
+
+def share(memory: Any, known: Storage) -> Any:
+    """The same bytes in memory that other processes can see, in place of `memory`, a flat array
+    of bytes: as `enlarge`."""
+    if shared.file_of(memory) >= 0 or not is_array(memory):
+        return memory
+    moved = shared.share(memory)
+    _move(memory, moved, known)
+    return moved
+
+
+def _move(memory: Any, grown: Any, known: Storage) -> None:
+    """Let all that looked into `memory` look into `grown`."""
     root = root_of(memory)
     for found in _looking(known):
         if isinstance(found, TensorBase):
@@ -364,7 +643,6 @@ def enlarge(memory: Any, nbytes: int, known: Storage) -> Any:
         elif not found._part and shares_root(found._bytes, memory):
             found._look_at(grown)
     _remember(grown, known)
-    return grown
 
 
 def _waits(t: TensorBase, root: Any) -> bool:

@@ -1,6 +1,6 @@
 """The public Tensor: the compiled base, with every method of the op table attached.
 
-What a method computes stands in `ops`; here are the tensor's own attributes: what it is, its place
+What a method computes is in `ops`; here are the tensor's own attributes: what it is, its place
 in the graph, what it is to Python and NumPy. Its memory is in `tensor_memory`.
 """
 
@@ -28,7 +28,7 @@ from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
 from rushlight.errors import sentence
 from rushlight.missing import Lacking, hide_in, hide_lacking
-from rushlight.ops import after_filling, fill_rest
+from rushlight.ops import after_filling, fill_rest, overriding
 from rushlight.ops.checks import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
 from rushlight.ops.registry import methods, tensor_impls
@@ -41,8 +41,12 @@ else:
     Methods = Operators
 
 
+_made: list[type] = []  # Tensor, once there is one
+
+
 class TensorClass(type):
-    """The class of Tensor: prints it as PyTorch's."""
+    """The class of Tensor and its subclasses: prints Tensor as PyTorch's, and lets subclasses take
+    over functions (Note [Overrides])."""
 
     def __repr__(cls) -> str:
         return "<class 'torch.Tensor'>" if cls is Tensor else type.__repr__(cls)
@@ -50,6 +54,12 @@ class TensorClass(type):
     def __dir__(cls) -> list[str]:
         fill_rest()
         return hide_lacking(cls, type.__dir__(cls))
+
+    def __init__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any], **kw: Any) -> None:
+        super().__init__(name, bases, space)
+        if _made and not overriding.is_disabled(cls):
+            overriding.switch_on()
+            overriding.attach(cls)
 
 
 class Tensor(Methods, metaclass=TensorClass):
@@ -69,6 +79,14 @@ class Tensor(Methods, metaclass=TensorClass):
     def __dir__(self) -> list[str]:
         fill_rest()
         return hide_lacking(type(self), object.__dir__(self))
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """What is done when a function gets an instance of a subclass: the function computes as
+        ever, and its result gets the class. Subclasses override it to see or change calls."""
+        return overriding.default_torch_function(cls, func, types, args, kwargs)
 
     def __new__(cls, *args: Any, device: Any = None) -> Self:
         """`Tensor([1., 2.])`: values; `Tensor(2, 3)`: an uninitialised tensor of that shape."""
@@ -271,7 +289,9 @@ class Tensor(Methods, metaclass=TensorClass):
             return _batch_str(self._array)
         from rushlight.printing import tensor_str  # loaded when a tensor is first printed
 
-        return tensor_str(self, tensor_contents, tangent=tangent_of(self))
+        name = "tensor" if type(self) is Tensor else type(self).__name__
+        with overriding.DisableTorchFunctionSubclass():
+            return tensor_str(self, tensor_contents, name=name, tangent=tangent_of(self))
 
     def __format__(self, format_spec: str) -> str:
         from rushlight.printing import tensor_format
@@ -487,6 +507,7 @@ def _always(value: bool) -> property:
 
 
 factory.cls = Tensor
+_made.append(Tensor)
 
 
 def _attach_methods() -> None:
@@ -496,15 +517,21 @@ def _attach_methods() -> None:
             setattr(Tensor, name, method)
 
 
+def _is_meta(t: Any) -> bool:
+    """Whether the tensor has a shape and a dtype, and no numbers."""
+    return device_of(t._array).type == "meta"
+
+
 def _attach() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
     after_filling.append(_attach_methods)
     for name in (
-        "is_sparse", "is_sparse_csr", "is_quantized", "is_meta", "is_mps", "is_mkldnn", "is_nested",
+        "is_sparse", "is_sparse_csr", "is_quantized", "is_mps", "is_mkldnn", "is_nested",
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))
+    setattr(Tensor, "is_meta", property(_is_meta))  # noqa: B010  # the stubs call it a plain bool
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))
     operators.accepts = lambda x: (

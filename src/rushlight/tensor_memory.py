@@ -11,11 +11,21 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays import making
+from rushlight.arrays import making, shared
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import NO_MEMORY, NO_STORAGE
 from rushlight.arrays.device import CPU, cuda_count, current
-from rushlight.arrays.host import ByteBounds, address, device_of, is_array, make_array, to_host
+from rushlight.arrays.device import device as as_device
+from rushlight.arrays.host import (
+    ByteBounds,
+    address,
+    device_of,
+    is_array,
+    make_array,
+    map_file,
+    move,
+    to_host,
+)
 from rushlight.core.graph import Storage, TensorBase, factory, note, requires_grad, wrap, wrap_apart
 from rushlight.core.operators import Operators
 from rushlight.core.record import finish, recording
@@ -33,6 +43,12 @@ _UNKNOWN_TO_NUMPY: Final = frozenset(
 _CORE: Final = frozenset(getattr(TensorBase, "__annotations__", ())) | {
     name for name, value in vars(TensorBase).items() if inspect.isgetsetdescriptor(value)
 }
+
+NON_LEAF: Final = (
+    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
+    "support crossing process boundaries.  If you just want to transfer the data, call detach() "
+    "on the tensor before serializing (e.g., putting it on the queue)."
+)
 
 
 def bare(t: Any) -> Any:
@@ -154,14 +170,42 @@ def _check_memory(t: Any) -> None:
 def untyped_storage(input: Any) -> UntypedStorage:
     """The memory behind the tensor and its views, as bytes."""
     _check_memory(input)
-    return UntypedStorage._of(to_host(input._array), _known(input))
+    return UntypedStorage._of(_host_or_meta(input._array), _known(input))
 
 
 @function(free=False)
 def storage(input: Any) -> TypedStorage:
     """The memory behind the tensor and its views, as elements of its dtype."""
     _check_memory(input)
-    return TypedStorage._of(to_host(input._array), _known(input))
+    return TypedStorage._of(_host_or_meta(input._array), _known(input))
+
+
+def _host_or_meta(array: Any) -> Any:
+    return array if device_of(array).type == "meta" else to_host(array)
+
+
+@function(method=False)
+def from_file(
+    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A 1-d tensor over the first elements of a file, which are read when they are used.
+
+    Args:
+        filename: the file.
+        shared: whether what is written goes into the file, which then grows to that size; else the
+            file stays as it is.
+        size: how many elements.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     torch.from_file(file.name, True, 3, dtype=torch.int16)
+    tensor([0, 0, 0], dtype=torch.int16)
+    """
+    kind = dtypes.default if dtype is None else dtype
+    nbytes = (size or 0) * kind.itemsize
+    array = map_file(filename, bool(shared), nbytes).view(kind.numpy)
+    return finish(wrap(move(array, current() if device is None else as_device(device))))
 
 
 def _known(input: Any) -> Storage | None:
@@ -175,9 +219,11 @@ def _known(input: Any) -> Storage | None:
 
 @function(free=False)
 def storage_type(input: Any) -> type:
-    """The class of `storage()`."""
+    """The class of storages of its dtype."""
+    from rushlight.storage_types import of_dtype
+
     _check_memory(input)
-    return TypedStorage
+    return of_dtype.get(dtypes.of(input._array.dtype), TypedStorage)
 
 
 @function(free=False)
@@ -189,15 +235,23 @@ def get_device(input: Any) -> int:
 
 @function(free=False)
 def is_shared(input: Any) -> bool:
-    """Whether other processes see the memory. They never do: rushlight shares none."""
+    """Whether other processes can see the memory: after `share_memory_`, and in batches that came
+    from the worker processes of a `DataLoader`."""
     _check_memory(input)
-    return bool(input.is_cuda)
+    return bool(input.is_cuda) or shared.is_shared(input._array)
 
 
 @function(free=False)
 def share_memory_(input: Any) -> Any:
-    """Does nothing: rushlight has no memory that is shared between processes."""
+    """Move the memory to where other processes can see it: what one of them writes, all see.
+
+    >>> x = torch.zeros(2).share_memory_()
+    >>> x.is_shared()
+    True
+    """
     _check_memory(input)
+    if is_array(input._array):
+        untyped_storage(input).share_memory_()
     return input
 
 

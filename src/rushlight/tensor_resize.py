@@ -99,7 +99,7 @@ def set_(
 
 
 def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
-    """The array that `set_` asks for."""
+    """The array that `set_` wants."""
     dtype = dtypes.of(input._array.dtype)
     if source is None:
         return make_array((0,), dtype.numpy, CPU)

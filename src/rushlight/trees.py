@@ -1,7 +1,7 @@
 """Nested containers as flat lists and back: what `func` does with dicts, lists and tuples.
 
 A tree is made of containers (tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque and
-those registered); whatever else stands in it is a leaf, None too.
+those registered); whatever else is in it is a leaf, None too.
 
 >>> from rushlight.utils._pytree import tree_flatten, tree_unflatten
 >>> leaves, spec = tree_flatten({"a": 1, "b": (2, [3])})

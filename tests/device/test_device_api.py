@@ -367,12 +367,18 @@ def test_copies_and_pickles() -> None:
 
 
 def test_saving() -> None:
-    if not hasattr(torch, "save"):
-        return
-    file = io.BytesIO()
-    torch.save({"w": torch.ones(2, device="cuda")}, file)
-    file.seek(0)
-    assert torch.load(file, map_location="cpu")["w"].device.type == "cpu"
+    for new in (True, False):
+        file = io.BytesIO()
+        x = torch.arange(6.0, device="cuda").view(2, 3)
+        saved = {"x": x, "row": x[1], "t": x.t(), "one": torch.tensor(2, device="cuda")}
+        torch.save(saved, file, _use_new_zipfile_serialization=new)
+        for options in ({}, {"map_location": "cpu"}, {"map_location": {"cuda:0": "cpu"}}):
+            file.seek(0)
+            back = torch.load(file, **options)
+            assert back["x"].device.type == ("cpu" if options else "cuda")
+            assert all(torch.equal(back[name].cpu(), t.cpu()) for name, t in saved.items())
+            back["x"][1, 2] = 9  # they share memory, there as here
+            assert back["row"].tolist() == [3, 4, 9] and back["t"][2, 1].item() == 9
 
 
 # --- autograd -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from tests.nn.plain_cases import PlainCases
+from tests.harness import PlainCases
 
 exact = PlainCases()  # to the last bit and letter
 close = PlainCases()  # to rounding

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.optim.optimizer import BLOCK
+from rushlight.optim.rules import BLOCK
 from tests.optim.helpers import leaf, steps
 
 EVERY = [
@@ -18,6 +18,12 @@ EVERY = [
     torch.optim.AdamW,
     torch.optim.Adagrad,
     torch.optim.RMSprop,
+    torch.optim.ASGD,
+    torch.optim.Adadelta,
+    torch.optim.Adamax,
+    torch.optim.NAdam,
+    torch.optim.RAdam,
+    torch.optim.Rprop,
 ]
 
 
@@ -87,7 +93,7 @@ def test_saving_and_going_on(kind: Any) -> None:
     assert torch.equal(a, b)
 
 
-def test_a_loaded_state_is_a_copy_in_the_parameters_dtype() -> None:
+def test_a_loaded_state_is_in_the_parameters_dtype() -> None:
     a = leaf(1.0)
     b = torch.ones(1, dtype=torch.float64, requires_grad=True)
     first, second = torch.optim.Adam([a]), torch.optim.Adam([b])
@@ -96,7 +102,17 @@ def test_a_loaded_state_is_a_copy_in_the_parameters_dtype() -> None:
     state = second.state[b]
     assert state["exp_avg"].dtype is torch.float64 and state["step"].dtype is torch.float32
     steps(second, [b])
-    assert first.state[a]["step"].item() == 3 and state["step"].item() == 6
+    assert state["step"].item() == 6 and first.state[a]["exp_avg"].dtype is torch.float32
+
+
+def test_a_loaded_state_is_shared_where_it_fits() -> None:
+    a, b = leaf(1.0), leaf(1.0)
+    first, second = torch.optim.Adam([a]), torch.optim.Adam([b])
+    steps(first, [a])
+    second.load_state_dict(first.state_dict())
+    assert second.state[b]["exp_avg"] is first.state[a]["exp_avg"]
+    steps(second, [b])
+    assert first.state[a]["step"].item() == 6
 
 
 def test_copies() -> None:
@@ -201,3 +217,116 @@ def test_low_precision(kind: Any, dtype: Any) -> None:
     for p in (a, b):
         steps(kind([p], lr=0.1, **({"eps": 1e-3} if "eps" in kind([p]).defaults else {})), [p])
     assert a.dtype is dtype and a.tolist() == pytest.approx(b.tolist(), rel=0.05, abs=0.02)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "SGD": {"momentum": 0.9}, "Adam": {"amsgrad": True}, "AdamW": {}, "Adagrad": {}, "Adadelta": {},
+    "RMSprop": {"momentum": 0.9, "centered": True}, "ASGD": {"t0": 2}, "Adamax": {}, "NAdam": {},
+    "RAdam": {"betas": (0.9, 0.9)}, "Rprop": {}, "Adafactor": {}, "LBFGS": {"max_iter": 3},
+}  # fmt: skip
+
+
+def converted(x: Any, lib: Any) -> Any:
+    """A state with another library's tensors."""
+    if isinstance(x, dict):
+        return {key: converted(value, lib) for key, value in x.items()}
+    if isinstance(x, (list, tuple)):
+        return type(x)(converted(value, lib) for value in x)
+    if hasattr(x, "detach"):
+        return lib.tensor(x.detach().tolist(), dtype=getattr(lib, str(x.dtype).split(".")[-1]))
+    return x
+
+
+def gone_on(optimizer: Any, param: Any) -> None:
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = ((param - 1) ** 2).sum() + param.sin().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        if type(optimizer).__name__ != "LBFGS":
+            closure()
+        optimizer.step(closure)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("here_first", [False, True])
+def test_states_go_both_ways_between_the_libraries(name: str, here_first: bool) -> None:
+    theirs = pytest.importorskip("torch")
+    libs = [torch, theirs] if here_first else [theirs, torch]
+    made = []
+    for lib in libs:
+        param = lib.tensor([[0.5, -2.0], [3.0, 0.1]], dtype=lib.float64, requires_grad=True)
+        made.append((getattr(lib.optim, name)([param], lr=0.05, **OPTIONS[name]), param))
+    (first, p), (second, q) = made
+    gone_on(first, p)
+    with libs[1].no_grad():
+        q.copy_(libs[1].tensor(p.detach().tolist(), dtype=libs[1].float64))
+    second.load_state_dict(converted(first.state_dict(), libs[1]))
+    gone_on(first, p)
+    gone_on(second, q)
+    assert q.flatten().tolist() == pytest.approx(p.flatten().tolist(), rel=1e-9, abs=1e-12)
+
+
+def test_an_optimiser_that_does_not_call_ours() -> None:
+    class Around(torch.optim.Optimizer):
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+            self.param_groups = inner.param_groups
+            self.defaults = inner.defaults
+
+        def step(self, closure: Any = None) -> Any:
+            return self.inner.step(closure)
+
+    w = leaf(1.0)
+    opt = Around(torch.optim.SGD([w], lr=0.25))
+    w.sum().backward()
+    opt.step()
+    opt.zero_grad()
+    assert w.item() == 0.75 and w.grad is None and "Around" in repr(opt)
+
+
+def test_steps_are_wrapped_once() -> None:
+    class Same(torch.optim.SGD):
+        step = torch.optim.SGD.step
+
+    w, log = leaf(1.0), []
+    opt = Same([w], lr=0.1)
+    opt.register_step_post_hook(lambda *args: log.append(1))
+    steps(opt, [w], 1)
+    assert log == [1]
+
+
+def test_what_copies_of_optimisers_import() -> None:
+    from rushlight.optim import _functional, _multi_tensor
+    from rushlight.optim.optimizer import (  # type: ignore[attr-defined]  # given by __getattr__
+        ParamsT,
+        _default_to_fused_or_foreach,
+        _get_value,
+        _to_scalar,
+        _use_grad_for_differentiable,
+        _view_as_real,
+    )
+
+    class Copy(torch.optim.Optimizer):
+        @_use_grad_for_differentiable
+        def step(self, closure: Any = None) -> Any:
+            self._cuda_graph_capture_health_check()
+            return torch.is_grad_enabled()
+
+    made = [Copy([leaf(1.0)], {"differentiable": d}).step() for d in (False, True)]
+    assert made == [False, True] and ParamsT is not None
+    assert _get_value(torch.tensor(2.0)) == 2.0 and _to_scalar(torch.tensor([2.0])).shape == ()
+    assert _default_to_fused_or_foreach([leaf(1.0)], False) == (False, False)
+    pairs = [torch.ones(1, dtype=torch.complex64)]
+    _view_as_real(pairs, pairs)
+    assert pairs[0].shape == (1, 2)
+    assert _functional.adam is torch.optim.adam.adam  # type: ignore[attr-defined]  # a module
+    assert _multi_tensor.Adam([leaf(1.0)]).defaults["foreach"] is True
+    with pytest.raises(ImportError):
+        from rushlight.optim.optimizer import nothing_of_that_name  # type: ignore # noqa: F401
+    grouped = torch.optim.Optimizer._group_tensors_by_device_and_dtype(
+        [[torch.ones(1), torch.ones(1, dtype=torch.float64), torch.ones(2)]]
+    )
+    assert [indices for _, indices in grouped.values()] == [[0, 2], [1]]

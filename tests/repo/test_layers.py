@@ -17,23 +17,24 @@ SOURCES = ROOT / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version __config__ missing missing_names native locks dtypes errors return_types size trees "
-    "random",
+    "_version __config__ tables missing native locks dtypes errors return_types size trees random",
     "arrays",
     "core",
     "ops",
-    "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage "
-    "settings cuda linalg special printing types version _methods _functions",
+    "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage storage_types "
+    "settings linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
-    "func nn optim data serialize serialize_archive serialize_safe serialization testing utils "
-    "library profiler functorch",
+    "func nn optim data serialization _utils testing utils library profiler functorch absent "
+    "accelerator amp backends compiler cpu cuda _dynamo distributions export futures fx hub "
+    "_inductor jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
+    "xpu",
     "compile viz explain distributed",
     "compat cli __main__",
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
 
 ARRAY_LIBRARIES = {"numpy", "cupy", "cupyx"}
-MAY_NAME_THEM = {"arrays", "core", "dtypes", "random", "compile", "serialize", "compat"}
+MAY_NAME_THEM = {"arrays", "core", "dtypes", "random", "compile", "compat"}
 # Slow to import, or not always there: only inside a function, or under TYPE_CHECKING.
 LAZY = {"scipy", "cupy", "cupyx", "mpi4py", "graphviz"}
 

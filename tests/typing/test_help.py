@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 import rushlight as torch
-from rushlight.ops.argument_words import COMMON, FAMILIES
+from rushlight.ops.argument_words import words
 from rushlight.ops.registry import functions, methods, namespaces
 
 MODULES = (
@@ -75,14 +75,14 @@ def test_every_function_tells_its_arguments() -> None:
 
 def free_of(name: str) -> str:
     """The type of a name where no annotation says it: Any for what may be anything."""
-    return COMMON[name][0] if name in COMMON else ""
+    return words()[""].get(name, ("", ""))[0]
 
 
 def test_the_table_has_nothing_to_spare() -> None:
     found = [fn for fn in [*ALL.values(), *methods.values()] if callable(fn)]
-    assert set(COMMON) <= {p for fn in found for p in inspect.signature(fn).parameters}
-    for argument, names, _, _ in FAMILIES:
-        for name in names.split():
+    assert set(words()[""]) <= {p for fn in found for p in inspect.signature(fn).parameters}
+    for name in set(words()) - {""}:
+        for argument in words()[name]:
             homes = [key for key in ALL if key.rpartition(".")[2] in (name, name + "_")] or [
                 f"linalg.{name.removeprefix('linalg_')}"
             ]

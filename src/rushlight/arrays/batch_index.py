@@ -5,7 +5,7 @@ They fill `batched.rules`; those of the other primitives stand in `batch_rules`.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,6 @@ from rushlight.arrays.batched import (
     wrap_result,
 )
 from rushlight.arrays.vocabulary import primitives
-
-_ALL: Final = slice(None)
 
 
 # --- gathering and scattering along an axis -------------------------------------------------------
@@ -54,7 +52,7 @@ def ungather(primitive: Any, level: Any, g: Any, shape: Any, axis: int, index: A
         where = v.reshape(where, (level.size, index.size))
         source = v.reshape(source, (level.size, index.size))
         out = primitive(source, (level.size, 1), -1, where)
-        return Batched(v.window(out, (_ALL, 0)), level)
+        return Batched(v.window(out, (v.ALL, 0)), level)
     return Batched(primitive(source, (level.size, *shape), from_end(axis, rank), where), level)
 
 
@@ -73,7 +71,7 @@ def _scattering(
 ) -> Any:
     target, where, values = _spread(level, x, index, source)
     out = primitive(target, from_end(axis, max(rank_of(x), 1)), where, values, *args)
-    return Batched(v.window(out, (_ALL, 0)) if rank_of(x) == 0 else out, level)
+    return Batched(v.window(out, (v.ALL, 0)) if rank_of(x) == 0 else out, level)
 
 
 for _name in ("scatter", "scatter_add", "reduce_along"):
@@ -93,18 +91,18 @@ def store_along(
 
 # --- advanced indices -----------------------------------------------------------------------------
 class Picked:
-    """How an advanced index works beneath a level; see `pick`.
+    """How an advanced index works below a level; see `pick`.
 
     `front` is where the axes of the index arrays stand in a member's result, `wide` how many there
     are, `rank` how many axes the result has. NumPy puts them where the first array stood, unless
-    something else stands between arrays: then in front.
+    something else is between arrays: then in front.
     """
 
     def __init__(self, rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> None:
         rest = iter(arrays)
         items = [next(rest) if item is v.SLOT else item for item in index]
         fancy = [i for i, item in enumerate(items) if hasattr(item, "shape")]
-        if fancy:  # an int beside arrays is one of them
+        if fancy:  # an int next to arrays is one of them
             fancy = [i for i, item in enumerate(items) if hasattr(item, "shape") or _is_int(item)]
         left = rank - sum(_width(item) for item in items)  # axes that the end stands for
         sizes = [0 if i in fancy or _is_int(item) else 1 for i, item in enumerate(items)]
@@ -122,7 +120,7 @@ def _is_int(x: Any) -> bool:
 
 
 def _is_all(x: Any) -> bool:
-    return isinstance(x, slice) and x == _ALL
+    return isinstance(x, slice) and x == v.ALL
 
 
 def _mask(x: Any) -> bool:
@@ -145,11 +143,11 @@ def _expand_ellipsis(rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...])
     rest = iter(arrays)
     used = sum(_width(next(rest) if item is v.SLOT else item) for item in index)
     at = next(i for i, item in enumerate(index) if item is Ellipsis)
-    return (*index[:at], *[_ALL] * (rank - used), *index[at + 1 :])
+    return (*index[:at], *[v.ALL] * (rank - used), *index[at + 1 :])
 
 
 def _split_index(level: Any, arrays: tuple[Any, ...], wide: int) -> tuple[list[Any], bool]:
-    """The index arrays beneath the level, in line with one another, and whether one is batched."""
+    """The index arrays below the level, in line with one another, and whether one is batched."""
     parts = [members(a, level) for a in arrays]
     some = any(has_batch_dim for _, has_batch_dim in parts)
     found: list[Any] = []
@@ -168,7 +166,7 @@ def _split_index(level: Any, arrays: tuple[Any, ...], wide: int) -> tuple[list[A
 def _beneath(
     level: Any, like: Any, rank: int, index: tuple[Any, ...], arrays: tuple[Any, ...], own: bool
 ) -> tuple[Any, list[Any], tuple[int, ...] | None]:
-    """Index and arrays beneath the level, for an array of `rank` that has a batch axis if `own`;
+    """Index and arrays below the level, for an array of `rank` that has a batch axis if `own`;
     and the order of axes that brings NumPy's result to "batch, then a member's axes"."""
     index = _expand_ellipsis(rank, index, arrays)
     seen = Picked(rank, index, arrays)
@@ -180,7 +178,7 @@ def _beneath(
         return index, below, order if front else None
     if not some:
         order = (wide, *[d for d in range(total) if d != wide])
-        return (_ALL, *index), below, None if seen.together else order
+        return (v.ALL, *index), below, None if seen.together else order
     batch = v.reshape(v.iota(like, level.size, np.dtype(np.int64)), (level.size,) + (1,) * wide)
     # in front now: batch, the arrays' axes, the rest
     kept = list(range(1 + wide, total))
@@ -307,7 +305,7 @@ def _is_shared(level: Any, target: Any, *others: Any) -> bool:
 
 
 def _storable(target: Any, source: Any) -> Any:
-    """What is written beneath: a tensor's array, if the target is no tensor either."""
+    """What is written below: a tensor's array, if the target is no tensor either."""
     if hasattr(target, "_storage") or not hasattr(source, "_storage"):
         return source
     if source._requires_grad or source._node is not None or source._tangent is not None:

@@ -11,7 +11,7 @@ Note [Memory to write into]
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +31,6 @@ from rushlight.arrays.batched import (
     with_batch,
     wrap_result,
 )
-
-_ALL: Final = slice(None)
 
 
 def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
@@ -216,7 +214,7 @@ def broadcast(primitive: Any, level: Any, x: Any, shape: tuple[int, ...]) -> Any
 def window(primitive: Any, level: Any, x: Any, index: Any) -> Any:
     inside, has_batch_dim = members(x, level)
     if has_batch_dim:
-        index = (_ALL, *(index if isinstance(index, tuple) else (index,)))
+        index = (v.ALL, *(index if isinstance(index, tuple) else (index,)))
     return wrap_result(primitive(inside, index), level, has_batch_dim)
 
 
@@ -370,7 +368,7 @@ def _along_axis(primitive: Any, level: Any, x: Any, axis: int, *args: Any) -> An
     if not has_batch_dim:
         return wrap_result(primitive(inside, axis, *args), level, False)
     if x.ndim == 0:
-        return Batched(v.window(primitive(insert_axes(inside, 1), -1, *args), (_ALL, 0)), level)
+        return Batched(v.window(primitive(insert_axes(inside, 1), -1, *args), (v.ALL, 0)), level)
     return Batched(primitive(inside, from_end(axis, x.ndim), *args), level)
 
 

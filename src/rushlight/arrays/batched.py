@@ -1,7 +1,7 @@
 """A batched array: one array that stands for many, of which the code that runs sees one.
 
 `vmap` puts these at the bottom of tensors. `value` is an array of any kind (NumPy's, CuPy's, a
-tensor, or another batched array), whose first axis, the batch, is hidden from whoever asks for
+tensor, or another batched array), whose first axis, the batch, is hidden from whoever wants
 `shape`; if not `has_batch_dim`, all members of the batch share `value` as it is. Every word of the
 vocabulary has its rule (`batch_rules`, `batch_index`), so each op and each derivative rule runs on
 batches without knowing. Ops that can do better than their words say so themselves (`Op.align`).
@@ -23,7 +23,6 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import Kind, primitives, register
 
-_ALL: Final = slice(None)
 rules: Final[dict[str, Callable[..., Any]]] = {}
 
 CONTROL_FLOW: Final = (
@@ -234,98 +233,8 @@ class Batched:
     # --- operators ----------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or any(hasattr(x, "_storage") for x in inputs):
-            return NotImplemented  # a tensor answers for the arrays beside it
+            return NotImplemented  # a tensor answers for the arrays next to it
         return matmul(*inputs) if ufunc is np.matmul else elementwise(ufunc, inputs)
-
-    def __add__(self, other: Any) -> Any:
-        return pair(v.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return pair(v.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return pair(v.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return pair(v.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return pair(v.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return pair(v.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return pair(v.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return pair(v.divide, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return pair(v.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return pair(v.floor_divide, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return pair(v.remainder, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return pair(v.remainder, other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return pair(v.power, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return pair(v.power, other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return pair(v.bitwise_and, self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return pair(v.bitwise_and, other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return pair(v.bitwise_or, self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return pair(v.bitwise_or, other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return pair(v.bitwise_xor, self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return pair(v.bitwise_xor, other, self)
-
-    def __lshift__(self, other: Any) -> Any:
-        return pair(v.left_shift, self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return pair(v.left_shift, other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return pair(v.right_shift, self, other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return pair(v.right_shift, other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return pair(v.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return pair(v.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return pair(v.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return pair(v.greater_equal, self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return pair(v.equal, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return pair(v.not_equal, self, other)
 
     def __neg__(self) -> Any:
         return elementwise(v.negative, (self,))
@@ -366,7 +275,7 @@ def deepest(xs: Any) -> Any:
 
 
 def members(x: Any, level: Any) -> tuple[Any, bool]:
-    """What stands for `x` beneath `level`, and whether its first axis is that level's batch."""
+    """What stands for `x` below `level`, and whether its first axis is that level's batch."""
     if type(x) is Batched and x.level is level:
         return x.value, x.has_batch_dim
     return x, False
@@ -374,11 +283,11 @@ def members(x: Any, level: Any) -> tuple[Any, bool]:
 
 def insert_axes(x: Any, count: int) -> Any:
     """New axes of size 1 behind the batch."""
-    return v.window(x, (_ALL, *[None] * count)) if count > 0 else x
+    return v.window(x, (v.ALL, *[None] * count)) if count > 0 else x
 
 
 def with_batch(x: Any, level: Any, like: Any = None) -> Any:
-    """`x` beneath the level, with a batch axis in front. `like` is an array to take a number to."""
+    """`x` below the level, with a batch axis in front. `like` is an array to take a number to."""
     value, has_batch_dim = members(x, level)
     if has_batch_dim:
         return value
@@ -413,12 +322,16 @@ def rank_of(x: Any) -> int:
 
 
 def from_end(d: int, rank: int) -> int:
-    """An axis counted from the end, where the batch changes nothing."""
+    """An axis counted from the end, as ops want it, and where a batch in front changes nothing.
+
+    >>> from_end(0, 3), from_end(-1, 3)
+    (-3, -1)
+    """
     return d if d < 0 else d - rank
 
 
 def wrap_result(y: Any, level: Any, has_batch_dim: bool) -> Any:
-    """What a word gave beneath the level, as that level sees it."""
+    """What a word gave below the level, as that level sees it."""
     if y is None:
         return None
     if isinstance(y, tuple):
@@ -447,10 +360,39 @@ def elementwise(fn: Any, xs: Any) -> Any:
 
 
 def pair(fn: Any, a: Any, b: Any) -> Any:
-    """An operator. A tensor answers for the array beside it."""
+    """An operator. A tensor answers for the array next to it."""
     if hasattr(a, "_storage") or hasattr(b, "_storage"):
         return NotImplemented
     return elementwise(fn, (a, b))
+
+
+def _attach_operators(words: dict[str, Any], swapped: bool) -> None:
+    """Give batched arrays operators of two operands; `swapped`: for those on the right, too."""
+
+    def attach(name: str, fn: Any) -> None:
+        setattr(Batched, f"__{name}__", lambda self, other: pair(fn, self, other))
+        if swapped:
+            setattr(Batched, f"__r{name}__", lambda self, other: pair(fn, other, self))
+
+    for name, fn in words.items():
+        attach(name, fn)
+
+
+_attach_operators(
+    {
+        "add": v.add, "sub": v.subtract, "mul": v.multiply, "truediv": v.divide,
+        "floordiv": v.floor_divide, "mod": v.remainder, "pow": v.power, "and": v.bitwise_and,
+        "or": v.bitwise_or, "xor": v.bitwise_xor, "lshift": v.left_shift, "rshift": v.right_shift,
+    },
+    swapped=True,
+)  # fmt: skip
+_attach_operators(
+    {
+        "lt": v.less, "le": v.less_equal, "gt": v.greater, "ge": v.greater_equal, "eq": v.equal,
+        "ne": v.not_equal,
+    },
+    swapped=False,
+)  # fmt: skip
 
 
 def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
@@ -487,7 +429,7 @@ def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
     if n == 1:
         out = v.window(out, (..., 0))
     if m == 1:
-        out = v.window(out, (..., 0) if n == 1 else (..., 0, _ALL))
+        out = v.window(out, (..., 0) if n == 1 else (..., 0, v.ALL))
     return wrap_result(out, level, True)
 
 

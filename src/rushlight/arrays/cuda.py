@@ -12,7 +12,7 @@ Note [What CuPy lacks]
                       float16 is added up in float32 all the same: it would stop at 2048
     as_strided        does not come through NumPy's function of that name, and has no `base`
     subok=, where=    refused
-    host arrays       refused beside its own; index arrays and NumPy's scalars are taken
+    host arrays       refused next to its own; index arrays and NumPy's scalars are taken
     bfloat16          arithmetic and copies; no where, no maximum, no scans
     repeated indices  in a write: any one of the values stays; an index out of range wraps round
 """

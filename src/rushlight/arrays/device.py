@@ -2,8 +2,9 @@
 
 Part of the array layer; imports `dtypes` alone, and CuPy only when asked about CUDA.
 
-PyTorch's whole list of device types is parsed, so that `device("meta")` can be named, compared and
-printed. rushlight has arrays on `cpu` and `cuda`; to ask for one elsewhere fails there, not here.
+PyTorch's whole list of device types is parsed, so that `device("xla")` can be named, compared and
+printed. rushlight has arrays on `cpu`, `cuda` and `meta`; to ask for one elsewhere fails there, not
+here.
 """
 
 import re

@@ -5,6 +5,8 @@ CuPy is imported only when a CUDA array is asked for or met.
 
 from __future__ import annotations
 
+import mmap
+import os
 import sys
 from typing import Any, Final
 
@@ -24,6 +26,11 @@ _NO_GPU: Final = (
 )
 
 
+# The classes of raw arrays and their elements, for tables that go by class.
+ARRAY: Final = np.ndarray
+SCALARS: Final = (np.bool_, np.number, np.object_)
+
+
 def cupy() -> Any:
     """The CuPy module; the error says what to install."""
     try:
@@ -36,6 +43,16 @@ def cupy() -> Any:
 
     cuda.prepare(module)
     return module
+
+
+def cpu_features() -> dict[str, bool]:
+    """The vector instructions that NumPy looks for, in PyTorch's words, and whether the CPU has
+    them."""
+    inside = sys.modules["numpy._core._multiarray_umath"]
+    found: dict[str, bool] = getattr(inside, "__cpu_features__", {})
+    renamed = {"sse41": "sse4_1", "sse42": "sse4_2"}
+    lower = {name.lower().replace("avx512", "avx512_"): has for name, has in found.items()}
+    return {renamed.get(name, name): has for name, has in lower.items()}
 
 
 def asarray(value: Any, dtype: Any = None) -> Any:
@@ -52,7 +69,7 @@ def has_values(x: Any) -> bool:
     """Whether `x` is a raw array, on any device: neither the record of one, nor a batch."""
     if isinstance(x, np.ndarray):
         return True
-    return not hasattr(x, "has_batch_dim") and device_of(x) is not CPU
+    return not hasattr(x, "has_batch_dim") and device_of(x).type == "cuda"
 
 
 def is_scalar(x: Any) -> bool:
@@ -60,32 +77,67 @@ def is_scalar(x: Any) -> bool:
     return isinstance(x, np.generic)
 
 
-def number_of(x: Any) -> Any:
-    """A NumPy scalar as the Python number it stands for."""
-    return x.item()
-
-
-def scalar_array(value: Any, dtype: Any) -> Any:
-    """A 0-d host array."""
-    return np.asarray(value, dtype)
-
-
 def make_array(shape: tuple[int, ...], dtype: Any, where: device) -> Any:
     """An array whose values do not matter, on a device."""
     if where.type == "cpu":
         return np.empty(shape, dtype)
     require(where)
+    if where.type == "meta":
+        return meta().Meta(shape, dtype)
     module = cupy()
     with module.cuda.Device(where.index or 0):
         return module.empty(shape, dtype)
 
 
+def map_file(name: str, shared: bool, nbytes: int) -> Any:
+    """The first bytes of a file as a flat array over it: written through to the file if `shared`,
+    which then grows to `nbytes`; else for this process alone."""
+    with open(name, "r+b" if shared else "rb") as file:
+        have = os.fstat(file.fileno()).st_size
+        if have < nbytes:
+            if not shared:
+                raise RuntimeError(
+                    f"file <{name}> size <{have}> is smaller than the required mapping size "
+                    f"<{nbytes}>"
+                )
+            file.truncate(nbytes)
+        if nbytes == 0:
+            return np.empty(0, np.uint8)
+        return part_of(map_open(file.fileno(), nbytes, shared), 0, nbytes)
+
+
+def map_open(file: int, nbytes: int, shared: bool) -> Any:
+    """An open file as memory that is read when it is used. `shared`: what is written into it goes
+    into the file."""
+    return mmap.mmap(file, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+
+
+def part_of(mapped: Any, start: int, nbytes: int) -> Any:
+    """A part of what `map_open` gave as a flat array."""
+    return np.frombuffer(mapped, np.uint8, nbytes, start) if nbytes else np.empty(0, np.uint8)
+
+
 def require(where: device) -> None:
     """Refuse a device that rushlight does not compute on."""
-    if where.type not in ("cpu", "cuda"):
+    if where.type not in ("cpu", "cuda", "meta"):
         raise NotImplementedError(
             f"Could not run on the device {str(where)!r}: rushlight computes on 'cpu' and 'cuda'."
         )
+
+
+NO_DATA: Final = "Cannot copy out of meta tensor; no data!"
+
+
+def meta_array(shape: tuple[int, ...], dtype: Any, strides: Any) -> Any:
+    """An array of the device `meta`; strides in bytes."""
+    return meta().Meta(shape, dtype, None, strides)
+
+
+def meta() -> Any:
+    """The module of arrays without numbers, imported when one is first made."""
+    from rushlight.arrays import meta as module
+
+    return module
 
 
 def device_of(array: Any) -> device:
@@ -95,7 +147,7 @@ def device_of(array: Any) -> device:
     where = getattr(array, "device", None)
     if where is not None and hasattr(where, "id"):
         return device("cuda", where.id)
-    return CPU
+    return where if isinstance(where, device) else CPU
 
 
 def move(array: Any, where: device) -> Any:
@@ -104,7 +156,9 @@ def move(array: Any, where: device) -> Any:
     if here.type == where.type and (where.index is None or here.index == where.index):
         return array
     require(where)
-    if where.type == "cpu":
+    if where.type == "meta":
+        return meta().Meta(array.shape, array.dtype, None, array.strides if array.size else None)
+    if where.type == "cpu" or here.type == "meta":
         return array.get(order="A")
     module = cupy()
     with module.cuda.Device(where.index or 0):
@@ -134,6 +188,9 @@ def check_same_device(arrays: list[Any]) -> None:
             found.append(where)
     if len(found) > 1:
         first, second = found[0], found[1]
+        if "meta" in (first.type, second.type):
+            other = second if first.type == "meta" else first
+            raise RuntimeError(f"Tensor on device {other} is not on the expected device meta!")
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{first} and {second}!\n"
@@ -182,11 +239,6 @@ class ByteBounds:
         self.offset: int = (address(array) - int(low)) if array.size and root.size else 0
 
 
-def module_loaded(name: str) -> bool:
-    """Whether a module was imported already (never imports it)."""
-    return name in sys.modules
-
-
 class Sampler:
     """Random raw arrays for tests: float64 unless said otherwise, away from kinks and poles."""
 
@@ -217,6 +269,20 @@ class Sampler:
     def complex(self, *shape: int) -> Any:
         """complex128, both parts of both signs."""
         return np.asarray(self.real(*shape) + 1j * self.real(*shape))
+
+    def square(self, *shape: int) -> Any:
+        """Square matrices with an inverse, and eigenvalues well apart."""
+        return self._dominated(self.real(*shape))
+
+    def complex_square(self, *shape: int) -> Any:
+        """The same, complex."""
+        return self._dominated(self.complex(*shape))
+
+    def _dominated(self, x: Any) -> Any:
+        at = np.arange(x.shape[-1])
+        x = x * 0.3
+        x[..., at, at] += 1 + at
+        return x
 
     def ints(self, low: int, high: int, *shape: int) -> Any:
         """int64 in [low, high)."""

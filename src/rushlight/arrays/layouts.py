@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.arrays.host import ByteBounds, has_values
+from rushlight.arrays.host import ByteBounds, device_of, has_values
 from rushlight.random.exact import outward_axes
 
 _ndarray: Final = np.ndarray
@@ -38,7 +38,7 @@ def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
             return y
     elif type(y) is tuple:
         return tuple([lay_out(op, part, xs) for part in y])
-    elif not has_values(y):
+    elif not has_values(y) and device_of(y).type != "meta":
         return y
     if not lies:
         return y

@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.arrays import cuda
-from rushlight.arrays.host import cupy
+from rushlight.arrays.host import cupy, device_of
 
 _NUMBERS: Final = (bool, int, float, complex)
 _SEQUENCES: Final = frozenset((list, tuple))
@@ -270,6 +270,36 @@ def from_buffer(buffer: Any, dtype: dtypes.dtype, count: int, offset: int) -> An
     return raw.view(dtype.numpy)
 
 
+def bytes_in(buffer: Any, itemsize: int, count: int, offset: int) -> Any:
+    """A copy of `count` items of a buffer (all if negative) as a flat array of bytes."""
+    length = memoryview(buffer).nbytes
+    if offset < 0 or (length and offset >= length):
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({length}) minus 1, "
+            f"but got {offset}"
+        )
+    if count < 0:
+        if (length - offset) % itemsize:
+            raise ValueError(
+                f"buffer size ({length}) must be a multiple of element size ({itemsize})"
+            )
+        count = (length - offset) // itemsize
+    if offset + count * itemsize > length:
+        raise ValueError(
+            f"buffer has only {length - offset} elements after offset {offset}, but specified a "
+            f"size of {count}"
+        )
+    if not count:
+        return np.empty(0, np.uint8)
+    return np.frombuffer(buffer, np.uint8, count * itemsize, offset).copy()
+
+
+def swap_bytes(memory: Any, size: int) -> None:
+    """Turn around, in place, the order of the bytes of numbers `size` bytes long."""
+    if size > 1:
+        memory.view(f"u{size}").byteswap(inplace=True)
+
+
 # --- ranges ---------------------------------------------------------------------------------------
 def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
     """start, start + step, … before `end`, with PyTorch's length and rounding."""
@@ -387,6 +417,8 @@ def bytes_of(array: Any) -> Any:
     """All the memory behind an array, as a flat array of bytes that shares it."""
     if cuda.is_cuda(array):
         return cuda.bytes_of(array)
+    if not isinstance(array, np.ndarray) and device_of(array).type == "meta":
+        return array.all_bytes()
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -422,6 +454,8 @@ def over(
         )
     if cuda.is_cuda(memory):
         return cuda.over(memory, shape, strides, dtype, offset)
+    if not isinstance(memory, np.ndarray) and device_of(memory).type == "meta":
+        return memory.seen(shape, [s * size for s in strides], offset, dtype)
     if need == 0:
         offset = 0  # it may lie behind the memory, which holds none of its elements
     return np.ndarray(shape, dtype, memory, offset, [s * size for s in strides])
@@ -431,7 +465,7 @@ _DLPACK_CUDA: Final = 2
 
 
 class _Capsule:
-    """A bare DLPack capsule behind the protocol that NumPy asks for."""
+    """A bare DLPack capsule behind the protocol that NumPy wants."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule

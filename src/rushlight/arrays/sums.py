@@ -128,7 +128,7 @@ def _sum_cut(x: Array, summed: Any, keep: bool) -> Array:
 
 
 def _in_memory(steps: tuple[int, ...]) -> list[int]:
-    """Axes by their strides, widest first. One of stride 0 stands before that which follows it, as
+    """Axes by their strides, widest first. One of stride 0 is before that which follows it, as
     in NumPy's own order: the strides of a sum follow from it."""
     keys: list[int] = []
     for step in reversed(steps):

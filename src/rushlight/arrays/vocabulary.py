@@ -132,6 +132,7 @@ def _many(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 Array = Any  # a raw array of any kind, or a tensor, or a number
+ALL: Final = slice(None)  # an axis as it is, in an index
 
 # --- ufuncs, typed loosely: other kinds of array answer to them too ------------------------------
 absolute: Final[Any] = np.absolute
@@ -1015,7 +1016,7 @@ def _is_mask(x: Any) -> bool:
 
 
 class Slot:
-    """Stands in an index for an array that is passed beside it."""
+    """Stands in an index for an array that is passed next to it."""
 
     def __repr__(self) -> str:
         return "SLOT"

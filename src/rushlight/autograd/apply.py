@@ -204,7 +204,7 @@ def ids(tensors: Sequence[Any]) -> frozenset[int]:
 
 # --- what the user marked -------------------------------------------------------------------------
 def group(ctx: Any, name: str) -> tuple[Any, ...]:
-    """What stands in an attribute of the context that is to hold a tuple."""
+    """What is in an attribute of the context that is to hold a tuple."""
     found: Any = getattr(ctx, name)
     if found is None:
         return ()

@@ -1,13 +1,13 @@
 """Custom functions inside `vmap`: their own `vmap` rule, or one made from their other rules.
 
 `autograd.apply` hands a call over when an argument is batched. The function is applied to what
-stands inside the batch, one level down, where it is recorded like any other call; what it gives is
+is inside the batch, one level down, where it is recorded like any other call; what it gives is
 wrapped again.
 
 Note [A rule made from the others]
     With `generate_vmap_rule` the function one level down is `Members`: its forward, backward and
     jvp run those of the user's function on batched tensors. What the user's context saved is kept
-    as what stands inside, so that it has its history there.
+    as what is inside, so that it has its history there.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class FunctionCtx:
 
 
 def records_beneath() -> bool:
-    """Whether a backward pass is going on that records what stands inside batched arrays, and not
+    """Whether a backward pass is going on that records what is inside batched arrays, and not
     what it does itself (`engine.backward`)."""
     if stack.batches == 0:
         return False

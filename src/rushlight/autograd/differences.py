@@ -597,10 +597,7 @@ def check_batched(inputs: Tensors, y: Any, i: int) -> None:
             is_grads_batched=True, materialize_grads=True,
         )  # fmt: skip
     except RuntimeError as error:
-        raise GradcheckError(
-            f"While computing batched gradients, got: {error}\n\n"
-            + BATCHED.format("check_batched_grad")
-        ) from error
+        raise unbatched(error, "check_batched_grad") from error
     for j, (got, *expected) in enumerate(zip(both, *each)):
         compare_batched(got, functions["stack"](expected), i, j, "check_batched_grad")
 
@@ -621,12 +618,14 @@ def check_batched_forward(func: Func, inputs: Tensors) -> None:
         try:
             _, both = slopes_along(along, mine, [functions["stack"](ts)], 2)
         except RuntimeError as error:
-            raise GradcheckError(
-                f"While computing batched gradients, got: {error}\n\n"
-                + BATCHED.format("check_batched_forward_grad")
-            ) from error
+            raise unbatched(error, "check_batched_forward_grad") from error
         for i, (got, *expected) in enumerate(zip(both, *each)):
             compare_batched(got, functions["cat"](expected), i, j, "check_batched_forward_grad")
+
+
+def unbatched(error: RuntimeError, argument: str) -> GradcheckError:
+    text = BATCHED.format(argument)
+    return GradcheckError(f"While computing batched gradients, got: {error}\n\n{text}")
 
 
 def compare_batched(got: Any, expected: Any, i: int, j: int, argument: str) -> None:

@@ -1,7 +1,7 @@
 """Forward mode: derivatives that travel with the values, one direction at a time.
 
 Inside a level, `make_dual(x, t)` is `x` with a tangent; whatever is computed from it has a tangent
-too, the derivative along `t`, which `unpack_dual` reads. How tangents travel stands in
+too, the derivative along `t`, which `unpack_dual` reads. How tangents travel is in
 `core.transforms.forward_ad`.
 
 >>> import rushlight.autograd.forward_ad as fwAD
@@ -280,19 +280,19 @@ def enter_jvp_level() -> DualLevel:
 
 
 def dual_at(x: Any, level: DualLevel, t: Any) -> Any:
-    """A view of `x` with the tangent `t` in a level, and the tangents `x` has in those beneath."""
+    """A view of `x` with the tangent `t` in a level, and the tangents `x` has in those below."""
     check_size(x, t)
     return with_tangent(x, t, level, shares(x._array, t._array))
 
 
 def tangent_at(x: Any, level: DualLevel) -> Any:
-    """The tangent of `x` in a level, which may have tangents in those beneath; None if it has
+    """The tangent of `x` in a level, which may have tangents in those below; None if it has
     none."""
     return tangent_in(x, level) if level.alive else None
 
 
 def primal_at(x: Any, level: DualLevel) -> Any:
-    """A view of `x` without its tangent in a level, and with those in the levels beneath."""
+    """A view of `x` without its tangent in a level, and with those in the levels below."""
     with seeing_beneath(grad_enabled(), level.depth):
         primal = apply_view(PRIMAL, x)
     end_tangent(primal, level)
@@ -358,7 +358,7 @@ def push_custom(
 
 def set_up_again(ctx: Any, cls: Any, args: tuple[Any, ...], output: Any) -> Any:
     """A context for a deeper level: what `setup_context` computes then has the tangents of the
-    levels beneath. Where `forward` itself made the context, that one."""
+    levels below. Where `forward` itself made the context, that one."""
     from rushlight.autograd.function import Function
 
     if cls.setup_context is Function.setup_context:

@@ -1,6 +1,6 @@
 """Your own ops: `Function` with static `forward` and `backward`.
 
-How a call goes stands in `autograd.apply`, the context in `autograd.context`.
+How a call goes is in `autograd.apply`, the context in `autograd.context`.
 """
 
 from __future__ import annotations

@@ -514,6 +514,26 @@ def single(out: Any, name: str, strict: bool) -> Any:
     return ys[0]
 
 
+def hessian_product(
+    name: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
+    """`vhp`, or `hvp` by way of a second pass backward: see Note [Twice backward is forward]."""
+    with enable_grad():
+        several, xs = as_tuple(inputs, "inputs", name)
+        xs = alias_inputs(xs, create_graph, True)
+        t = direction(v, name, xs, several, create_graph)
+        y = single(func(*xs), name, strict)
+        first, at = gradients((y,), xs, None, True), xs
+        if strict:
+            check_connected(first, FIXED_JACOBIAN)
+        if name == "hvp":
+            at = tuple(functions["zeros_like"](x, requires_grad=True) for x in xs)
+            first = gradients(first, xs, at, True)
+        found = fill_zeros(gradients(first, at, t, create_graph), xs, strict, create_graph, name)
+        (y,), found = finish((y,), create_graph), finish(found, create_graph)
+    return y, (found if several else found[0])
+
+
 @readable
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
@@ -524,17 +544,7 @@ def vhp(
     >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, torch.tensor([1., 10.]))
     (tensor(9.), tensor([  6., 120.]))
     """
-    with enable_grad():
-        several, xs = as_tuple(inputs, "inputs", "vhp")
-        xs = alias_inputs(xs, create_graph, True)
-        t = direction(v, "vhp", xs, several, create_graph)
-        y = single(func(*xs), "vhp", strict)
-        first = gradients((y,), xs, None, True)
-        if strict:
-            check_connected(first, FIXED_JACOBIAN)
-        found = fill_zeros(gradients(first, xs, t, create_graph), xs, strict, create_graph, "vhp")
-        (y,), found = finish((y,), create_graph), finish(found, create_graph)
-    return y, (found if several else found[0])
+    return hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
 @readable
@@ -549,21 +559,7 @@ def hvp(
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, torch.tensor([1., 10.]))
     (tensor(9.), tensor([  6., 120.]))
     """
-    with enable_grad():
-        several, xs = as_tuple(inputs, "inputs", "hvp")
-        xs = alias_inputs(xs, create_graph, True)
-        t = direction(v, "hvp", xs, several, create_graph)
-        y = single(func(*xs), "hvp", strict)
-        first = gradients((y,), xs, None, True)
-        if strict:
-            check_connected(first, FIXED_JACOBIAN)
-        zeros = tuple(functions["zeros_like"](x, requires_grad=True) for x in xs)
-        second = gradients(first, xs, zeros, True)
-        found = fill_zeros(
-            gradients(second, zeros, t, create_graph), xs, strict, create_graph, "hvp"
-        )
-        (y,), found = finish((y,), create_graph), finish(found, create_graph)
-    return y, (found if several else found[0])
+    return hessian_product("hvp", func, inputs, v, create_graph, strict)
 
 
 _describe_all(globals(), __all__)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextvars import ContextVar
 from threading import get_ident
-from typing import Any, Final, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Final, Self, TypeVar, cast, overload
 
 from rushlight.core.engine.accumulate_grad import layout
 from rushlight.core.grad_mode import (
@@ -134,7 +134,35 @@ class Decorator:
         return call
 
 
-class no_grad(ModeBlock, Decorator):
+class Setting(Decorator):
+    """A decorator with one argument, kept as `mode`."""
+
+    mode: bool
+
+    def clone(self) -> Self:
+        make: Any = type(self)
+        return cast(Self, make(self.mode))
+
+
+class Recording(ModeBlock, Decorator):
+    """Recording on or off, as `_on` says; without parentheses it decorates at once."""
+
+    _on: ClassVar[bool]
+
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        return ModeBlock.__new__(cls) if orig_func is None else cls()(orig_func)
+
+    def __init__(self, orig_func: Any = None) -> None:
+        super().__init__(self._on, None)
+
+
+class no_grad(Recording):
     """Record nothing: results do not require grad, whatever their inputs do.
 
     >>> x = torch.ones(2, requires_grad=True)
@@ -144,20 +172,10 @@ class no_grad(ModeBlock, Decorator):
     False
     """
 
-    @overload
-    def __new__(cls, orig_func: None = None) -> Self: ...
-
-    @overload
-    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
-
-    def __new__(cls, orig_func: Any = None) -> Any:
-        return _plain_decorator(cls, orig_func)
-
-    def __init__(self, orig_func: Any = None) -> None:
-        super().__init__(False, None)
+    _on = False
 
 
-class enable_grad(ModeBlock, Decorator):
+class enable_grad(Recording):
     """Record again, inside `no_grad`.
 
     >>> x = torch.ones(2, requires_grad=True)
@@ -168,24 +186,7 @@ class enable_grad(ModeBlock, Decorator):
     True
     """
 
-    @overload
-    def __new__(cls, orig_func: None = None) -> Self: ...
-
-    @overload
-    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
-
-    def __new__(cls, orig_func: Any = None) -> Any:
-        return _plain_decorator(cls, orig_func)
-
-    def __init__(self, orig_func: Any = None) -> None:
-        super().__init__(True, None)
-
-
-def _plain_decorator(cls: Any, fn: Any) -> Any:
-    """`@no_grad` without parentheses decorates at once."""
-    if fn is None:
-        return ModeBlock.__new__(cls)
-    return cls()(fn)
+    _on = True
 
 
 def _check_bool(name: str, value: object) -> None:
@@ -195,7 +196,7 @@ def _check_bool(name: str, value: object) -> None:
         )
 
 
-class set_grad_enabled(GradSwitch, Decorator):
+class set_grad_enabled(GradSwitch, Setting):
     """Set recording on or off: at once as a function, for a block as a context manager.
 
     >>> x = torch.ones(1, requires_grad=True)
@@ -214,16 +215,13 @@ class set_grad_enabled(GradSwitch, Decorator):
         self.take_back()
         return super().__call__(fn)
 
-    def clone(self) -> Self:
-        return type(self)(self.mode)
-
     def __str__(self) -> str:
         return f"{type(self).__module__}.{type(self).__qualname__}(mode={self.mode})"
 
     __repr__ = __str__
 
 
-class inference_mode(ModeBlock, Decorator):
+class inference_mode(ModeBlock, Setting):
     """Like `no_grad`, and further: results keep no record of views and versions at all.
 
     >>> x = torch.ones(2, requires_grad=True)
@@ -252,15 +250,12 @@ class inference_mode(ModeBlock, Decorator):
     def fill(self, mode: Mode) -> Any:
         mode.threads = not self.mode
 
-    def clone(self) -> Self:
-        return type(self)(self.mode)
 
-
-class set_multithreading_enabled(ModeBlock, Decorator):
+class set_multithreading_enabled(ModeBlock, Setting):
     """Whether backward passes may use several threads: at once, and until the block ends if it is
     used as a context manager.
 
-    Passes of rushlight run in the thread that asks for them, either way; the setting is kept for
+    Passes of rushlight run in the thread that wants them, either way; the setting is kept for
     programs that ask for it back.
 
     >>> from rushlight.autograd import grad_mode
@@ -281,11 +276,8 @@ class set_multithreading_enabled(ModeBlock, Decorator):
     def fill(self, mode: Mode) -> Any:
         mode.closes = Undo(_set_multithreading, self.prev)
 
-    def clone(self) -> Self:
-        return type(self)(self.mode)
 
-
-class enforce_grad_layout_policy(ModeBlock, Decorator):
+class enforce_grad_layout_policy(ModeBlock, Setting):
     """Whether the first gradient of a leaf must have the leaf's strides: at once, and until the
     block ends if it is used as a context manager. Without it, a gradient that is nobody else's is
     kept as it came, and a copy is saved.
@@ -310,9 +302,6 @@ class enforce_grad_layout_policy(ModeBlock, Decorator):
 
     def fill(self, mode: Mode) -> Any:
         mode.closes = Undo(setattr, layout, "relaxed", not self.prev)
-
-    def clone(self) -> Self:
-        return type(self)(self.mode)
 
 
 # the thread it was set in, and the setting: a copied context does not carry it to another thread

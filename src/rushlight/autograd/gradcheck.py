@@ -1,4 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: are the gradients right? The work stands in `differences`."""
+"""`gradcheck` and `gradgradcheck`: are the gradients right? The work is in `differences`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from rushlight.core.graph import extra_of, hooks_of, retain_on, wrap_alias
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name
-from rushlight.ops.checks import check_tensor
 from rushlight.ops.view.select import bare
 from rushlight.tensor import Tensor
 
@@ -96,7 +95,7 @@ def detach(self: Any) -> Any:
 
 
 def detach_(self: Any) -> Any:
-    """Take this tensor out of the graph: it becomes a leaf that asks for no gradient."""
+    """Take this tensor out of the graph: it becomes a leaf that wants no gradient."""
     if inference_enabled():
         return self  # there, autograd is not even asked
     if self._view is not None:
@@ -128,7 +127,6 @@ def is_inference(input: Any) -> bool:
     >>> torch.is_inference(x), torch.is_inference(x.clone())
     (True, False)
     """
-    check_tensor(input, "is_inference")
     return _is_inference(input)
 
 

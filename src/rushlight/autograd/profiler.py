@@ -1,6 +1,6 @@
 """`torch.autograd.profiler`: where the time of a piece of code goes, op by op and line by line.
 
-`torch.profiler` stands on this. How things are heard of stands in `profiler_record`, what they look
+`torch.profiler` builds on this. How things are heard of is in `profiler_record`, what they look
 like in `profiler_util`.
 """
 

@@ -44,7 +44,7 @@ _FLOPS: Final = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
 
 class Column(NamedTuple):
-    """A column: what stands in each row, and on which side."""
+    """A column: what is in each row, and on which side."""
 
     title: str
     width: int
@@ -67,7 +67,7 @@ def _cut_start(text: str, limit: int) -> str:
 
 
 class Table:
-    """Which columns a list of events has, and what stands in them."""
+    """Which columns a list of events has, and what is in them."""
 
     def __init__(
         self, events: Any, max_src: int | None, max_name: int | None, max_shapes: int | None,

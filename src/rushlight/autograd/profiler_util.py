@@ -111,6 +111,7 @@ class FormattedTimesMixin:
     count: int
     cpu_time_total: Any
     device_time_total: Any
+    self_cpu_percent = total_cpu_percent = total_device_percent = ""
 
     cpu_time_str = _text_of("cpu_time")
     device_time_str = _text_of("device_time")
@@ -182,9 +183,6 @@ class FunctionEvent(FormattedTimesMixin):
         self.is_legacy = is_legacy
         self.flops = flops
         self.is_user_annotation = is_user_annotation
-        self.self_cpu_percent = ""
-        self.total_cpu_percent = ""
-        self.total_device_percent = ""
 
     @property
     def key(self) -> str:
@@ -304,9 +302,6 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.is_user_annotation = False
         self.flops = 0
         self.places: dict[str, float] = {}
-        self.self_cpu_percent = ""
-        self.total_cpu_percent = ""
-        self.total_device_percent = ""
 
     def add(self, other: Any) -> Self:
         """Add an event, or another average, of the same key."""

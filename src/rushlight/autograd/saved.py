@@ -1,6 +1,6 @@
 """Hooks on saved values: packing them one's own way, on the CPU, or so that they may be written.
 
-Users find these in `autograd.graph`; what a node does with hooks stands in `core.saved.packed`.
+Users find these in `autograd.graph`; what a node does with hooks is in `core.saved.packed`.
 """
 
 from __future__ import annotations

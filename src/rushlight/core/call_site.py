@@ -32,7 +32,7 @@ class Where:
 
     @property
     def function(self) -> str:
-        """Name of the function the line stands in ('<module>' at the top level)."""
+        """Name of the function the line is in ('<module>' at the top level)."""
         return "" if self.code is None else self.code.co_qualname
 
     @property

@@ -119,7 +119,7 @@ def compute_promoted(op: Any, xs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]
 
 
 def number_beside(x: TensorBase, value: Any) -> Any:
-    """A Python number as it stands beside a tensor, in their common dtype."""
+    """A Python number as it is next to a tensor, in their common dtype."""
     kind = x._array.dtype
     if kind is _FLOAT32 or kind is _FLOAT64:
         return value

@@ -86,7 +86,7 @@ class Elementwise(Op):
         return total if total.shape == y.shape else broadcast(total, y.shape)
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        """The op itself; the batch stands in front of the longest member."""
+        """The op itself; the batch is in front of the longest member."""
         ranks: list[int] = []
         for i in range(len(xs)):
             ranks.append(xs[i].ndim - 1 if flags[i] else getattr(xs[i], "ndim", 0))

@@ -294,7 +294,7 @@ class ModeBlock:
 
     One object may be entered several times, and in several threads. Subclasses leave `__enter__`
     and `__exit__` as they are: interpreted ones could be interrupted. They may say in `fill` what
-    stands in the mode; it may also begin something that the mode `closes`.
+    is in the mode; it may also begin something that the mode `closes`.
     """
 
     # stated here for subclasses that forget to call `__init__`

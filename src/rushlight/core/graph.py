@@ -1,4 +1,4 @@
-"""The data: storage, tensor base, view, op, node. What happens to them stands in other files.
+"""The data: storage, tensor base, view, op, node. What happens to them is in other files.
 
     tensor --_node--> Node --_next_edges--> Node ... --_next_edges--> leaf tensor
       |                | op, saved arrays
@@ -25,7 +25,7 @@ Note [Who shares memory]
     When memory grows, all tensors over it must look at the new one. A storage knows them by weak
     references. A new tensor costs nothing: it is not noted. A view notes itself, and leads to the
     tensor it was made from; an alias that leads nowhere (`detach`) has that one noted as `owner`.
-    Most memory has one view at a time, so the first reference stands in `sharers` as it is; from
+    Most memory has one view at a time, so the first reference is in `sharers` as it is; from
     the second on, and wherever several storages are over one memory, `sharers` is a `Sharers`.
     Nothing is called between reading such a slot and writing it, so no other thread comes between.
 """
@@ -124,7 +124,7 @@ class Sharers:
 
 
 class Hooks:
-    """What is attached to a node beside its work: hooks by kind, and the user's metadata."""
+    """What is attached to a node besides its work: hooks by kind, and the user's metadata."""
 
     def __init__(self) -> None:
         self.tensor_pre: dict[int, Any] | None = None  # output index -> hooks of that tensor
@@ -159,20 +159,17 @@ class TensorBase:
     _storage: Storage
     _node: Node | None = None
     _output_nr: i64 = 0  # which output of `_node` this is
-    _requires_grad: bool = False  # a leaf that asks for gradients
+    _requires_grad: bool = False  # a leaf that wants gradients
     _accumulated_grad: Any = None  # the accumulated gradient (`.grad`)
     _view: View | None = None
     _extra: Extra | None = None
-    _tangent: Any = (
-        None  # the derivative of forward mode, and its level: see `core.transforms.forward_ad`
-    )
+    # the derivative of forward mode, and its level: see `core.transforms.forward_ad`
+    _tangent: Any = None
     _shape: Any = None  # the shape of `_shape_of`: NumPy makes a new tuple each time it is asked
-    _shape_of: Any = (
-        None  # the array `_shape` is true of; whoever replaces `_array` makes it outdated
-    )
-    _contiguous_array: Any = (
-        None  # the array, if it was seen to lie in memory row by row; outdated likewise
-    )
+    # the array `_shape` is true of; whoever replaces `_array` makes it outdated
+    _shape_of: Any = None
+    # the array, if it was seen to lie in memory row by row; outdated likewise
+    _contiguous_array: Any = None
 
     def __new__(cls) -> Self:
         # stated so that compiled code can call it directly: half the cost of a call through type
@@ -197,7 +194,7 @@ class Op:
         aten          its overload, where that is not `name.default`; None: it has no such op.
                       Several, by its operands or its `dims`: see `ops.compat.overloads`
         profile_name  its name in profiles, where that is not the overload's
-        saved_names   what its node shows beside saved tensors; see `core.saved.saved_names`
+        saved_names   what its node shows besides saved tensors; see `core.saved.saved_names`
         shown_edges   the inputs that its node has edges for, where those are not all
 
     Rules, written once as plain maths over arrays, tensors or recorded arrays
@@ -223,9 +220,8 @@ class Op:
     saved_names: ClassVar[str | None] = None  # None: its parameters as they are
     shown_edges: ClassVar[tuple[int, ...] | None] = None
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
-    direct: ClassVar[bool] = (
-        False  # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
-    )
+    # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
+    direct: ClassVar[bool] = False
 
     def __init__(self, *values: Any) -> None:
         """With values for `params`, in their order; a class attribute is a parameter's default."""
@@ -381,11 +377,10 @@ class Node:
     _compiled_op: Op | None = None  # the op again, if its `vjp_binary` is compiled
     _next_edges: tuple[Any, ...] = ()
     _output_nrs: tuple[int, ...] | None = None  # which output of each next node; None: all 0
-    _needs_grad_mask: i64 = 0  # bit i: input i asks for a gradient (the first 62 inputs)
+    _needs_grad_mask: i64 = 0  # bit i: input i wants a gradient (the first 62 inputs)
     _kept_values: tuple[Any, ...] = ()
-    _first_storage: Storage | None = (
-        None  # the storages behind the saved arrays: two fields, then a tuple
-    )
+    # the storages behind the saved arrays: two fields, then a tuple
+    _first_storage: Storage | None = None
     _second_storage: Storage | None = None
     _other_storages: tuple[Storage, ...] = ()
     _version_sum: i64 = 0
@@ -399,9 +394,8 @@ class Node:
     _hooks: Hooks | None = None
     _freed_at: Where | None = None
     _has_packed: bool = False  # some saved value is a `Packed`; see `core.saved.packed`
-    _kept_tangents: tuple[Any, ...] | None = (
-        None  # tangents of the saved values; see `core.transforms.forward_ad`
-    )
+    # tangents of the saved values; see `core.transforms.forward_ad`
+    _kept_tangents: tuple[Any, ...] | None = None
 
     def __new__(cls) -> Self:
         return super().__new__(cls)

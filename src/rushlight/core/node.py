@@ -1,7 +1,7 @@
-"""What the engine needs beside a node's rule: gradients that were not there or have another shape,
+"""What the engine needs besides a node's rule: gradients that were not there or have another shape,
 saved values that hooks packed, and rules whose results are recorded.
 
-The rule itself is run by `backward_of` in `core.engine.engine`. The node as users meet it stands in
+The rule itself is run by `backward_of` in `core.engine.engine`. The node as users meet it is in
 `core.node_api`, what it keeps in `core.saved.saved_values`; others import the names of both from
 here.
 """
@@ -14,7 +14,15 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state, within
-from rushlight.core.graph import Node, Op, OpSpec, TensorBase, next_number, requires_grad
+from rushlight.core.graph import (
+    DIFFERENTIABLE,
+    Node,
+    Op,
+    OpSpec,
+    TensorBase,
+    next_number,
+    requires_grad,
+)
 from rushlight.core.record import apply, recording
 from rushlight.core.saved.packed import Packed, open_packed
 from rushlight.core.saved.saved_values import unpack
@@ -121,7 +129,8 @@ def open_values(node: Node, tensors: bool) -> list[Any]:
 
 
 def materialise(gs: Any, metas: list[Any]) -> Any:
-    """Zeros for the outputs that no gradient reached; None if none did."""
+    """Zeros for the outputs that no gradient reached, None if none did. Integers among them, which
+    none can reach, stay None: no rule reads those, and they may be large."""
     like: Any = None
     missing = False
     for g in gs:
@@ -138,7 +147,8 @@ def materialise(gs: Any, metas: list[Any]) -> Any:
         g = gs[i]
         if g is None:
             shape, dtype = metas[i]
-            g = v.full(like, shape, 0, dtype)
+            if dtype.kind in DIFFERENTIABLE:
+                g = v.full(like, shape, 0, dtype)
         filled.append(g)
     return filled
 

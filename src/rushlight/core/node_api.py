@@ -1,6 +1,6 @@
 """Nodes as users meet them: `t.grad_fn`, its edges, hooks and metadata.
 
-What a node does in a backward pass stands in `core.engine.engine`, what it keeps in
+What a node does in a backward pass is in `core.engine.engine`, what it keeps in
 `core.saved.saved_values`; the nodes of leaves are in `core.engine.accumulate_grad`.
 """
 

@@ -27,7 +27,7 @@ class OperatorTable:
         self.reciprocal: Op = self.add
         self.mm: tuple[Op, ...] = (self.add,)  # by which factors lie column by column
         self.matmul: Any = None  # of tensors that are not two plain matrices
-        self.accepts: Any = None  # accepts(x): may x stand beside a tensor?
+        self.accepts: Any = None  # accepts(x): may x stand next to a tensor?
 
 
 table: Final = OperatorTable()

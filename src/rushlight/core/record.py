@@ -1,7 +1,7 @@
 """Running an op on tensors: compute on the raw arrays, then record a node if someone wants it.
 
 `apply` does all of it for any op. Element-wise ops of one or two operands have a faster way in
-`core.dispatch`; writing in place stands in `core.views.inplace`, looking into a tensor in
+`core.dispatch`; writing in place is in `core.views.inplace`, looking into a tensor in
 `core.views.views`.
 """
 
@@ -158,7 +158,7 @@ def keep_records(
 
 
 def make_node(op: Any, xs: tuple[Any, ...]) -> Node | None:
-    """A node with its edges, shapes and dtypes, or None if no input asks for a gradient."""
+    """A node with its edges, shapes and dtypes, or None if no input wants a gradient."""
     plan: OpSpec = op.plan
     if (
         not plan.differentiable
@@ -203,7 +203,7 @@ def make_node(op: Any, xs: tuple[Any, ...]) -> Node | None:
 
 
 def any_requires_grad(xs: tuple[Any, ...]) -> bool:
-    """Whether an input asks for a gradient."""
+    """Whether an input wants a gradient."""
     for x in xs:
         if isinstance(x, TensorBase) and requires_grad(x):
             return True

@@ -36,7 +36,7 @@ def vmap(
     """A function that applies `func` to each member of a batch: all in one go, not in a loop.
 
     `in_dims` says which dimension of each input counts the members (None: all share the input),
-    `out_dims` where it stands in each output. `randomness` says what random numbers do inside:
+    `out_dims` where it is in each output. `randomness` says what random numbers do inside:
     "error", "same" for all members, or "different". `chunk_size` limits how many go at once.
 
     >>> dot = torch.func.vmap(torch.dot)              # [N, D], [N, D] -> [N]
@@ -235,7 +235,7 @@ def one_output(func: Any, y: Any, dim: int | None, batch: BatchLevel) -> Any:
 
 
 def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
-    """What stands inside a tensor of a batch: all members, the batch as first dimension. With
+    """What is inside a tensor of a batch: all members, the batch as first dimension. With
     `recurse=False` one level is opened, not all. For looking, not for computing.
 
     >>> seen = []

@@ -1,4 +1,4 @@
-"""Derivatives forward: `jvp`, `jacfwd`, `hessian`. Tangents travel beside the values
+"""Derivatives forward: `jvp`, `jacfwd`, `hessian`. Tangents travel next to the values
 (`core.transforms.forward_ad`)."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def jvp(
 
     Both arguments are tuples: `func(*primals)` must be valid. With `strict` a function that does
     not depend on its inputs is an error; otherwise its derivative is zero. With `has_aux` there is
-    a third result, what `func` gave beside its output.
+    a third result, what `func` gave besides its output.
 
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(2.),))
     (tensor(0.), tensor(2.))

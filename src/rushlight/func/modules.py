@@ -113,6 +113,16 @@ def exchange(module: Any, values: dict[str, Any]) -> Iterator[None]:
             table[last] = old
 
 
+def check_alike(models: Sequence[Any], function: str) -> None:
+    """Refuse no models at all, and models that cannot run as one."""
+    if len(models) == 0:
+        raise RuntimeError(f"{function}: Expected at least one model, got 0.")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError(f"{function}: Expected all models to have the same training/eval mode.")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError(f"{function}: Expected all models to be of the same class.")
+
+
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters and the buffers of several modules alike, each stacked into a batch.
 
@@ -123,14 +133,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     >>> params["weight"].shape
     torch.Size([3, 1, 2])
     """
-    if len(models) == 0:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    if not (all(m.training for m in models) or all(not m.training for m in models)):
-        raise RuntimeError(
-            "stack_module_state: Expected all models to have the same training/eval mode."
-        )
-    if not all(type(m) is type(models[0]) for m in models):
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    check_alike(models, "stack_module_state")
     params = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
     return stack_values(params), stack_values(buffers)

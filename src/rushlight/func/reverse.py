@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, ParamSpec
 
 from rushlight.arrays import vocabulary as v
+from rushlight.autograd.api import check_gradient
 from rushlight.core.engine import engine
 from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import grad_enabled
@@ -225,7 +226,7 @@ def check_scalar(y: Any) -> None:
 @readable
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that multiplies cotangents with its
-    Jacobian there. With `has_aux`, also what `func` gave beside its output.
+    Jacobian there. With `has_aux`, also what `func` gave besides its output.
 
     >>> y, vjp_fn = torch.func.vjp(torch.sin, torch.zeros(2))
     >>> vjp_fn(torch.tensor([1., 2.]))
@@ -276,21 +277,7 @@ def cotangent(i: int, y: Any, g: Any) -> Any:
         return one_like(y)
     if not isinstance(g, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-    if g._array.shape != y._array.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "  # type: ignore[attr-defined]
-            f"shape of {y.shape}."
-        )
-    if g._array.dtype.kind != y._array.dtype.kind and "c" in (
-        g._array.dtype.kind,
-        y._array.dtype.kind,
-    ):
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. "
-            f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "  # type: ignore[attr-defined]
-            f"dtype of {y.dtype}."
-        )
-    return g if g._array.dtype == y._array.dtype else v.cast(g, y._array.dtype)
+    return check_gradient(y, g, i, False)
 
 
 # --- linearize ------------------------------------------------------------------------------------

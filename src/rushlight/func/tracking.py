@@ -1,14 +1,14 @@
 """What a derivative level does with the tensors that enter and leave it.
 
 Note [One tape]
-    Levels of `grad` share the tape of the tensors they are given. An input stands inside as a leaf
+    Levels of `grad` share the tape of the tensors they are given. An input is inside as a leaf
     that has a node: the level's own derivatives end there, and those of the levels around go on
     through it to what the input was made from. So an outer derivative takes up where the inner one
     ended; and what depends on nothing outside leaves without a history.
 
 Note [Lent tensors]
     A transform may write into arguments that it does not differentiate, such as the buffers of a
-    module. Each stands inside as a tensor of its own in the same memory: what it meets there must
+    module. Each is inside as a tensor of its own in the same memory: what it meets there must
     not become the history of the one outside, except where that history leads outside.
 """
 

@@ -1,7 +1,7 @@
 """Operators inside `vmap`: their registered rule, or one member after the other.
 
 `OpOverload.run` hands a call over when a tensor among its arguments is batched. It is computed one
-level down, on what stands inside the batch, where it is recorded like any other call.
+level down, on what is inside the batch, where it is recorded like any other call.
 """
 
 from __future__ import annotations

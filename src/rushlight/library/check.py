@@ -31,7 +31,7 @@ def opcheck(
     `test_schema`                  it writes what its schema says, and returns new tensors
     `test_autograd_registration`   its derivative was registered where it belongs
     `test_faketensor`              `register_fake` says what its results look like
-    `test_backward`                its derivative runs, where an argument asks for gradients
+    `test_backward`                its derivative runs, where an argument wants gradients
     `test_gradcheck`               its derivative is right (in float64; only if asked for)
 
     >>> @torch.library.custom_op("doc::sneaky", mutates_args=())

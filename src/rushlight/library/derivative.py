@@ -45,7 +45,7 @@ class Formula:
     def __call__(
         self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], compute: Any = None
     ) -> Any:
-        """Run the operator, recorded if a tensor among `args` asks for a gradient. `compute` gives
+        """Run the operator, recorded if a tensor among `args` wants a gradient. `compute` gives
         the result, where it is not the kernel that does."""
         if compute is None:
             compute = partial(op.unrecorded, args, kwargs)

@@ -19,29 +19,15 @@ from rushlight.tensor import Tensor
 Number = int | float | bool
 
 
-class Tag(enum.Enum):
-    """What is known of an operator beyond its schema (`torch.Tag`)."""
-
-    core = 0
-    cudagraph_unsafe = 1
-    data_dependent_output = 2
-    dynamic_output_shape = 3
-    flexible_layout = 4
-    generated = 5
-    inplace = 6
-    inplace_view = 7
-    maybe_aliasing_or_mutating = 8
-    needs_contiguous_strides = 9
-    needs_exact_strides = 10
-    needs_fixed_stride_order = 11
-    nondeterministic_bitwise = 12
-    nondeterministic_seeded = 13
-    out = 14
-    out_variant = 15
-    pointwise = 16
-    pt2_compliant_tag = 17
-    reduction = 18
-    view_copy = 19
+Tag = enum.Enum(
+    "Tag",
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
+    "inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
+    "needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded out out_variant "
+    "pointwise pt2_compliant_tag reduction view_copy",
+    start=0,
+)
+Tag.__doc__ = "What is known of an operator beyond its schema (`torch.Tag`)."
 
 
 def tags_of(tags: Tag | Iterable[Tag] | None) -> tuple[Tag, ...]:
@@ -209,7 +195,7 @@ class Signature:
 
     # --- results ------------------------------------------------------------------------------
     def returns(self) -> str:
-        """What stands behind the arrow."""
+        """What is behind the arrow."""
         annotation = self.resolved(self.signature.return_annotation)
         if self.out:
             return self.returned_outs(annotation)

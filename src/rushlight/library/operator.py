@@ -299,7 +299,7 @@ class Namespace(overloads.Named):
 
 # --- finding them ---------------------------------------------------------------------------------
 def namespace_of(name: str) -> Namespace:
-    """The namespace of that name, made if need be: it then stands in `torch.ops`."""
+    """The namespace of that name, made if need be: it then is in `torch.ops`."""
     found: Namespace | None = ops.namespaces.get(name)
     if found is None:
         found = ops.namespaces[name] = Namespace(name)

@@ -1,4 +1,4 @@
-"""Signatures of operators: what stands in "(Tensor x, float y=2.) -> Tensor".
+"""Signatures of operators: what is in "(Tensor x, float y=2.) -> Tensor".
 
 A schema is read from such a text, or worked out from a function's annotations by `infer`.
 """
@@ -167,7 +167,7 @@ class FunctionSchema:
         return str(self)
 
     def results(self) -> str:
-        """What stands behind the arrow."""
+        """What is behind the arrow."""
         inside = ", ".join(map(str, self.returns))
         alone = len(self.returns) == 1 and not self.returns[0].name
         if alone and self.returns[0].type.name != "Tuple":
@@ -279,7 +279,7 @@ class Reader:
         return kind, alias
 
     def alias(self) -> Alias:
-        """What stands in the parentheses of `Tensor(a!)`."""
+        """What is in the parentheses of `Tensor(a!)`."""
         self.take("(")
         before = self.names()
         write = self.skip("!")

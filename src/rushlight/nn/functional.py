@@ -12,10 +12,12 @@ from rushlight.missing import face as _face
 from rushlight.ops import fill_rest as _fill_rest
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.registry import namespaces
+from rushlight.ops.registry import place as _place
 
 _fill_rest()
-for _fn in namespaces["nn.functional"].values():
+for _name, _fn in namespaces["nn.functional"].items():
     _describe(_fn)
+    _place(_fn, __name__, _name)
 globals().update(namespaces["nn.functional"])
 __all__ = sorted(namespaces["nn.functional"])
 

@@ -14,15 +14,16 @@ from typing import Any
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.missing import face as _face
 from rushlight.ops.described import describe_all as _describe_all
-from rushlight.ops.registry import functions
+from rushlight.ops.registry import functions, namespaces
 
 if _typing.TYPE_CHECKING:
     from rushlight.tensor import Tensor
 
 __all__ = [
-    "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
-    "normal_", "ones_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
-    "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
+    "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_",
+    "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_",
+    "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
 
 _LINEAR = (
@@ -196,18 +197,20 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
+def _xavier_std(tensor: Any, gain: float) -> float:
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return gain * math.sqrt(2.0 / float(fan_in + fan_out))
+
+
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Glorot's uniform distribution: equal variance forward and backward."""
-    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
-    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
-    bound = math.sqrt(3.0) * std
+    bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Glorot's normal distribution."""
-    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
 def _nothing_to_draw(tensor: Any) -> bool:
@@ -253,6 +256,89 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
             tensor[functions["randperm"](rows)[:zeros], column] = 0
     return tensor
 
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """A matrix with orthonormal columns, or rows if there are fewer of them; dimensions after the
+    first count as one.
+
+    >>> w = torch.nn.init.orthogonal_(torch.empty(3, 5))
+    >>> bool(torch.allclose(w @ w.T, torch.eye(3), atol=1e-6))
+    True
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+    if rows < columns:
+        drawn.t_()
+    q, r = namespaces["linalg"]["qr"](drawn)
+    q *= functions["diag"](r, 0).sign()  # else the signs would not be evenly drawn
+    if rows < columns:
+        q.t_()
+    with no_grad():
+        tensor.view_as(q).copy_(q)
+        tensor.mul_(gain)
+    return tensor
+
+
+def _calculate_correct_fan(tensor: Any, mode: str) -> int:
+    return _fan(tensor, mode)
+
+
+def _no_grad_uniform_(tensor: Any, a: float, b: float, generator: Any = None) -> Any:
+    return uniform_(tensor, a, b, generator)
+
+
+def _no_grad_normal_(tensor: Any, mean: float, std: float, generator: Any = None) -> Any:
+    return normal_(tensor, mean, std, generator)
+
+
+def _no_grad_trunc_normal_(
+    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any = None
+) -> Any:
+    return trunc_normal_(tensor, mean, std, a, b, generator)
+
+
+def _no_grad_fill_(tensor: Any, val: float) -> Any:
+    return constant_(tensor, val)
+
+
+def _no_grad_zero_(tensor: Any) -> Any:
+    return zeros_(tensor)
+
+
+def _make_deprecate(meth: Any) -> Any:
+    """A function under its name of old, without the underscore."""
+    new = meth.__name__
+    old = new[:-1]
+
+    def deprecated_init(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return meth(*args, **kwargs)
+
+    deprecated_init.__name__ = deprecated_init.__qualname__ = old
+    deprecated_init.__doc__ = f"`{new}`, which is to be used instead."
+    return deprecated_init
+
+
+uniform = _make_deprecate(uniform_)
+normal = _make_deprecate(normal_)
+constant = _make_deprecate(constant_)
+eye = _make_deprecate(eye_)
+dirac = _make_deprecate(dirac_)
+xavier_uniform = _make_deprecate(xavier_uniform_)
+xavier_normal = _make_deprecate(xavier_normal_)
+kaiming_uniform = _make_deprecate(kaiming_uniform_)
+kaiming_normal = _make_deprecate(kaiming_normal_)
+orthogonal = _make_deprecate(orthogonal_)
+sparse = _make_deprecate(sparse_)
 
 _describe_all(globals(), __all__)
 

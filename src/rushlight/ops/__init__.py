@@ -1,4 +1,4 @@
-"""The op table: one class an op, its rules together, its public functions beside it.
+"""The op table: one class an op, its rules together, its public functions next to it.
 
 Importing this package fills the table, by importing the files of this folder and those in it. Their
 order does not matter: a file imports what it builds on. Files follow the families; see
@@ -17,8 +17,8 @@ import typing
 from collections.abc import Callable, Iterable
 
 LATER: typing.Final = {
-    "attention", "conv", "copies", "fft", "linalg", "pooling", "recurrent", "removed", "sparse",
-    "special", "statistics", "vision",
+    "attention", "conv", "copies", "fft", "linalg", "lookup", "losses", "norms", "pooling",
+    "recurrent", "removed", "sparse", "special", "statistics", "vision",
 }  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import (
     check_same_device,
@@ -86,13 +85,7 @@ def _run_inplace(op: Any, target: Any, xs: tuple[Any, ...]) -> Any:
     if stack.batches != 0:
         read = (copy_if_saved(op, target, xs[1:]), *xs[1:])
     y, raws = compute_promoted(op, read)
-    have, want = dtypes.of(y.dtype), dtypes.of(target._array.dtype)
-    if have is not want and not dtypes.can_cast(have, want):
-        raise RuntimeError(
-            f"result type {have.scalar_type} can't be cast to the desired output type "
-            f"{want.scalar_type}\n"
-            f"Make the tensor that is written {have!r} (`x.to({have!r})`), or write out of place."
-        )
+    check_castable(y.dtype, target._array.dtype)
     return write_raw(op, target, xs, raws, y)
 
 

@@ -1,6 +1,6 @@
 """What users wrote, as ops want it, and what public functions refuse, in PyTorch's words.
 
-Each check and each text stands here once; dimensions become negative ints.
+Each check and each text is here once; dimensions become negative ints.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays.batched import Batched, outer
+from rushlight.arrays.batched import from_end as from_end
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import recording
@@ -34,6 +35,11 @@ def check_tensors(function: str, **named: Any) -> None:
     """Raise PyTorch's TypeError unless all the arguments are tensors."""
     for position, (name, x) in enumerate(named.items(), 1):
         check_tensor(x, function, name, position)
+
+
+def tensor_type(x: TensorBase) -> str:
+    """The type of a tensor as PyTorch's older errors name it: `torch.FloatTensor`."""
+    return f"torch.{dtypes.of(x._array.dtype).scalar_type}Tensor"
 
 
 def check_operands(function: str, input: Any, other: Any, second: str = "other") -> None:
@@ -149,15 +155,6 @@ def one_dim(dim: Any, rank: int) -> int:
     if not -top <= d < top:
         raise IndexError(dim_out_of_range(d, rank))
     return d - top if d >= 0 else d
-
-
-def from_end(axis: int, rank: int) -> int:
-    """An axis that a word was given, as an op wants it.
-
-    >>> from_end(0, 3), from_end(-1, 3)
-    (-3, -1)
-    """
-    return axis - rank if axis >= 0 else axis
 
 
 def some_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from rushlight.ops.argument_words import COMMON, FAMILIES
+from rushlight.ops.argument_words import words
 from rushlight.ops.registry import functions, methods, namespaces, takes_out
 from rushlight.return_types import __all__ as return_names
 
@@ -30,11 +30,6 @@ __all__ = [
     "sign_all",
 ]
 
-_FAMILY: Final[dict[tuple[str, str], tuple[str, str]]] = {
-    (fn, argument): (kind, meaning)
-    for argument, fns, kind, meaning in FAMILIES
-    for fn in fns.split()
-}
 # Results with names, called as their functions are.
 _NAMED: Final = frozenset(return_names)
 # Names of types that are rushlight's own.
@@ -109,7 +104,7 @@ def _without_told(fn: Any) -> inspect.Signature:
 
 def _family(fn: str, name: str) -> tuple[str, str] | None:
     """What an argument is in the family of functions that `fn`, or `fn_` in place, belongs to."""
-    return _FAMILY.get((fn.removesuffix("_"), name))
+    return words().get(fn.removesuffix("_"), {}).get(name)
 
 
 def kind_of(fn: str, name: str, annotation: object, default: object) -> str:
@@ -119,7 +114,7 @@ def kind_of(fn: str, name: str, annotation: object, default: object) -> str:
     if family is not None and family[0]:
         kind = family[0]
     elif kind == "Any":
-        kind = COMMON[name][0] if name in COMMON else "Any"
+        kind = words()[""].get(name, ("Any", ""))[0]
     kind = re.sub(_ALIAS, lambda found: _ALIASES[found[0]], kind)
     optional = default is None and kind != "Any" and "None" not in kind
     return f"{kind} | None" if optional else kind
@@ -164,10 +159,10 @@ def _lines(title: str, names: tuple[str, ...], own: dict[str, str]) -> str:
     """What `Args:` says; `own` are the function's own words."""
     text = ""
     for name in names:
-        said = _family(title, name) or COMMON.get(name)
-        words = own.get(name) or (f"{said[1]}." if said is not None else "")
-        if words:  # a test finds names that have none
-            text += f"    {name}: {words}\n"
+        said = _family(title, name) or words()[""].get(name)
+        meaning = own.get(name) or (f"{said[1]}." if said is not None else "")
+        if meaning:  # a test finds names that have none
+            text += f"    {name}: {meaning}\n"
     return text
 
 
@@ -179,10 +174,10 @@ def _told_doc(fn: FunctionType, doc: str) -> str:
     own = dict(re.findall(r"^ +(\w+): (.*)$", said.partition("\n\n")[0], re.M))
     text, found, example = inspect.cleandoc(doc).partition("\n>>> ")
     text = text.partition("Args:\n")[0].rstrip()
-    words = _lines(title, arguments_of(fn), own)
+    lines = _lines(title, arguments_of(fn), own)
     parts = [_header(fn, title), text] if isinstance(told, Told) else [text]
-    if words:
-        parts.append(f"Args:\n{words}".rstrip())
+    if lines:
+        parts.append(f"Args:\n{lines}".rstrip())
     if found:
         start = "" if "import rushlight" in example else ">>> import rushlight as torch\n"
         parts.append(f"{start}>>> {example}")

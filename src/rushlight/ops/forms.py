@@ -17,6 +17,7 @@ from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
 from rushlight.ops.numbers import number
 from rushlight.random.generator import Generator
+from rushlight.tables import read_table
 
 FACTORY: Final = (
     "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
@@ -228,18 +229,26 @@ def misfit(
 
 
 @functools.cache
-def _table() -> dict[str, list[str]]:
-    from rushlight.ops.signatures import LISTED  # 20 kB that few programs need
-
+def _table() -> tuple[dict[str, list[str]], set[str]]:
+    """The forms that PyTorch lists, by function; and the functions that it has in Python."""
     found: dict[str, list[str]] = {}
+    python: set[str] = set()
     forms: list[str] = []
-    for line in LISTED.strip().split("\n"):
+    for line in read_table(__file__):  # 20 kB that few programs need
         if line.startswith(" "):
             forms.append(line[1:].replace("...", FACTORY))
+        elif line.startswith("python: "):
+            python.update(line.split(" ")[1:])
         else:
             forms = []
             found.update(dict.fromkeys(line.split(" "), forms))
-    return found
+    return found, python
+
+
+def is_in_python(name: str) -> bool:
+    """Whether PyTorch has a function (`.name`: a method) written in Python, which tells what it is
+    not given in Python's words."""
+    return name in _table()[1]
 
 
 def method_forms(name: str, functions: Mapping[str, list[str]]) -> list[str]:
@@ -264,7 +273,7 @@ def method_forms(name: str, functions: Mapping[str, list[str]]) -> list[str]:
 
 def list_forms(title: str, method: bool) -> list[Form]:
     """The forms that PyTorch lists for a function; none where it lists none."""
-    table = _table()
+    table, _ = _table()
     if method:
         texts = table.get("." + title)
         if texts is None:

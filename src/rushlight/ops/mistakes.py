@@ -3,7 +3,7 @@
 Functions do not look at the type of each argument before they start: that would cost every call.
 When one fails, the table asks here whether the arguments were to blame, and says so instead of what
 went wrong inside. The forms that a call is compared with are those that PyTorch lists
-(`ops.signatures`), or else the one that the function's own signature makes.
+(`ops/forms.txt`), or else the one that the function's own signature makes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from rushlight.core.graph import TensorBase, caller
 from rushlight.errors import from_outside, hide_insides, is_meant, was_told
-from rushlight.ops.forms import Form, Parameter, kind_of, list_forms, misfit
+from rushlight.ops.forms import Form, Parameter, is_in_python, kind_of, list_forms, misfit
 
 BLAMED: Final = (Exception,)
 # What a wrong argument may make a function raise without meaning to.
@@ -184,12 +184,10 @@ def _wrong(
     """PyTorch's error for the first argument that is not what its parameter takes."""
     if name.startswith("__"):
         return None  # operators and indexing have no names for what they take
-    from rushlight.ops.signatures import IN_PYTHON
-
     title = name.removeprefix("F.")
     given = args[1:] if method else args
     named = {k: x for k, x in kwargs.items() if k != "out"}
-    in_python = name in IN_PYTHON or (method and f".{name}" in IN_PYTHON)
+    in_python = is_in_python(name) or (method and is_in_python(f".{name}"))
     if in_python and (text := _by_python(title, fn, args, named)):
         return TypeError(text)
     form = _own_form(fn, method)

@@ -1,7 +1,7 @@
 """What users pass as numbers, turned into Python's: the one place where that is done.
 
 PyTorch takes a number to be one of Python's, one of NumPy's, or a tensor without dimensions that
-asks for no gradient. Ops take Python's alone: NumPy's would change the dtype of what they touch,
+wants no gradient. Ops take Python's alone: NumPy's would change the dtype of what they touch,
 and a tensor would end up inside an array. A public function says by its annotations which of its
 parameters are numbers, and the table has them turned into plain ones before it is called:
 

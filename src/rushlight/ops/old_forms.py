@@ -1,6 +1,6 @@
 """The order of arguments before PyTorch 1.5: `add(x, alpha, y)`, `addmm(beta, x, alpha, a, b)`.
 
-They still work, with PyTorch's warning. A function that has such a form takes what stands behind
+They still work, with PyTorch's warning. A function that has such a form takes what is behind
 its own arguments as `*deprecated`, and asks here what all of them mean.
 """
 

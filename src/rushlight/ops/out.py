@@ -15,6 +15,7 @@ from rushlight.core.transforms.forward_ad import refuse_out
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import overlaps
 from rushlight.dtypes import type_name
+from rushlight.errors import OVERLAPS
 from rushlight.ops.checks import c_name
 
 
@@ -100,10 +101,7 @@ def put(out: Any, array: Any) -> Any:
     if stack.batches != 0:
         refuse_batches("result", (out, wrap(array)))
     if overlaps(out._array):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(OVERLAPS)
     before_write(out)
     if out._array.shape != array.shape:
         out._array = v.empty_as(array, out._array.dtype)

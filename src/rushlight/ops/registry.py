@@ -1,13 +1,14 @@
 """The table of ops and of the public functions made from them.
 
-    @op            registers an op class under its name
+    @op            registers an op class under its name; if the class has a `word`, the op, given
+                   inputs and then parameters, stands for that primitive when rules run on tensors
     @function      a function for users: becomes `rushlight.f` and `Tensor.f`, and if it says so
                    `f(..., out=...)` and `f_` (in place)
     @implements    says which function stands for a primitive of the vocabulary when rules run on
                    tensors
 
 What is exported takes whatever users pass as numbers (`ops.numbers`) and tells of arguments of the
-wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what stands here;
+wrong type (`ops.mistakes`). `rushlight/__init__.py` and `tensor.py` export what is here;
 nothing lists ops a second time.
 """
 
@@ -20,8 +21,12 @@ from types import FunctionType
 from typing import Any, Final, TypeVar
 
 from rushlight.arrays.vocabulary import Kind, register
+from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
+from rushlight.core.record import apply
+from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run, run_inplace, run_out
+from rushlight.ops.checks import from_end
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero, numbers_of
 
@@ -45,7 +50,27 @@ def op(cls: C) -> C:
     if cls.name in table:
         raise ValueError(f"two ops are called {cls.name!r}")
     table[cls.name] = cls
+    word = vars(cls).get("word")
+    if word is not None:
+        tensor_impls[word] = _standing_for(cls)
     return cls
+
+
+def _standing_for(cls: Any) -> Callable[..., Any]:
+    """An op class as the word it stands for: inputs, then parameters. Ops count dimensions from the
+    end, words may count them from the front."""
+    count, act = len(cls.inputs), apply_view if issubclass(cls, ViewOp) else apply
+    dims = [i for i, name in enumerate(cls.params, count) if name.startswith("dim")]
+
+    def answer(*args: Any) -> Any:
+        values = list(args)
+        for i in dims:
+            rank, d = args[0]._array.ndim, args[i]
+            some = isinstance(d, tuple)
+            values[i] = tuple([from_end(a, rank) for a in d]) if some else from_end(d, rank)
+        return act(cls(*values[count:]), *args[:count])
+
+    return answer
 
 
 def _export(
@@ -127,6 +152,11 @@ def _wrap(
             what, xs = found
             return finish(what, xs) if target is None else run_out(title, what, xs, target)
         except BLAMED as error:
+            if takes_over(args, kwargs):  # Note [Overrides]
+                from rushlight.ops import overriding
+
+                overriding.switch_on()
+                return call(*args, **kwargs)
             if (better := blame(title, fn, args, kwargs, error)) is not None:
                 raise better from None
             raise
@@ -138,6 +168,22 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def takes_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call failed because an argument is no tensor, but has a `__torch_function__`."""
+    return any(
+        hasattr(type(x), "__torch_function__") and not isinstance(x, TensorBase)
+        for y in (*args, *kwargs.values())
+        for x in (y if isinstance(y, (list, tuple)) else (y,))
+    )
+
+
+def place(fn: Any, module: str, name: str) -> None:
+    """Say where users find a function of the table: by that, pickles refer to it."""
+    if fn.__module__.startswith("rushlight.ops."):
+        fn.__module__ = module
+        fn.__name__ = fn.__qualname__ = name
 
 
 def shared_op(cls: Any, *values: Any) -> Any:

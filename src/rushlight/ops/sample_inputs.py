@@ -1,6 +1,8 @@
 """Sample inputs of ops: every law in the tests draws from here, so a new op is tested by existing.
 
-An op class says how to draw with a static method
+An op class says its parameters and the shapes of its inputs, or how to draw with a static method
+
+    samples = drawn(real=[((-1,), False, (2, 3))], complex=[((-2,), True, (3, 2))])
 
     def samples(draw):
         yield Sum((-1,), False), draw.real(2, 3)        # the op, then its raw inputs
@@ -11,7 +13,7 @@ drawn in complex ones too, if the class says `complex_too = True`, as those that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rushlight.arrays.host import Sampler
@@ -19,6 +21,23 @@ from rushlight.core.families import Elementwise, Linear
 from rushlight.core.graph import Op
 
 Draw = Sampler
+
+
+def drawn(**samples_by_kind: Sequence[tuple[Any, ...]]) -> Any:
+    """The `samples` of an op with any number of parameters: these, then the shape of each input,
+    which the method of `Draw` that is named draws. The shape alone will do for an op of one input
+    and no parameters: `drawn(real=[(2, 3), ()], complex=[(2,)])`."""
+
+    def samples(cls: Any, draw: Draw) -> Iterator[tuple[Any, ...]]:
+        n = len(cls.inputs)
+        for kind, cases in samples_by_kind.items():
+            one = getattr(draw, kind)
+            for case in cases:
+                if n == 1 and not (case and isinstance(case[-1], tuple)):
+                    case = (case,)
+                yield (cls(*case[:-n]), *(one(*shape) for shape in case[-n:]))
+
+    return classmethod(samples)
 
 
 def samples_of(cls: type[Op], draw: Draw) -> Iterator[tuple[Any, ...]]:

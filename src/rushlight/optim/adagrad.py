@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
-from rushlight.optim.optimizer import (
-    Optimizer,
+from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.rules import (
+    add_to,
     check_flags,
     check_lr,
     check_not_negative,
     count,
-    number,
-    real,
+    numbers,
+    unscaled,
     update,
+    update_rows,
     zero_step,
 )
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 __dir__ = __all__.copy
 
 
@@ -74,22 +76,50 @@ class Adagrad(Optimizer):
             """Change the parameters by their gradients."""
             return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], recorded: bool) -> None:
-        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
-        slowing, eps = number(group["lr_decay"], recorded), number(group["eps"], recorded)
-        maximize = group["maximize"]
-
-        def rule(n: int, g: Any, p: Any, total: Any) -> tuple[Any, ...]:
-            if maximize:
-                g = -g
-            if decay != 0:
-                g = g + decay * p
-            total = total + g * g
-            return p - lr / (1 + (n - 1) * slowing) * (g / (sqrt(total) + eps)), total
-
-        for param, grad, state in self._work(group):
-            targets = [real(param), real(state["sum"])]
-            update(rule, count(state), recorded, real(grad), targets)
+    def _step(self, group: dict[str, Any]) -> None:
+        params = [p for p in group["params"] if p.grad is not None]
+        states = [self.state[p] for p in params]
+        adagrad(
+            params, [p.grad for p in params], [state["sum"] for state in states],
+            [state["step"] for state in states], lr=group["lr"], eps=group["eps"],
+            weight_decay=group["weight_decay"], lr_decay=group["lr_decay"],
+            maximize=group["maximize"],
+        )  # fmt: skip
 
     def share_memory(self) -> None:
         """Does nothing: rushlight has no memory that is shared between processes."""
+
+
+def adagrad(
+    params: list[Any], grads: list[Any], state_sums: list[Any], state_steps: list[Any],
+    fused: bool | None = None, grad_scale: Any = None, found_inf: Any = None,
+    has_sparse_grad: bool = False, foreach: bool | None = None, differentiable: bool = False,
+    has_complex: bool = False, *, lr: float, weight_decay: float, lr_decay: float, eps: float,
+    maximize: bool,
+) -> None:  # fmt: skip
+    """One step of Adagrad on lists of tensors."""
+    rate, decay, slowing, small = numbers(lr, weight_decay, lr_decay, eps)
+
+    def rule(n: int, g: Any, p: Any, total: Any) -> tuple[Any, ...]:
+        if maximize:
+            g = -g
+        if decay != 0:
+            g = g + decay * p
+        total = add_to(total, g * g)
+        size = rate / (1 + (n - 1) * slowing)
+        return add_to(p, -size * (g / (sqrt(total) + small))), total
+
+    grads = unscaled(grads, grad_scale, found_inf)
+    if not grads:
+        return
+    steps = count(state_steps)
+    if any(g.is_sparse for g in grads):
+        if decay != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        for n, g, p, total in zip(steps, grads, params, state_sums):
+            if g.is_sparse:
+                update_rows(rule, n, g, p, total)
+            else:
+                update(rule, [n], [g], [p], [total])
+        return
+    update(rule, steps, grads, params, state_sums)

@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rushlight.arrays.vocabulary import maximum, sqrt
 from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions
-from rushlight.optim.optimizer import (
-    Optimizer,
+from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.rules import (
+    add_to,
+    check_betas,
     check_flags,
     check_lr,
     check_not_negative,
+    column,
     count,
-    number,
-    real,
+    numbers,
+    scale,
+    unscaled,
     update,
     zero_step,
 )
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 __dir__ = __all__.copy
-
-NAMES = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
 
 class Adam(Optimizer):
@@ -43,6 +45,7 @@ class Adam(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
+    _sparse_cure = ", please consider SparseAdam instead"
     _added: ClassVar[dict[str, Any]] = {
         "amsgrad": False, "maximize": False, "foreach": None, "capturable": False,
         "differentiable": False, "fused": None, "decoupled_weight_decay": False,
@@ -77,45 +80,68 @@ class Adam(Optimizer):
             """Change the parameters by their gradients."""
             return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], recorded: bool) -> None:
-        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
-        beta1, beta2 = (number(beta, recorded) for beta in group["betas"])
-        eps, amsgrad = number(group["eps"], recorded), group["amsgrad"]
-        decoupled, maximize = group["decoupled_weight_decay"], group["maximize"]
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        state["step"] = zero_step()
+        state["exp_avg"] = functions["zeros_like"](param)
+        state["exp_avg_sq"] = functions["zeros_like"](param)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = functions["zeros_like"](param)
 
-        def rule(n: int, g: Any, p: Any, m: Any, v: Any, *largest: Any) -> tuple[Any, ...]:
-            if maximize:
-                g = -g
-            if decay != 0:
-                if decoupled:
-                    p = p * (1 - lr * decay)
-                else:
-                    g = g + decay * p
-            m = m + (1 - beta1) * (g - m)
-            v = beta2 * v + (1 - beta2) * (g * g)
-            high = maximum(largest[0], v) if largest else v
-            size = lr / (1 - beta1**n)
-            p = p - size * (m / (sqrt(high) / (1 - beta2**n) ** 0.5 + eps))
-            return (p, m, v, high) if largest else (p, m, v)
-
-        for param, grad, state in self._work(group):
-            if not state:
-                _start(state, param, amsgrad)
-            kept = [state[name] for name in NAMES[: 3 if amsgrad else 2]]
-            targets = [real(t) for t in (param, *kept)]
-            update(rule, count(state), recorded, real(grad), targets)
+    def _step(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        amsgrad, (beta1, beta2) = group["amsgrad"], group["betas"]
+        adam(
+            params, grads, column(states, "exp_avg"), column(states, "exp_avg_sq"),
+            column(states, "max_exp_avg_sq") if amsgrad else [], column(states, "step"),
+            decoupled_weight_decay=group["decoupled_weight_decay"], amsgrad=amsgrad, beta1=beta1,
+            beta2=beta2, lr=group["lr"], weight_decay=group["weight_decay"], eps=group["eps"],
+            maximize=group["maximize"],
+        )  # fmt: skip
 
 
-def _start(state: dict[str, Any], param: Any, amsgrad: bool) -> None:
-    state["step"] = zero_step()
-    for name in NAMES[: 3 if amsgrad else 2]:
-        state[name] = functions["zeros_like"](param)
+def adam(
+    params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_avg_sqs: list[Any],
+    max_exp_avg_sqs: list[Any], state_steps: list[Any], foreach: bool | None = None,
+    capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+    grad_scale: Any = None, found_inf: Any = None, has_complex: bool = False,
+    decoupled_weight_decay: bool = False, *, amsgrad: bool, beta1: Any, beta2: Any, lr: Any,
+    weight_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of Adam on lists of tensors: parameters, gradients, and what is kept for each.
+
+    >>> from rushlight.optim.adam import adam
+    >>> w, m, v, n = torch.tensor([1.]), torch.zeros(1), torch.zeros(1), torch.tensor(0.)
+    >>> with torch.no_grad():
+    ...     adam([w], [w * 2], [m], [v], [], [n], amsgrad=False, beta1=0.9, beta2=0.999, lr=0.1,
+    ...          weight_decay=0, eps=1e-8, maximize=False)
+    >>> w, n
+    (tensor([0.9000]), tensor(1.))
+    """
+    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+
+    def rule(n: int, g: Any, p: Any, m: Any, v: Any, *largest: Any) -> tuple[Any, ...]:
+        if maximize:
+            g = -g
+        if decay != 0:
+            if decoupled_weight_decay:
+                p = scale(p, 1 - rate * decay)
+            else:
+                g = g + decay * p
+        m = add_to(m, (1 - b1) * (g - m))
+        v = add_to(scale(v, b2), (1 - b2) * (g * g))
+        high = maximum(largest[0], v) if largest else v
+        root = (1 - b2**n) ** 0.5
+        p = add_to(p, -rate * root / (1 - b1**n) * (m / (sqrt(high) + small * root)))
+        return (p, m, v, high) if largest else (p, m, v)
+
+    grads = unscaled(grads, grad_scale, found_inf)
+    if grads:
+        more = [max_exp_avg_sqs] if amsgrad else []
+        update(rule, count(state_steps), grads, params, exp_avgs, exp_avg_sqs, *more)
 
 
 def _check_betas(betas: tuple[Any, Any]) -> None:
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    check_betas(betas)
     if len({isinstance(beta, TensorBase) for beta in betas}) > 1:
         raise ValueError("betas must be either both floats or both Tensors")
     for i, beta in enumerate(betas):

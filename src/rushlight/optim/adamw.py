@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.optim.adam import Adam
+from rushlight.optim.adam import Adam, adam
 
-__all__ = ["AdamW"]
+__all__ = ["AdamW", "adamw"]
 __dir__ = __all__.copy
 
 
@@ -40,3 +40,18 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+def adamw(
+    params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_avg_sqs: list[Any],
+    max_exp_avg_sqs: list[Any], state_steps: list[Any], foreach: bool | None = None,
+    capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+    grad_scale: Any = None, found_inf: Any = None, has_complex: bool = False, *, amsgrad: bool,
+    beta1: Any, beta2: Any, lr: Any, weight_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of AdamW on lists of tensors: `adam` with decoupled weight decay."""
+    adam(
+        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, grad_scale=grad_scale,
+        found_inf=found_inf, decoupled_weight_decay=True, amsgrad=amsgrad, beta1=beta1,
+        beta2=beta2, lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize,
+    )  # fmt: skip

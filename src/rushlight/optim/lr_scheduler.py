@@ -18,13 +18,17 @@ from rushlight.core.graph import TensorBase
 from rushlight.missing import face as _face
 from rushlight.optim.optimizer import Optimizer
 
+if _typing.TYPE_CHECKING:
+    from rushlight.optim.lr_cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LRScheduler",
-    "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR",
-    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+    "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
+    "StepLR",
 ]  # fmt: skip
 
-_EPOCH = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
     "possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if "
     "epoch is different from None, the closed form is used instead of the new chainable form, "
@@ -56,6 +60,30 @@ def set_lr(group: dict[str, Any], lr: Any) -> None:
 def check_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+class _enable_get_lr_call:
+    """Inside it a scheduler's `get_lr` does not warn."""
+
+    def __init__(self, o: LRScheduler) -> None:
+        self.o = o
+
+    def __enter__(self) -> _enable_get_lr_call:
+        self.o._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.o._get_lr_called_within_step = False
+
+
+def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
+    """Warn if a user, not a step, asks for the rates: that may reckon on from the last ones."""
+    if not lr_scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class LRScheduler:
@@ -106,13 +134,7 @@ class LRScheduler:
 
     def get_lr(self) -> list[Any]:
         """The learning rates for this epoch, one a group."""
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use "
-                "`get_last_lr()`.",
-                UserWarning,
-                stacklevel=2,
-            )
+        _warn_get_lr_called_within_step(self)
         pairs = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
         return [
             self._next(copy_value(group["lr"]), base, i) for i, (group, base) in enumerate(pairs)
@@ -128,7 +150,7 @@ class LRScheduler:
             self._check_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(_EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _check_order(self) -> None:
@@ -151,8 +173,7 @@ class LRScheduler:
             )
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             if epoch is None:
                 self.last_epoch += 1
                 rates = self.get_lr()
@@ -160,11 +181,13 @@ class LRScheduler:
                 self.last_epoch = epoch
                 closed = getattr(self, "_get_closed_form_lr", None)
                 rates = self.get_lr() if closed is None else closed()
-        finally:
-            self._get_lr_called_within_step = False
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             set_lr(group, lr)
         self._last_lr = values(self.optimizer, "lr")
+
+
+class _LRScheduler(LRScheduler):
+    """What `LRScheduler` was called before."""
 
 
 class Closed(LRScheduler):
@@ -469,10 +492,19 @@ class SequentialLR(Several):
         # Each scheduler took its first step when it was made: only the first may have.
         for group in optimizer.param_groups:
             set_lr(group, group["initial_lr"])
-        _undo(self)
+        self.recursive_undo()
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
+
+    def recursive_undo(self, sched: Any = None) -> None:
+        """Take back the first step of the schedulers inside."""
+        sched = self if sched is None else sched
+        if hasattr(sched, "_schedulers"):
+            for inner in sched._schedulers:
+                self.recursive_undo(inner)
+        elif hasattr(sched, "last_epoch"):
+            sched.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
         """Go on to the next epoch."""
@@ -484,15 +516,6 @@ class SequentialLR(Several):
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
-
-
-def _undo(scheduler: Any) -> None:
-    """Take back the first step of the schedulers inside."""
-    if hasattr(scheduler, "_schedulers"):
-        for inner in scheduler._schedulers:
-            _undo(inner)
-    elif hasattr(scheduler, "last_epoch"):
-        scheduler.last_epoch -= 1
 
 
 class ChainedScheduler(Several):
@@ -569,7 +592,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Tell the metric of an epoch."""
         now = float(metrics)
         if epoch is not None:
-            warnings.warn(_EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(now, self.best):
             self.best = now
@@ -611,4 +634,13 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.optim.lr_scheduler", globals())
+
+    def _given(name: str) -> Any:
+        """The schedulers of `lr_cycles`, when they are first asked for."""
+        if name not in ("CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"):
+            return None
+        from rushlight.optim import lr_cycles
+
+        return getattr(lr_cycles, name)
+
+    __getattr__, __dir__ = _face("torch.optim.lr_scheduler", globals(), given=_given)

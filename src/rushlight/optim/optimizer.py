@@ -1,35 +1,21 @@
-"""`Optimizer`: what every optimiser is, and how its rules read and write tensors.
-
-Note [Rules of optimisers]
-    A rule is plain maths, element by element: (step number, gradient, parameter, what is kept) to
-    (new parameter, new kept). Usually it runs on raw arrays, which nothing records, and on large
-    ones block by block, so that what it computes on the way stays in the processor's cache. With
-    `differentiable=True` the same rule runs on tensors: then the step itself can be
-    differentiated, by the learning rate for one.
-"""
+"""`Optimizer`: what every optimiser is. How their rules are run stands in `rules`."""
 
 from __future__ import annotations
 
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
 from typing import Any, ClassVar, Final, TypeVar, overload
 
-from rushlight import dtypes
-from rushlight.arrays.host import is_array
-from rushlight.arrays.vocabulary import overwrite
 from rushlight.autograd.grad_mode import enable_grad
-from rushlight.core.fp_warnings import quietly
+from rushlight.core.grad_mode import inference_enabled, within
 from rushlight.core.graph import TensorBase
 from rushlight.core.observer import observer
-from rushlight.core.saved.packed import before_write
-from rushlight.core.views.inplace import turn
 from rushlight.errors import hide_insides, sentence
-from rushlight.ops.numbers import plain
-from rushlight.ops.registry import functions
+from rushlight.optim.rules import scalar
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
@@ -50,7 +36,6 @@ class Required:
 
 
 required: Final = Required()
-BLOCK: Final = 1 << 14  # elements
 _before_steps: Final[dict[int, Hook]] = {}  # hooks of all optimisers
 _after_steps: Final[dict[int, Hook]] = {}
 
@@ -72,99 +57,6 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
     return add_hook(_after_steps, hook)
 
 
-def update(
-    rule: Callable[..., tuple[Any, ...]], n: int, recorded: bool, grad: Any, targets: list[Any]
-) -> None:
-    """targets = rule(n, grad, *targets): the parameter first, then what the optimiser keeps.
-
-    See Note [Rules of optimisers].
-    """
-    if recorded:
-        for t, y in zip(targets, rule(n, grad, *targets)):
-            t.copy_(y)
-        return
-    for t in targets:
-        before_write(t)
-    raws = [t._array for t in targets]
-    mine = turn(targets[0])
-    if mine is None:
-        quietly(_on_arrays, rule, n, grad._array, raws)
-    else:
-        with mine:
-            quietly(_on_arrays, rule, n, grad._array, raws)
-    for t in targets:
-        t._storage.written()
-
-
-def _on_arrays(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
-    if g.size > BLOCK and all(is_array(a) and a.flags.c_contiguous for a in (g, *raws)):
-        _by_blocks(rule, n, g, raws)
-    else:
-        for raw, y in zip(raws, rule(n, g, *raws)):
-            overwrite(raw, y)
-
-
-def _by_blocks(rule: Callable[..., tuple[Any, ...]], n: int, g: Any, raws: list[Any]) -> None:
-    g = g.reshape(-1)
-    raws = [raw.reshape(-1) for raw in raws]
-    for start in range(0, g.size, BLOCK):
-        here = slice(start, start + BLOCK)
-        parts = [raw[here] for raw in raws]
-        for part, y in zip(parts, rule(n, g[here], *parts)):
-            overwrite(part, y)
-
-
-def number(x: Any, recorded: bool) -> Any:
-    """An option as a number; a tensor stays one if its own gradient may be asked for."""
-    if type(x) is float:
-        return x
-    if isinstance(x, TensorBase):
-        return x if recorded else x._array.item()
-    return plain(x)
-
-
-def count(state: dict[str, Any]) -> int:
-    """One step more, kept as the 0-d tensor that PyTorch keeps."""
-    step = state["step"]
-    n = int(step.item()) + 1
-    step.fill_(float(n))
-    return n
-
-
-def zero_step() -> Any:
-    """The step count of a new state."""
-    kind = dtypes.float64 if dtypes.default is dtypes.float64 else dtypes.float32
-    return functions["tensor"](0.0, dtype=kind)
-
-
-def real(t: Any) -> Any:
-    """A complex tensor as pairs of real numbers, over the same memory."""
-    return functions["view_as_real"](t) if t._array.dtype.kind == "c" else t
-
-
-def check_lr(lr: Any) -> None:
-    if isinstance(lr, TensorBase):
-        if lr._array.size != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        lr = lr._array.item()
-    if not lr >= 0.0:  # nan neither
-        raise ValueError(f"Invalid learning rate: {lr}")
-
-
-def check_not_negative(what: str, value: Any) -> None:
-    if not value >= 0.0:
-        raise ValueError(f"Invalid {what} value: {value}")
-
-
-def check_flags(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    """The combinations of implementations that PyTorch refuses. Here there is one."""
-    if fused:
-        if differentiable:
-            raise RuntimeError("`fused` does not support `differentiable`")
-        if foreach:
-            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
 class Optimizer:
     """Base class of all optimisers: parameters in groups, each with its options.
 
@@ -178,10 +70,13 @@ class Optimizer:
 
     # options that a state saved by an older version may lack, and their values then
     _added: ClassVar[dict[str, Any]] = {}
+    # what is kept of a parameter as a 0-d tensor, and was a number in older versions
+    _scalars: ClassVar[tuple[str, ...]] = ("step",)
+    _sparse_cure: ClassVar[str] = ""  # what to do about sparse gradients
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
+        if "step" in cls.__dict__ and not hasattr(cls.__dict__["step"], "hooked"):
             cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -224,10 +119,53 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_hooks()
-        self.defaults.setdefault("differentiable", False)
-        for name, value in self._added.items():
-            for group in self.param_groups:
+        self.__dict__.setdefault("defaults", {}).setdefault("differentiable", False)
+        for group in self.param_groups:
+            for name, value in self._added.items():
                 group.setdefault(name, value)
+            if self._added:  # one of our own, not a user's
+                for param in group["params"]:
+                    self._renew(self.state.get(param, {}))
+
+    def _renew(self, state: dict[str, Any]) -> None:
+        for name in self._scalars:
+            if name in state and not isinstance(state[name], TensorBase):
+                state[name] = scalar(state[name])
+
+    # --- what copies of PyTorch's optimisers call -----------------------------------------------
+    OptimizerPreHook: ClassVar[Any] = Hook
+    OptimizerPostHook: ClassVar[Any] = Hook
+
+    def _accelerator_graph_capture_health_check(self) -> None:
+        """Nothing is captured here, and all is well."""
+
+    _cuda_graph_capture_health_check = _accelerator_graph_capture_health_check
+
+    def _optimizer_step_code(self) -> None:
+        """A mark for profilers."""
+
+    def _patch_step_function(self) -> None:
+        """Hooks are around `step` from the making of a class."""
+        self._make_hooks()
+
+    @staticmethod
+    def profile_hook_step(func: Hook) -> Hook:
+        """`func` as a `step`, with hooks around it."""
+        return _with_hooks(func)
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[Any, Any]:
+        from rushlight.optim.private import group_tensors
+
+        return group_tensors(tensorlistlist, with_indices)
+
+    @staticmethod
+    def _process_value_according_to_param_policy(
+        param: Any, value: Any, param_id: int, param_groups: list[Any], key: Hashable = None
+    ) -> Any:
+        return _fit_state(param, value, key)
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -330,29 +268,42 @@ class Optimizer:
         raise NotImplementedError
 
     def _step_groups(self, closure: Callable[[], Any] | None) -> Any:
-        """What `step` does in all optimisers here: the loss, then the groups, by `_step`."""
+        """What `step` does in most optimisers here: the loss, then the groups, by `_step`."""
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            if group["differentiable"]:
-                with enable_grad():
-                    self._step(group, True)
-            else:
-                self._step(group, False)
+            with within(bool(group.get("differentiable")), inference_enabled()):
+                self._step(group)
         return loss
 
-    def _step(self, group: dict[str, Any], recorded: bool) -> None:
+    def _step(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         raise NotImplementedError
 
-    def _work(self, group: dict[str, Any]) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-        """The parameters of a group that have a gradient, with it and with their state."""
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        """Fill the state of a parameter before its first step."""
+        raise NotImplementedError
+
+    def _gather(self, group: dict[str, Any]) -> tuple[list[Any], list[Any], list[dict[str, Any]]]:
+        """The parameters of a group that have a gradient, these, and the parameters' states."""
+        params, grads, states = [], [], []
         for param in group["params"]:
             grad = param.grad
-            if grad is not None:
-                yield param, grad, self.state[param]
+            if grad is None:
+                continue
+            if grad.is_sparse:
+                raise RuntimeError(
+                    f"{type(self).__name__} does not support sparse gradients{self._sparse_cure}"
+                )
+            state = self.state[param]
+            if not state:
+                self._start(state, param, group)
+            params.append(param)
+            grads.append(grad)
+            states.append(state)
+        return params, grads, states
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; a pair that it returns replaces
@@ -420,7 +371,7 @@ class Optimizer:
         for old, new in zip(groups, saved):
             new["params"] = old["params"]
             if "param_names" in old:
-                new["param_names"] = old["param_names"]
+                new.setdefault("param_names", old["param_names"])
         self.__setstate__({"state": state, "param_groups": saved})
         for hook in self.__dict__["_optimizer_load_state_dict_post_hooks"].values():
             hook(self)
@@ -469,6 +420,8 @@ def _with_hooks(step: Hook) -> Hook:
     def inside(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
         args = (self, *args)  # as hooks see them, and may give them back
+        if "_optimizer_step_pre_hooks" not in own:  # its `__init__` did not call ours
+            return step(*args, **kwargs)
         for hook in (*_before_steps.values(), *own["_optimizer_step_pre_hooks"].values()):
             answer = hook(self, args, kwargs)
             if answer is None:
@@ -485,6 +438,7 @@ def _with_hooks(step: Hook) -> Hook:
             hook(self, args, kwargs)
         return result
 
+    call.hooked = True  # type: ignore[attr-defined]  # a step is wrapped once
     return call
 
 
@@ -526,16 +480,26 @@ def _warn_repeated() -> None:
 
 
 def _fit_state(param: Any, value: Any, key: Hashable = None) -> Any:
-    """A saved state, in a parameter's dtype and on its device; the count of steps stays."""
+    """A saved state, in a parameter's dtype and on its device; the count of steps stays. What fits
+    is not copied, as PyTorch does not: both optimisers then work on the same tensors."""
     if isinstance(value, TensorBase):
         t: Any = value
         if key == "step":
-            return t.clone()
+            return t
         if param.is_floating_point():
-            return t.to(dtype=param.dtype, device=param.device, copy=True)
-        return t.to(device=param.device, copy=True)
+            return t.to(dtype=param.dtype, device=param.device)
+        return t.to(device=param.device)
     if isinstance(value, dict):
         return {k: _fit_state(param, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return type(value)(_fit_state(param, v, key) for v in value)  # type: ignore[call-arg]
     return value
+
+
+def __getattr__(name: str) -> Any:
+    """What copies of PyTorch's optimisers import from here."""
+    from rushlight.optim import private
+
+    if name in private.__all__:
+        return getattr(private, name)
+    raise AttributeError(f"module 'torch.optim.optimizer' has no attribute {name!r}")

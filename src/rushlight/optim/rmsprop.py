@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
-from rushlight.optim.optimizer import (
-    Optimizer,
+from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.rules import (
+    add_to,
     check_lr,
     check_not_negative,
+    column,
     count,
-    number,
-    real,
+    numbers,
+    scale,
     update,
     zero_step,
 )
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 __dir__ = __all__.copy
 
 
@@ -66,39 +68,55 @@ class RMSprop(Optimizer):
             """Change the parameters by their gradients."""
             return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], recorded: bool) -> None:
-        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
-        alpha, eps, momentum = (
-            number(group[key], recorded) for key in ("alpha", "eps", "momentum")
-        )
-        centered, maximize = group["centered"], group["maximize"]
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        state["step"] = zero_step()
+        state["square_avg"] = functions["zeros_like"](param)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = functions["zeros_like"](param)
+        if group["centered"]:
+            state["grad_avg"] = functions["zeros_like"](param)
 
-        def rule(n: int, g: Any, p: Any, v: Any, *kept: Any) -> tuple[Any, ...]:
-            if maximize:
-                g = -g
-            if decay != 0:
-                g = g + decay * p
-            v = alpha * v + (1 - alpha) * (g * g)
-            rest: tuple[Any, ...] = ()
-            spread = v
-            if centered:
-                m = kept[-1] + (1 - alpha) * (g - kept[-1])
-                spread = v - m * m
-                rest = (m,)
-            d = g / (sqrt(spread) + eps)
-            if momentum > 0:
-                d = momentum * kept[0] + d
-                rest = (d, *rest)
-            return (p - lr * d, v, *rest)
+    def _step(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        rmsprop(
+            params, grads, column(states, "square_avg"),
+            column(states, "grad_avg") if group["centered"] else [],
+            column(states, "momentum_buffer") if group["momentum"] > 0 else [],
+            column(states, "step"), lr=group["lr"], alpha=group["alpha"], eps=group["eps"],
+            weight_decay=group["weight_decay"], momentum=group["momentum"],
+            centered=group["centered"], maximize=group["maximize"],
+        )  # fmt: skip
 
-        names = ["square_avg"]
-        if momentum > 0:
-            names.append("momentum_buffer")
+
+def rmsprop(
+    params: list[Any], grads: list[Any], square_avgs: list[Any], grad_avgs: list[Any],
+    momentum_buffer_list: list[Any], state_steps: list[Any], foreach: bool | None = None,
+    maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+    has_complex: bool = False, *, lr: float, alpha: float, eps: float, weight_decay: float,
+    momentum: float, centered: bool,
+) -> None:  # fmt: skip
+    """One step of RMSprop on lists of tensors."""
+    rate, decay, a, small, momentum = numbers(lr, weight_decay, alpha, eps, momentum)
+
+    def rule(n: int, g: Any, p: Any, v: Any, *kept: Any) -> tuple[Any, ...]:
+        if maximize:
+            g = -g
+        if decay != 0:
+            g = g + decay * p
+        v = add_to(scale(v, a), (1 - a) * (g * g))
+        rest: tuple[Any, ...] = ()
+        spread = v
         if centered:
-            names.append("grad_avg")
-        for param, grad, state in self._work(group):
-            if not state:
-                state["step"] = zero_step()
-                state.update({name: functions["zeros_like"](param) for name in names})
-            targets = [real(t) for t in (param, *(state[name] for name in names))]
-            update(rule, count(state), recorded, real(grad), targets)
+            m = add_to(kept[-1], (1 - a) * (g - kept[-1]))
+            spread = v - m * m
+            rest = (m,)
+        d = g / (sqrt(spread) + small)
+        if momentum > 0:
+            d = add_to(scale(kept[0], momentum), d)
+            rest = (d, *rest)
+        return (add_to(p, -rate * d), v, *rest)
+
+    more = [momentum_buffer_list] if momentum > 0 else []
+    if centered:
+        more.append(grad_avgs)
+    update(rule, count(state_steps), grads, params, square_avgs, *more)

@@ -6,16 +6,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rushlight.ops.registry import functions
-from rushlight.optim.optimizer import (
-    Optimizer,
+from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.rules import (
+    add_to,
     check_flags,
     check_lr,
     check_not_negative,
-    number,
+    numbers,
+    scale,
+    unscaled,
     update,
+    update_rows,
 )
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 __dir__ = __all__.copy
 
 
@@ -38,7 +42,7 @@ class SGD(Optimizer):
 
     _added: ClassVar[dict[str, Any]] = {
         "nesterov": False, "maximize": False, "differentiable": False, "foreach": None,
-        "fused": None,
+        "fused": False,
     }  # fmt: skip
 
     def __init__(
@@ -65,32 +69,61 @@ class SGD(Optimizer):
             """Change the parameters by their gradients."""
             return self._step_groups(closure)
 
-    def _step(self, group: dict[str, Any], recorded: bool) -> None:
-        lr, decay = number(group["lr"], recorded), number(group["weight_decay"], recorded)
-        momentum, dampening = (number(group[key], recorded) for key in ("momentum", "dampening"))
-        nesterov, sign = group["nesterov"], -1 if group["maximize"] else 1
+    def _step(self, group: dict[str, Any]) -> None:
+        params = [p for p in group["params"] if p.grad is not None]
+        keep = group["momentum"] != 0  # else nothing is kept, not even an empty state
+        buffers = [self.state[p].get("momentum_buffer") for p in params] if keep else []
+        sgd(
+            params, [p.grad for p in params], buffers, weight_decay=group["weight_decay"],
+            momentum=group["momentum"], lr=group["lr"], dampening=group["dampening"],
+            nesterov=group["nesterov"], maximize=group["maximize"],
+        )  # fmt: skip
+        for param, buffer in zip(params, buffers):
+            self.state[param]["momentum_buffer"] = buffer
 
-        def rule(n: int, g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:
-            if sign < 0:
-                g = -g
-            if decay != 0:
-                g = g + decay * p
-            if momentum == 0:
-                return (p - lr * g,)
-            v = g if n == 1 else momentum * kept[0] + (1 - dampening) * g
-            return p - lr * (g + momentum * v if nesterov else v), v
 
-        for param in group["params"]:
-            grad = param.grad
-            if grad is None:
-                continue
-            if momentum == 0:  # nothing is kept, not even an empty state
-                update(rule, 0, recorded, grad, [param])
-                continue
-            state = self.state[param]
-            n = 0
-            kept = state.get("momentum_buffer")
-            if kept is None:
-                kept = state["momentum_buffer"] = functions["empty_like"](grad)
-                n = 1
-            update(rule, n, recorded, grad, [param, kept])
+def sgd(
+    params: list[Any], d_p_list: list[Any], momentum_buffer_list: list[Any],
+    has_sparse_grad: bool = False, foreach: bool | None = None, fused: bool | None = None,
+    grad_scale: Any = None, found_inf: Any = None, *, weight_decay: float, momentum: float,
+    lr: float, dampening: float, nesterov: bool, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of SGD on lists of tensors; buffers that are None are made, and put into the list.
+
+    >>> from rushlight.optim.sgd import sgd
+    >>> w = torch.tensor([1.])
+    >>> with torch.no_grad():
+    ...     sgd([w], [w * 2], [], lr=0.1, momentum=0, weight_decay=0, dampening=0, nesterov=False,
+    ...         maximize=False)
+    >>> w
+    tensor([0.8000])
+    """
+    rate, decay, momentum, damp = numbers(lr, weight_decay, momentum, 1 - dampening)
+
+    def rule(first: bool, g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:
+        if maximize:
+            g = -g
+        if decay != 0:
+            g = g + decay * p
+        if momentum == 0:
+            return (add_to(p, -rate * g),)
+        v = g if first else add_to(scale(kept[0], momentum), g if damp == 1 else damp * g)
+        return add_to(p, -rate * (g + momentum * v if nesterov else v)), v
+
+    grads = unscaled(d_p_list, grad_scale, found_inf)
+    sparse = [i for i, g in enumerate(grads) if g.is_sparse]
+    if sparse:
+        if momentum != 0 or decay != 0:
+            raise RuntimeError("SGD takes sparse gradients without momentum and weight_decay only")
+        for i in sparse:
+            update_rows(rule, False, grads[i], params[i])
+        dense = [i for i, g in enumerate(grads) if not g.is_sparse]
+        params, grads = [params[i] for i in dense], [grads[i] for i in dense]
+    if momentum == 0:
+        update(rule, [False] * len(grads), grads, params)
+        return
+    new = [kept is None for kept in momentum_buffer_list]
+    for i, grad in enumerate(grads):
+        if new[i]:
+            momentum_buffer_list[i] = functions["empty_like"](grad)
+    update(rule, new, grads, params, momentum_buffer_list)

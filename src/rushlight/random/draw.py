@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.errors import check_expandable
 from rushlight.random.exact import (
     Raw,
     address_order,
@@ -237,22 +238,9 @@ def _bernoulli_array(a: Raw, p: Raw, gen: Generator) -> None:
 
 def _expand(p: Raw, shape: tuple[int, ...]) -> Raw:
     """`p` broadcast to `shape`, or PyTorch's complaint."""
-    if p.ndim > len(shape):
-        kind = scalar_type(p.dtype)
-        kind = "CPUBFloat16Type" if kind == "BFloat16" else f"torch.{kind}Tensor"
-        raise RuntimeError(
-            f"expand({kind}{{{list(p.shape)}}}, size={list(shape)}): the number of sizes "
-            f"provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
-            f"tensor ({p.ndim})"
-        )
-    for dim in range(len(shape) - 1, len(shape) - 1 - p.ndim, -1):
-        have = p.shape[dim - len(shape) + p.ndim]
-        if have not in (1, shape[dim]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[dim]}) must match the existing size "
-                f"({have}) at non-singleton dimension {dim}.  Target sizes: {list(shape)}.  "
-                f"Tensor sizes: {list(p.shape)}"
-            )
+    kind = scalar_type(p.dtype)
+    kind = "CPUBFloat16Type" if kind == "BFloat16" else f"torch.{kind}Tensor"
+    check_expandable(kind, p.shape, shape)
     return np.broadcast_to(p, shape)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from rushlight.errors import OVERLAPS
 from rushlight.random.names import FLOATS, dtype_name
 
 if TYPE_CHECKING:
@@ -213,10 +214,7 @@ def by_address(a: Raw) -> Raw:
 def address_order(a: Raw) -> list[int]:
     """The dimensions of `a`, widest stride first."""
     if any(step == 0 and length > 1 for step, length in zip(a.strides, a.shape, strict=True)):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(OVERLAPS)
     return sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
 
 

@@ -33,7 +33,7 @@ def random_(
     """Fill with integers from [lo, hi); without hi up to the dtype's largest, both included.
 
     Floating dtypes then end at 2^digits, up to which they hold every integer. `lo` of -2^63 without
-    `hi` asks for all 64 bits; with neither, `lo` is 0.
+    `hi` wants all 64 bits; with neither, `lo` is 0.
     """
     gen = gen or default_generator
     if lo is None and hi is None:

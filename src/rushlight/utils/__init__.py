@@ -12,5 +12,16 @@ if _typing.TYPE_CHECKING:
     from rushlight.utils import checkpoint as checkpoint
 else:
     __getattr__, __dir__ = _face(
-        "torch.utils", globals(), {"_mode_utils": "", "_pytree": "", "checkpoint": ""}
+        "torch.utils",
+        globals(),
+        {
+            "_mode_utils": "",
+            "_pytree": "",
+            "benchmark": "",
+            "checkpoint": "",
+            "collect_env": "",
+            "data": "",
+            "dlpack": "",
+            "model_zoo": "",
+        },
     )

@@ -2,7 +2,7 @@
 
     y = checkpoint(block, x, use_reentrant=False)
 
-keeps `x` and the function alone. How it is done stands in `recompute` (see Note [Recomputing]
+keeps `x` and the function alone. How it is done is in `recompute` (see Note [Recomputing]
 there), in `reentrant` for the older kind, and in `selective`.
 """
 
@@ -82,7 +82,7 @@ def set_checkpoint_early_stop(enable: bool) -> Set:
 
 
 def noop_context_fn() -> Contexts:
-    """The contexts of a checkpoint that asks for none."""
+    """The contexts of a checkpoint that wants none."""
     return nullcontext(), nullcontext()
 
 

@@ -67,7 +67,7 @@ def warn_if_has_hooks(tensor: Any) -> None:
 
 
 class BackwardHookFunction(Function):
-    """The identity. Its node stands at the border of a module, where the hooks are called."""
+    """The identity. Its node is at the border of a module, where the hooks are called."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
@@ -83,7 +83,7 @@ class BackwardHook:
     """One call of a module with backward hooks.
 
     A node behind the outputs catches their gradients, one before the inputs theirs; when both are
-    known the hooks are called with the two. Where no input asks for a gradient, they are called
+    known the hooks are called with the two. Where no input wants a gradient, they are called
     with the outputs' gradients alone.
     """
 

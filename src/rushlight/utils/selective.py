@@ -48,7 +48,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the op and its arguments: the op's result (`op_output`).
+    """What a policy is told besides the op and its arguments: the op's result (`op_output`).
 
     Policies are asked in the first run only, so `is_recompute` is False.
     """

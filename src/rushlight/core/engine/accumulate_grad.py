@@ -35,6 +35,7 @@ from rushlight.core.grad_mode import COMPILED, _lock, grad_enabled, state, withi
 from rushlight.core.graph import TensorBase, extra_of, hooks_of, normal, requires_grad, wrap
 from rushlight.core.node_api import GraphNode, visible
 from rushlight.dtypes import contiguous_format
+from rushlight.errors import OVERLAPS
 from rushlight.locks import lock
 from rushlight.native import mypyc_attr
 
@@ -97,10 +98,7 @@ def prepare(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -
         return Deposit(leaf, None, g)
     old: TensorBase = held
     if old._array.base is not None and _overlaps(old._array):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(OVERLAPS)
     return Deposit(leaf, old, g)
 
 

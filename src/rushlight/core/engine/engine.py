@@ -8,7 +8,7 @@ Hooks are called in `core.engine.hooks`, `.grad` is written in `core.engine.accu
 are walked in `core.engine.traverse`; anomaly mode and profilers are told of each step
 (`core.engine.observers`), and `core.engine.ordered` keeps PyTorch's order where users can see it.
 
-Gradients travel as raw arrays; as tensors, recorded, when `create_graph` asks for it.
+Gradients travel as raw arrays; as tensors, recorded, when `create_graph` wants it.
 
 Note [Newest first is enough]
     A node's number is larger than the numbers of all nodes its edges lead to. So the node with
@@ -123,7 +123,7 @@ def backward(
     """Run a backward pass from `roots` (nodes or leaves) with their gradients.
 
     `like` is a pass from the same roots to the same inputs: this one goes the same ways.
-    `beneath`: raw arrays, but what stands inside batched ones is recorded: see
+    `beneath`: raw arrays, but what is inside batched ones is recorded: see
     `core.transforms.vmap`.
     """
     record = tensors or beneath
@@ -235,7 +235,7 @@ class GraphTask:
         # who looks on
         self.observer: PassObserver | None = None
         self.callbacks: list[Any] | None = None  # what users want called when it is over
-        self.depth: int = 0  # how many passes it stands inside of
+        self.depth: int = 0  # how many passes it is inside of
         self.number: int = -1  # given when someone asks; see `task_id`
 
     def restrict_to(self, inputs: list[Capture]) -> None:

@@ -31,7 +31,7 @@ class LeafTable(dict[int, Any]):
     """The hooks of one kind on one leaf, counted in `leaf_hooks` as long as they are there.
 
     `node` keeps the leaf's `AccumulateGrad` once it has hooks of its own: in a graph the leaf
-    stands in its place, so nothing else might.
+    is in its place, so nothing else might.
     """
 
     node: Any = None

@@ -50,7 +50,7 @@ def _sequence_nr(node: Node) -> int:
 
 
 def paths_to(ends: list[Any], roots: list[Any], with_ends: bool) -> tuple[set[Any], set[Any]]:
-    """The ways from `roots` that lead to `ends`, as (executes, needed): nodes beside them do not
+    """The ways from `roots` that lead to `ends`, as (executes, needed): nodes next to them do not
     run. With `with_ends` these run too: `backward` runs its inputs for the hooks they have, `grad`
     goes no further than it must.
     """

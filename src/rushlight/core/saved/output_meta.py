@@ -1,6 +1,6 @@
 """What a node's one output looked like, worked out again from what the node knows.
 
-Nodes of ops with one output do not keep its shape: nothing in a backward pass asks for it, and an
+Nodes of ops with one output do not keep its shape: nothing in a backward pass wants it, and an
 op should not pay for what hardly anyone reads (`grad_fn._input_metadata`). It follows from the
 shapes of the inputs, which stand in the node, in the leaves, or behind the edges.
 """
@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
+from rushlight.core.families import Elementwise
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.graph import Node, OpSpec, TensorBase, normal
 from rushlight.core.node_api import GraphNode
@@ -76,7 +77,7 @@ def work_out(node: Node, known: dict[Any, Any]) -> Any:
         for x in inputs:
             if x is not None:
                 return x
-    elementwise = hasattr(op, "partials")
+    elementwise = isinstance(op, Elementwise)
     xs = [1 if x is None and elementwise else x for x in inputs]
     try:
         return normal(quietly(op.forward, *xs))

@@ -9,7 +9,7 @@ Note [Saved tensors]
     Custom functions keep a `SavedVariable` each. Nodes of ops, of which there are many more, keep
     the same in fields of their own (Note [Kept versions] in `core.graph`): arrays, storages, and
     one sum of versions; the edges are those of the node. `kept_by_op` gives one of them as a
-    `SavedVariable`, for whoever asks for the tensor.
+    `SavedVariable`, for whoever wants the tensor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forward mode: tangents that travel beside the values.
+"""Forward mode: tangents that travel next to the values.
 
 While a level of `autograd.forward_ad` is live, a tensor may have a tangent, the derivative of its
 value along one direction. After an op computed its results, `push` gives them the tangents that the
@@ -8,14 +8,14 @@ that run ops come here by way of `core.transforms.tangents`, while `stack.tangen
 Note [Levels nest]
     A tensor may have a tangent in each of several levels: `x.tangent` is the record of the deepest,
     whose `outer` is the next. With a level's tangent t, `x` stands for x + eps t, where eps is that
-    level's own; t in turn may have tangents in the levels beneath, never in its own or deeper. So
-    an op does the lowest level first, and a level's `jvp` runs where only the levels beneath can
+    level's own; t in turn may have tangents in the levels below, never in its own or deeper. So
+    an op does the lowest level first, and a level's `jvp` runs where only the levels below can
     be seen: what it computes then has their tangents, and two levels are never taken for one.
 
 Note [What can be seen]
     `Mode.dual` is a limit: levels of lesser depth can be seen, all of them if it is None. A level
     is deeper than all that were open before; but one opened for a derivative inside code that may
-    not see some levels (a custom function's `jvp`, say) stands beneath those and above the others,
+    not see some levels (a custom function's `jvp`, say) is below those and above the others,
     so that the same limit shows it.
 
 Note [Whose tangent]
@@ -31,7 +31,7 @@ Note [Room for a batch]
     so views do not keep theirs, but look at the root's each time.
 
 Note [On arrays or on tensors]
-    If nothing asks for gradients, and no level beneath has a part in it, `jvp` runs on raw arrays.
+    If nothing wants gradients, and no level below has a part in it, `jvp` runs on raw arrays.
     Otherwise it runs on tensors, so that tangents can be differentiated backward and forward.
 
 Note [Layout of tangents]
@@ -174,7 +174,7 @@ _level: Final[ContextVar[DualLevel | None]] = ContextVar("rushlight_dual_level",
 
 def open_level(visible: bool = False, mode: Mode | None = None) -> DualLevel:
     """Begin a level in this context; `visible` even where tangents are switched off, by being
-    beneath what is hidden. See Note [What can be seen]. It ends with `mode`, if that is given."""
+    below what is hidden. See Note [What can be seen]. It ends with `mode`, if that is given."""
     seen = limit() if visible else EVERYTHING
     outside = mine()
     with _lock:
@@ -336,7 +336,7 @@ def whose(target: TensorBase, level: DualLevel) -> TensorBase | None:
 
 
 def give(x: TensorBase, level: DualLevel, value: TensorBase) -> None:
-    """Make `value` the tangent of `x` in a level; it may have tangents in those beneath only."""
+    """Make `value` the tangent of `x` in a level; it may have tangents in those below only."""
     note(x, level, value, None, ())
 
 
@@ -386,7 +386,7 @@ def refuse_out(name: str, xs: tuple[Any, ...]) -> None:
 # --- ops ------------------------------------------------------------------------------------------
 def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: DualLevel) -> bool:
     """Whether nobody will differentiate the way from tangent to tangent: backward, or forward in
-    a level beneath. See Note [On arrays or on tensors]."""
+    a level below. See Note [On arrays or on tensors]."""
     grad = grad_enabled()
     for x in xs:
         if isinstance(x, TensorBase):
@@ -400,7 +400,7 @@ def raw_is_enough(xs: tuple[Any, ...], ts: list[Any], level: DualLevel) -> bool:
 
 
 def has_beneath(x: TensorBase, level: DualLevel) -> bool:
-    """Whether `x` may have a tangent in a level beneath this one."""
+    """Whether `x` may have a tangent in a level below this one."""
     record: Tangent | None = x._tangent
     while record is not None:
         if record.level.depth < level.depth and record.level.alive:
@@ -447,7 +447,7 @@ def inside_of(x: Any, dtype: Any) -> Any:
 
 
 def on_tensors(op: Any, ts: list[Any], xs: tuple[Any, ...], y: Any) -> Any:
-    """The op's `jvp` on tensors: recorded, and with the tangents of the levels beneath."""
+    """The op's `jvp` on tensors: recorded, and with the tangents of the levels below."""
     if isinstance(op, Linear):
         return apply(op, ts[0])
     if isinstance(op, Bilinear):

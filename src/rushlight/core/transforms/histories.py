@@ -26,7 +26,7 @@ def neighbours(node: Node) -> list[Any]:
 
 
 class Entrance(Op):
-    """The way through an input of a level: what stands inside for a tensor has a node of this."""
+    """The way through an input of a level: what stands for a tensor inside has a node of this."""
 
     name = "alias"
 
@@ -76,7 +76,7 @@ def leads_outside(roots: list[Any], level: TransformLevel) -> bool:
 
 
 def kept_outside(roots: list[Any], level: TransformLevel) -> set[Any]:
-    """The nodes and leaves among `roots`, and beneath them, that lead outside."""
+    """The nodes and leaves among `roots`, and below them, that lead outside."""
     live: set[Any] = set()
     seen: set[Any] = set()
     inner: list[Node] = []

@@ -93,7 +93,7 @@ def inplace_tangent(
 
 def copy_if_saved(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> list[Any]:
     """Tangents for `jvp` on arrays: of the target's own, which is about to be overwritten, a copy
-    if what stands inside its batch is recorded, for a node there may keep it."""
+    if what is inside its batch is recorded, for a node there may keep it."""
     found: list[Any] = []
     for i in range(len(ts)):
         t: Any = ts[i]

@@ -1,4 +1,4 @@
-"""Operands at one level of `vmap`: tensors from beneath become shared by its batch.
+"""Operands at one level of `vmap`: tensors from below become shared by its batch.
 
 See `core.transforms.vmap` for what then happens to the op.
 """
@@ -14,7 +14,7 @@ from rushlight.core.views.history import replay_views
 
 
 def lift(xs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands at the deepest level among them: those from beneath become shared by its batch."""
+    """Operands at the deepest level among them: those from below become shared by its batch."""
     level: Any = None
     for x in xs:
         if isinstance(x, TensorBase) and x._view is not None:
@@ -55,7 +55,7 @@ def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...
 
 
 def copy_if_saved(op: Any, target: TensorBase, others: tuple[Any, ...]) -> TensorBase:
-    """The target of a write as the op should read it: a copy, if the op beneath is recorded and
+    """The target of a write as the op should read it: a copy, if the op below is recorded and
     keeps the old value, which the write would overwrite."""
     if type(target._array) is not Batched or 0 not in op.plan.sources:
         return target
@@ -72,7 +72,7 @@ def copy_if_saved(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Tenso
 
 
 def follow(target: TensorBase, source: Any) -> None:
-    """Put a tensor inside a batch that is about to be written, where one stands inside what is
+    """Put a tensor inside a batch that is about to be written, where one is inside what is
     written: so that it can have a history."""
     view = target._view
     mine: Any = target._array if view is None else view.base._array
@@ -93,7 +93,7 @@ def raise_to_level(target: TensorBase, level: Any) -> None:
     view = target._view
     base = target if view is None else view.base
     inside: Any = base._array
-    if is_tracked(base):  # that is a history of the level beneath
+    if is_tracked(base):  # that is a history of the level below
         inside = wrap(base._array)
         inside._node, inside._output_nr, inside._requires_grad = (
             base._node,
@@ -126,7 +126,7 @@ def look_again(x: TensorBase, view: View) -> None:
 
 
 def seen_at(x: TensorBase, level: Any) -> TensorBase:
-    """A tensor as a level sees it. It keeps its version, so that writes beneath are noticed."""
+    """A tensor as a level sees it. It keeps its version, so that writes below are noticed."""
     if type(x._array) is Batched and x._array.level is level:
         return x
     x = as_recorded(x, level)
@@ -134,7 +134,7 @@ def seen_at(x: TensorBase, level: Any) -> TensorBase:
 
 
 def as_recorded(x: TensorBase, level: Any) -> TensorBase:
-    """A tensor from beneath a level as it stands inside the level's arrays: without its history, if
+    """A tensor from below a level as it is inside the level's arrays: without its history, if
     nothing was being recorded when the level began."""
     if level.recording or not requires_grad(x):
         return x
@@ -149,5 +149,5 @@ def is_tracked(x: TensorBase) -> bool:
 
 
 def plain_inside(x: Any) -> Any:
-    """What stands inside a batched array as a tensor."""
+    """What is inside a batched array as a tensor."""
     return x if isinstance(x, TensorBase) else wrap(normal(x))

@@ -142,7 +142,7 @@ class TransformLevel(Level):
             stack.count()
 
     def pause_outer_recording(self) -> None:
-        """Inside, a `grad` records: not so beneath the batch around it, if it is opened where
+        """Inside, a `grad` records: not so below the batch around it, if it is opened where
         nothing is recorded."""
         around = self.outer
         while around is not None and around.batch is None:
@@ -245,8 +245,8 @@ def aten_name(op: Any) -> str:
 
 
 def outside_all(grad: bool) -> Mode:
-    """For `with`: leave all transforms for what a write to a tensor does with what stands inside or
-    beside it, which is nobody's to refuse."""
+    """For `with`: leave all transforms for what a write to a tensor does with what is inside or
+    next to it, which is nobody's to refuse."""
     mode = within(grad, inference_enabled())
     mode.level = None
     return mode

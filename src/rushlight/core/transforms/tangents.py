@@ -1,7 +1,7 @@
 """The tangents that tensors have, and where an op hands them on.
 
 The files that run ops call in only while `stack.tangents` is not 0. What a level does with an op
-stands in `core.transforms.forward_ad`, and so do the notes that are cited here.
+is in `core.transforms.forward_ad`, and so are the notes that are cited here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EVERYTHING: Final = float("inf")
 
 
 class Tangent:
-    """A tensor's tangent in one level, and the records of the levels beneath (`outer`).
+    """A tensor's tangent in one level, and the records of the levels below (`outer`).
 
     Where it has none, `root` and `ops` say of whose tangent it would be a view; without a root, of
     nobody's. See Note [Whose tangent]. Nodes keep records, so they are not changed but replaced.

@@ -2,21 +2,21 @@
 
 A tensor inside `vmap` is an ordinary tensor whose array is a `Batched` one. It is recorded, viewed
 and written like any other; only where an op would compute on its arrays (`record.compute`) does it
-go down a level instead: the op runs on what stands inside, and the result is wrapped again.
+go down a level instead: the op runs on what is inside, and the result is wrapped again.
 
 Note [Two tapes]
-    What stands inside a batched array may be a tensor of the level beneath, with a history of its
+    What is inside a batched array may be a tensor of the level below, with a history of its
     own: `grad(vmap(f))` records there, `vmap(grad(f))` records here, and each tape knows only its
-    own level. A tensor captured from beneath counts as a constant of this level's tape.
+    own level. A tensor captured from below counts as a constant of this level's tape.
 
 Note [Plain inside]
-    Where nobody beneath asks for derivatives, raw arrays stand inside, which is quicker. If then a
+    Where nobody below wants derivatives, raw arrays stand inside, which is quicker. If then a
     captured tensor that does is written into a batch made so, the batch gets tensors inside.
 
 Note [Going down]
     Three ways, the first that an op offers:
     align    the op itself, or one like it, takes the batch as one more leading axis
-    words    its forward is run word by word on what stands inside
+    words    its forward is run word by word on what is inside
     lifted   `Lifted(op)` runs the op's own rules on batched arrays: always right, one node
 """
 
@@ -45,10 +45,10 @@ class BatchLevel(Level):
     def __init__(self, size: int, randomness: str = "error", tracked: bool = False) -> None:
         super().__init__("batch", next(_depths))
         self.size = size
-        self.tracked = tracked  # what stands inside may get a history: see Note [Plain inside]
+        self.tracked = tracked  # what is inside may get a history: see Note [Plain inside]
         self.nesting: int = 1  # which transform it is, counted from the outermost
         self.randomness = randomness
-        self.recording: bool = grad_enabled()  # whether the level beneath records
+        self.recording: bool = grad_enabled()  # whether the level below records
 
     def close(self) -> None:
         self.alive = False
@@ -58,7 +58,7 @@ class BatchLevel(Level):
 
 
 def unbatch(t: TensorBase, level: BatchLevel) -> Any:
-    """A tensor of a level as the level beneath sees it, with the batch as first dimension."""
+    """A tensor of a level as the level below sees it, with the batch as first dimension."""
     inside: Any = t
     if type(t._array) is Batched and t._array.level is level:
         inside = plain_inside(t._array.value)
@@ -104,7 +104,7 @@ def apply_batched(level: BatchLevel, op: Any, raws: tuple[Any, ...]) -> Any:
 
 
 def keep_inside(y: Any, level: BatchLevel) -> Any:
-    """A result as it stands inside a batched array of the level: see Note [Plain inside]."""
+    """A result as it is inside a batched array of the level: see Note [Plain inside]."""
     y = normal(y)
     return wrap(y) if level.tracked and not isinstance(y, TensorBase) else y
 
@@ -117,19 +117,19 @@ WORDS: Final = Words()
 
 
 def inside_kept(x: Any, record: bool) -> Any:
-    """A batched array over a raw array, unless what stands inside is to be recorded."""
+    """A batched array over a raw array, unless what is inside is to be recorded."""
     if not record and type(x) is Batched and isinstance(x.value, TensorBase):
         return Batched(x.value._array, x.level, x.has_batch_dim)
     return x
 
 
 def run_tensors(op: Any, xs: tuple[Any, ...]) -> Any:
-    """An op beneath the level, recorded there. Dtypes were settled above."""
+    """An op below the level, recorded there. Dtypes were settled above."""
     return apply(op, *[plain_inside(x) if hasattr(x, "dtype") else x for x in xs])
 
 
 def beneath(level: BatchLevel, fn: Any, args: tuple[Any, ...]) -> Any:
-    """Call a function in the mode of the level beneath: recorded if that is, and if nobody switched
+    """Call a function in the mode of the level below: recorded if that is, and if nobody switched
     recording off since."""
     if level.recording or not grad_enabled():
         return fn(*args)
@@ -202,7 +202,7 @@ class Lifted(Op):
         return outs
 
     def summed(self, level: BatchLevel, inner: Node, i: int, part: Any) -> Any:
-        """One of the op's gradients, in the shape of its input beneath."""
+        """One of the op's gradients, in the shape of its input below."""
         if part is None or i >= len(self.flags):
             return None
         shapes: Any = inner._input_shapes

@@ -43,7 +43,7 @@ def replay_views(x: Any, ops: tuple[Op, ...]) -> Any:
 def edge_of_view(t: TensorBase) -> Any:
     """The edge of a view; renews its node if the base was written since it was made.
 
-    A view that was not recorded asks for gradients because its base does, and leads nowhere.
+    A view that was not recorded wants gradients because its base does, and leads nowhere.
     """
     view = t._view
     if view is not None and view.version != t._storage.version:
@@ -166,7 +166,7 @@ def node_on(op: Any, target: Any, nr: i64, shape: Any, dtype: Any) -> Node:
 class Written:
     """What a write through a view left there, for rules that read it: output of the view's node.
 
-    That node leads to the base's, and the write's own stands inside the base's: it must keep
+    That node leads to the base's, and the write's own is inside the base's: it must keep
     neither. If nobody else keeps the view's, there is another.
     """
 

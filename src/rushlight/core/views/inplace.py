@@ -49,7 +49,7 @@ from rushlight.core.views.history import (
     set_history,
     view_ops_from_base,
 )
-from rushlight.errors import sentence
+from rushlight.errors import OVERLAPS, sentence
 from rushlight.locks import lock
 from rushlight.native import i64
 
@@ -72,7 +72,7 @@ def turn(target: TensorBase) -> Any:
 def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = ()) -> None:
     """Refuse a write that autograd could not account for, before anything is touched.
 
-    `others` are the other operands: the write is recorded if one of them asks for a gradient.
+    `others` are the other operands: the write is recorded if one of them wants a gradient.
     """
     if state.active != 0:
         if state.level != 0:
@@ -95,10 +95,7 @@ def check_writable(target: TensorBase, overlap: bool, others: tuple[Any, ...] = 
         if asked:
             check_history(target)
     if overlap and overlaps(target._array):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(OVERLAPS)
 
 
 def check_history(target: TensorBase) -> None:

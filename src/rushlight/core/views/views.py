@@ -1,6 +1,6 @@
 """Views: tensors that look into another's memory, and a base with what a view shows replaced.
 
-What a view's history is stands in `core.views.history`.
+What a view's history is: see `core.views.history`.
 
 Note [Layout of a rebuilt base]
     `put` copies a base in the base's own order of strides: a chain of views that was possible on

@@ -1,4 +1,4 @@
-"""Activations as modules: each calls the function of its name in `nn.functional`."""
+"""Activations as modules: each calls the function of its name in `nn.functional`. And attention."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import warnings
 from typing import Any, ClassVar
 
 from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.modules.linear import NonDynamicallyQuantizableLinear, new_parameter
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
+from rushlight.ops.attention.multi_head import canonical_mask
 from rushlight.ops.registry import functions
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
+    "MultiheadAttention",
     "PReLU",
     "RReLU",
     "ReLU",
@@ -413,3 +417,127 @@ class LogSoftmax(Along):
 
     def forward(self, input: Any) -> Any:
         return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class MultiheadAttention(Module):
+    """MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False,
+    add_zero_attn=False, kdim=None, vdim=None, batch_first=False): each query's mean of the values,
+    weighed by how much their keys are like it; by several heads, each on its part of the width.
+
+    Called with query, key and value, (length, batch, width) each, it gives the result and the
+    weights.
+
+    >>> m = torch.nn.MultiheadAttention(4, num_heads=2, batch_first=True)
+    >>> x = torch.ones(3, 5, 4)
+    >>> y, weights = m(x, x, x)
+    >>> y.shape, weights.shape
+    (torch.Size([3, 5, 4]), torch.Size([3, 5, 5]))
+    """
+
+    __constants__ = ("batch_first",)
+    bias_k: Any
+    bias_v: Any
+
+    def __init__(
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
+        add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
+        vdim: int | None = None, batch_first: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads} instead"
+            )
+        super().__init__()
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        if self.head_dim * num_heads != embed_dim:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        where = {"device": device, "dtype": dtype}
+        apart = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
+        if self._qkv_same_embed_dim:
+            self.in_proj_weight = new_parameter(3 * embed_dim, embed_dim, **where)
+            for letter in apart:
+                self.register_parameter(f"{letter}_proj_weight", None)
+        else:
+            for letter, size in apart.items():
+                setattr(self, f"{letter}_proj_weight", new_parameter(embed_dim, size, **where))
+            self.register_parameter("in_proj_weight", None)
+        if bias:
+            self.in_proj_bias = new_parameter(3 * embed_dim, **where)
+        else:
+            self.register_parameter("in_proj_bias", None)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **where)
+        self.bias_k = new_parameter(1, 1, embed_dim, **where) if add_bias_kv else None
+        self.bias_v = new_parameter(1, 1, embed_dim, **where) if add_bias_kv else None
+        self.add_zero_attn = add_zero_attn
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        if self._qkv_same_embed_dim:
+            init.xavier_uniform_(self.in_proj_weight)
+        else:
+            for letter in "qkv":
+                init.xavier_uniform_(getattr(self, f"{letter}_proj_weight"))
+        if self.in_proj_bias is not None:
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state.setdefault("_qkv_same_embed_dim", True)  # states of old have no such entry
+        super().__setstate__(state)
+
+    def forward(
+        self, query: Any, key: Any, value: Any, key_padding_mask: Any = None,
+        need_weights: bool = True, attn_mask: Any = None, average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        swaps = self.batch_first and query.ndim == 3
+        padding = canonical_mask(
+            key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask"
+        )
+        mask = canonical_mask(attn_mask, "attn_mask", query.dtype, warn=False)
+        if swaps:  # one tensor stays one: its projections are then one product
+            first, second = query, key
+            query = query.transpose(1, 0)
+            key = query if key is first else key.transpose(1, 0)
+            value = key if value is second else value.transpose(1, 0)
+        apart = {} if self._qkv_same_embed_dim else {
+            "use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight,
+            "k_proj_weight": self.k_proj_weight, "v_proj_weight": self.v_proj_weight,
+        }  # fmt: skip
+        y, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+            self.out_proj.weight, self.out_proj.bias, training=self.training,
+            key_padding_mask=padding, need_weights=need_weights, attn_mask=mask,
+            average_attn_weights=average_attn_weights, is_causal=is_causal, **apart,
+        )  # fmt: skip
+        return (y.transpose(1, 0) if swaps else y), weights
+
+    def merge_masks(
+        self, attn_mask: Any, key_padding_mask: Any, query: Any
+    ) -> tuple[Any, int | None]:
+        """Both masks as one, and which it is: 0 for attention, 1 for padding, 2 for both."""
+        merged, which = key_padding_mask, None if key_padding_mask is None else 1
+        if attn_mask is not None:
+            batch, length, _ = query.shape
+            which = 2
+            if attn_mask.ndim == 3:
+                mask = attn_mask.view(batch, -1, length, length)
+            else:
+                mask = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
+            merged = mask
+            if key_padding_mask is not None:
+                wide = key_padding_mask.view(batch, 1, 1, length)
+                merged = mask + wide.expand(-1, self.num_heads, -1, -1)
+        return merged, which

@@ -11,12 +11,12 @@ from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
 from rushlight.ops.registry import functions
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 __dir__ = __all__.copy
 
 
-class BatchNorm(Module):
-    """Normalises each channel over the batch, and keeps running statistics for evaluation."""
+class Norm(Module):
+    """Normalises channels. It may keep running statistics for evaluation, and scale and shift."""
 
     _version = 2  # since 2 the number of batches is saved
     num_batches_tracked: Any
@@ -66,20 +66,6 @@ class BatchNorm(Module):
     def _check_input_dim(self, input: Any) -> None:
         raise NotImplementedError
 
-    def forward(self, input: Any) -> Any:
-        self._check_input_dim(input)
-        momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # the plain average of all batches
-                momentum = 1.0 / float(self.num_batches_tracked)
-        kept = self.running_mean is not None and self.running_var is not None
-        keeps = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input, self.running_mean if keeps else None, self.running_var if keeps else None,
-            self.weight, self.bias, self.training or not kept, momentum, self.eps,
-        )  # fmt: skip
-
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
@@ -97,6 +83,24 @@ class BatchNorm(Module):
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
+
+
+class BatchNorm(Norm):
+    """Normalises each channel over the batch, and keeps running statistics for evaluation."""
+
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # the plain average of all batches
+                momentum = 1.0 / float(self.num_batches_tracked)
+        kept = self.running_mean is not None and self.running_var is not None
+        keeps = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input, self.running_mean if keeps else None, self.running_var if keeps else None,
+            self.weight, self.bias, self.training or not kept, momentum, self.eps,
+        )  # fmt: skip
 
 
 class BatchNorm1d(BatchNorm):
@@ -129,3 +133,54 @@ class BatchNorm3d(BatchNorm):
     def _check_input_dim(self, input: Any) -> None:
         if input.ndim != 5:
             raise ValueError(f"expected 5D input (got {input.ndim}D input)")
+
+
+class SyncBatchNorm(BatchNorm):
+    """SyncBatchNorm(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,
+    process_group=None): batch normalisation over the batches of all processes. There is one here,
+    so it is `BatchNorm` of inputs of any rank.
+
+    >>> torch.nn.SyncBatchNorm(1, affine=False)(torch.tensor([[1.], [3.]]))
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+        if input.shape[1] == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """The module with every `BatchNorm` in it replaced, its parameters and statistics kept.
+
+        >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
+        >>> type(torch.nn.SyncBatchNorm.convert_sync_batchnorm(net)[0]).__name__
+        'SyncBatchNorm'
+        """
+        made = module
+        if isinstance(module, BatchNorm):
+            made = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group, bias=module.bias is not None,
+            )  # fmt: skip
+            for name in ("weight", "bias"):
+                if getattr(module, name) is not None:
+                    setattr(made, name, getattr(module, name))
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                setattr(made, name, getattr(module, name))
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made

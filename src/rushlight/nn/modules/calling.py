@@ -61,6 +61,25 @@ class Calling:
             hide_insides(error)
             raise
 
+    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """A call, by the name under which some programs reach it."""
+        return Calling.__call__(self, *args, **kwargs)
+
+    _call_impl = _wrapped_call_impl
+    _compiled_call_impl: Callable[..., Any] | None = None
+
+    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
+        return self.forward(*input, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Accepts what `torch.compile` does; modules run uncompiled here, with the same results.
+
+        >>> m = torch.nn.Linear(2, 1)
+        >>> m.compile()
+        >>> m(torch.ones(2)).shape
+        torch.Size([1])
+        """
+
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: set[int] = set()
         result = None
@@ -137,6 +156,23 @@ class Calling:
         pre = [*everywhere.backward_pre.values(), *self._backward_pre_hooks.values()]
         watch = BackwardHook(self, hooks[True], pre) if hooks[True] or pre else None
         return watch, hooks[False]
+
+    def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
+        """The backward hooks of the newer kind and of the older, those of all modules first."""
+        full: list[Hook] = []
+        older: list[Hook] = []
+        if everywhere.full is True:
+            full += everywhere.backward.values()
+        if self._is_full_backward_hook is True:
+            full += self._backward_hooks.values()
+        if everywhere.full is False:
+            older += everywhere.backward.values()
+        if self._is_full_backward_hook is False:
+            older += self._backward_hooks.values()
+        return full, older
+
+    def _get_backward_pre_hooks(self) -> list[Hook]:
+        return [*everywhere.backward_pre.values(), *self._backward_pre_hooks.values()]
 
     def _watched(self, watch: BackwardHook, result: Any) -> Any:
         if not isinstance(result, TensorBase | tuple):

@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Self, cast, overload
 
 from rushlight.core.graph import TensorBase
-from rushlight.nn.modules.module import Module, block, indent
+from rushlight.nn.modules.module import Module, _addindent, block, indent
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor_types import typename
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 __dir__ = __all__.copy
+_addindent = _addindent  # libraries import it from here
 
 
 def position(index: Any, size: int) -> int:
@@ -25,6 +27,21 @@ def position(index: Any, size: int) -> int:
     if not -size <= i < size:
         raise IndexError(f"index {i} is out of range")
     return i % size
+
+
+class Container(Module):
+    """Container(**modules): the container of old, modules by keyword."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in "
+            "`nn.Module`. Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        for key, value in kwargs.items():
+            self.add_module(key, value)
 
 
 class Numbered(Module):
@@ -97,6 +114,10 @@ class Sequential(Numbered):
 
     def _name_at(self, index: Any) -> str:
         return list(self._modules)[position(index, len(self))]
+
+    def _get_item_by_idx(self, iterator: Iterable[Any], idx: int) -> Any:
+        """The thing at an index, counted from either end."""
+        return next(islice(iterator, position(idx, len(self)), None))
 
     @overload
     def __getitem__(self, idx: int) -> Module: ...
@@ -185,6 +206,10 @@ class ModuleList(Numbered):
         super().__init__()
         if modules is not None:
             self.extend(modules)
+
+    def _get_abs_string_index(self, idx: Any) -> str:
+        """The name of the module at an index."""
+        return str(position(idx, len(self)))
 
     @overload
     def __getitem__(self, idx: int) -> Module: ...
@@ -362,6 +387,10 @@ class ParameterList(Module):
     def __setitem__(self, idx: int, param: Any) -> None:
         setattr(self, str(position(idx, len(self))), as_parameter(param))
 
+    def _get_abs_string_index(self, idx: Any) -> str:
+        """The name of the value at an index."""
+        return str(position(idx, len(self)))
+
     def __len__(self) -> int:
         return self._size
 
@@ -434,6 +463,8 @@ class ParameterDict(Module):
                 f"is '{type(key).__name__}'). Open an issue on github if you need non-string keys."
             )
         return key
+
+    _key_to_attr = _attribute
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, self._attribute(key))

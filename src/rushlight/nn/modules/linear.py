@@ -81,6 +81,16 @@ class Linear(Module):
         )
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """NonDynamicallyQuantizableLinear(...): `Linear`, as `MultiheadAttention` has it. The name says
+    what PyTorch's quantisation leaves alone.
+
+    >>> from rushlight.nn.modules.linear import NonDynamicallyQuantizableLinear
+    >>> NonDynamicallyQuantizableLinear(2, 3)
+    NonDynamicallyQuantizableLinear(in_features=2, out_features=3, bias=True)
+    """
+
+
 class Bilinear(Module):
     """Bilinear(in1_features, in2_features, out_features, bias=True): x1^T A x2 + b.
 

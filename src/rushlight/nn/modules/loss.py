@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from rushlight.nn import functional as F
+from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
-    "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
+    "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss",
+    "LinearCrossEntropyLoss", "LinearCrossEntropyOptions", "MSELoss", "MarginRankingLoss",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
+    "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -116,6 +123,14 @@ class NLLLoss(WeightedLoss):
             input, target, weight=self.weight, ignore_index=self.ignore_index,
             reduction=self.reduction,
         )  # fmt: skip
+
+
+class NLLLoss2d(NLLLoss):
+    """NLLLoss2d(weight=None, ...): `NLLLoss`, by its name of old.
+
+    >>> torch.nn.NLLLoss2d()(torch.tensor([[[[-1.]], [[-2.]]]]), torch.tensor([[[1]]]))
+    tensor(2.)
+    """
 
 
 class CrossEntropyLoss(WeightedLoss):
@@ -234,8 +249,8 @@ class HingeEmbeddingLoss(Loss):
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(Loss):
-    """CosineEmbeddingLoss(margin=0.0, ..., reduction='mean')."""
+class MarginLoss(Loss):
+    """A loss that is 0 where the inputs are further apart than `margin`."""
 
     def __init__(
         self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
@@ -243,6 +258,10 @@ class CosineEmbeddingLoss(Loss):
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
+
+
+class CosineEmbeddingLoss(MarginLoss):
+    """CosineEmbeddingLoss(margin=0.0, ..., reduction='mean')."""
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
         return F.cosine_embedding_loss(
@@ -250,15 +269,8 @@ class CosineEmbeddingLoss(Loss):
         )
 
 
-class MarginRankingLoss(Loss):
+class MarginRankingLoss(MarginLoss):
     """MarginRankingLoss(margin=0.0, ..., reduction='mean')."""
-
-    def __init__(
-        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:  # fmt: skip
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
         return F.margin_ranking_loss(
@@ -294,4 +306,165 @@ class TripletMarginLoss(Loss):
         return F.triplet_margin_loss(
             anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
             reduction=self.reduction,
+        )  # fmt: skip
+
+
+class TripletMarginWithDistanceLoss(Loss):
+    """TripletMarginWithDistanceLoss(*, distance_function=None, margin=1.0, swap=False,
+    reduction='mean'): `TripletMarginLoss` by a distance of one's own.
+
+    >>> x = torch.zeros(1, 2)
+    >>> loss = torch.nn.TripletMarginWithDistanceLoss(distance_function=torch.nn.L1Loss())
+    >>> loss(x, x, x)
+    tensor(1.)
+    """
+
+    def __init__(
+        self, *, distance_function: Callable[..., Any] | None = None, margin: float = 1.0,
+        swap: bool = False, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(reduction=reduction)
+        if margin <= 0:
+            raise ValueError(
+                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
+                f"{margin} instead"
+            )
+        self.distance_function: Any = (
+            F.pairwise_distance if distance_function is None else distance_function
+        )
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function,
+            margin=self.margin, swap=self.swap, reduction=self.reduction,
+        )  # fmt: skip
+
+
+class MultiMarginLoss(WeightedLoss):
+    """MultiMarginLoss(p=1, margin=1.0, weight=None, ..., reduction='mean'): each class at least
+    `margin` below the target's.
+
+    >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.5, 0.]]), torch.tensor([0]))
+    tensor(0.2500)
+    """
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Any = None,
+        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if weight is not None and weight.ndim != 1:
+            raise ValueError(
+                f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.ndim}D "
+                "instead"
+            )
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight,
+            reduction=self.reduction,
+        )  # fmt: skip
+
+
+class MultiLabelMarginLoss(Loss):
+    """MultiLabelMarginLoss(..., reduction='mean'): each other class at least 1 below the targets.
+
+    >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([[0.5, 0.]]), torch.tensor([[0, -1]]))
+    tensor(0.2500)
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(WeightedLoss):
+    """MultiLabelSoftMarginLoss(weight=None, ..., reduction='mean'): binary cross entropy of each
+    class, from logits.
+
+    >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 2), torch.tensor([[1., 0.]]))
+    tensor(0.6931)
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.multilabel_soft_margin_loss(
+            input, target, weight=self.weight, reduction=self.reduction
+        )
+
+
+class CTCLoss(Loss):
+    """CTCLoss(blank=0, reduction='mean', zero_infinity=False): of labellings without times.
+
+    >>> even = torch.full((2, 1, 2), 0.5).log()
+    >>> torch.nn.CTCLoss()(even, torch.tensor([[1]]), [2], [1])  # three ways of four
+    tensor(0.2877)
+    """
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+            self.zero_infinity,
+        )  # fmt: skip
+
+
+@dataclasses.dataclass
+class LinearCrossEntropyOptions:
+    """LinearCrossEntropyOptions(...): how PyTorch computes `linear_cross_entropy` by pieces. Taken,
+    and changes nothing.
+
+    >>> torch.nn.LinearCrossEntropyOptions().chunking_method
+    'auto'
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+
+class LinearCrossEntropyLoss(WeightedLoss):
+    """LinearCrossEntropyLoss(in_features, num_classes, *, out_features=(), bias=False, ...): a
+    linear layer, and the cross entropy of what it gives.
+
+    >>> loss = torch.nn.LinearCrossEntropyLoss(5, 10)
+    >>> loss(torch.ones(2, 5), torch.tensor([1, 3])).shape
+    torch.Size([])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
+        bias: bool = False, device: Any = None, dtype: Any = None, reduction: str = "mean",
+        weight: Any = None, ignore_index: int | None = None, label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(weight, None, None, reduction)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.out_features = out_features
+        self.num_classes = num_classes
+        self.options = options
+        size = num_classes * math.prod(out_features)
+        self.linear = Linear(in_features, size, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Any, target: Any) -> Any:
+        inner = (self.num_classes, *self.out_features)
+        weight, bias = self.linear.weight, self.linear.bias
+        return F.linear_cross_entropy(
+            input, weight.reshape(*inner, weight.shape[-1]), target,
+            linear_bias=None if bias is None else bias.reshape(inner), weight=self.weight,
+            reduction=self.reduction, ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing, options=self.options,
         )  # fmt: skip

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 from rushlight import dtypes
 from rushlight.arrays.device import device as Device
+from rushlight.arrays.host import NO_DATA
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.nn.modules.calling import Calling
@@ -27,7 +28,7 @@ from rushlight.nn.modules.everywhere import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from rushlight.nn.modules.state import Stateful
+from rushlight.nn.modules.state import EXTRA_STATE, IncompatibleKeys, Stateful, WithModule
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
@@ -40,6 +41,25 @@ __all__ = [
     "register_module_module_registration_hook", "register_module_parameter_registration_hook",
 ]  # fmt: skip
 __dir__ = __all__.copy
+
+# By PyTorch's names, which libraries reach for.
+_EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE
+_IncompatibleKeys = IncompatibleKeys
+_WrappedHook = WithModule
+_global_backward_hooks = everywhere.backward
+_global_backward_pre_hooks = everywhere.backward_pre
+_global_buffer_registration_hooks = everywhere.buffers
+_global_forward_hooks = everywhere.forward
+_global_forward_hooks_always_called = everywhere.always_called
+_global_forward_hooks_with_kwargs = everywhere.with_kwargs
+_global_forward_pre_hooks = everywhere.forward_pre
+_global_module_registration_hooks = everywhere.modules
+_global_parameter_registration_hooks = everywhere.parameters
+
+
+def _has_any_global_hook() -> bool:
+    return bool(everywhere.calls)
+
 
 _DICTIONARIES = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
@@ -70,6 +90,7 @@ class Module(Calling, Stateful):
     """
 
     dump_patches = False
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
     training: bool
     call_super_init = False
 
@@ -461,7 +482,16 @@ class Module(Calling, Stateful):
         dtype, where = _wanted(args, kwargs)
 
         def convert(t: Any) -> Any:
-            return t.to(where, dtype if t.is_floating_point() or t.is_complex() else None)
+            want = dtype if t.is_floating_point() or t.is_complex() else None
+            try:
+                return t.to(where, want)
+            except NotImplementedError as error:
+                if str(error) != NO_DATA:
+                    raise
+                raise NotImplementedError(
+                    f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                ) from None
 
         return self._apply(convert)
 
@@ -480,6 +510,18 @@ class Module(Calling, Stateful):
     def cuda(self, device: Any = None) -> Self:
         """Move to a GPU."""
         return self._apply(lambda t: t.cuda(device))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Move to an IPU, which there is none of here."""
+        return self._apply(lambda t: t.to("ipu" if device is None else device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move to an XPU, which there is none of here."""
+        return self._apply(lambda t: t.to("xpu" if device is None else device))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move to an MTIA device, which there is none of here."""
+        return self._apply(lambda t: t.to("mtia" if device is None else device))
 
     def _cast_floats(self, dtype: dtypes.dtype) -> Self:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
@@ -511,6 +553,17 @@ class Module(Calling, Stateful):
             self.__dict__.setdefault(name, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
+
+    def _replicate_for_data_parallel(self) -> Self:
+        """A module of the same parts in tables of its own, as a replica on another device is."""
+        replica = self.__new__(type(self))
+        own = replica.__dict__
+        own.update(self.__dict__)
+        own["_parameters"] = {}
+        own["_buffers"] = dict(self._buffers)
+        own["_modules"] = dict(self._modules)
+        own["_is_replica"] = True
+        return replica
 
     def _get_name(self) -> str:
         return type(self).__name__
@@ -544,6 +597,12 @@ def block(name: str, extra: list[str], children: list[str]) -> str:
 def indent(text: str) -> str:
     """All lines after the first, two columns to the right."""
     return text.replace("\n", "\n  ")
+
+
+def _addindent(s_: str, numSpaces: int) -> str:
+    """`indent` by so many columns, under PyTorch's name."""
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line for line in rest)])
 
 
 def _refuse(value: Any, what: str, name: str, expected: str) -> NoReturn:

@@ -1,11 +1,14 @@
-"""`nn.utils`: clipping gradients, and parameters as one vector."""
+"""`nn.utils`: clipping gradients, parameters as one vector, parametrizations, pruning, packed
+sequences and what else networks need now and then."""
 
 import typing as _typing
 
 from rushlight.missing import face as _face
 from rushlight.nn.utils import clip_grad as clip_grad
 from rushlight.nn.utils import convert_parameters as convert_parameters
+from rushlight.nn.utils import rnn as rnn
 from rushlight.nn.utils.clip_grad import (
+    clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value_,
     clip_grads_with_norm_,
@@ -14,14 +17,40 @@ from rushlight.nn.utils.clip_grad import (
 from rushlight.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from rushlight.ops.described import describe_all as _describe_all
 
+# Imported when first used: name, and its module.
+_LATER = {
+    "convert_conv2d_weight_memory_format": "memory_format",
+    "convert_conv3d_weight_memory_format": "memory_format",
+    "fuse_conv_bn_eval": "fusion",
+    "fuse_conv_bn_weights": "fusion",
+    "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion",
+    "fusion": "",
+    "init": "",
+    "memory_format": "",
+    "parametrizations": "",
+    "parametrize": "",
+    "prune": "",
+    "remove_spectral_norm": "spectral_norm",
+    "remove_weight_norm": "weight_norm",
+    "skip_init": "init",
+    "spectral_norm": "spectral_norm",
+    "stateless": "",
+    "weight_norm": "weight_norm",
+}
+
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "vector_to_parameters",
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format",
+    "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights",
+    "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize",
+    "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
+    "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
-_describe_all(globals(), __all__)
+_describe_all(globals(), [name for name in __all__ if name not in _LATER and name != "rnn"])
 
 if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face(
-        "torch.nn.utils", globals(), unlisted=("clip_grad", "convert_parameters")
+        "torch.nn.utils", globals(), _LATER, ("clip_grad", "convert_parameters")
     )

@@ -101,7 +101,7 @@ _LACKING: Final = frozenset(
 
 def packet(name: str) -> OpOverloadPacket:
     """All forms of the op `name`. Some that rushlight lacks have names too: a program may list them
-    beside others."""
+    next to others."""
     found = _packets.get(name)
     if found is None:
         if not _known(name):

@@ -13,9 +13,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import move
 from rushlight.core.families import is_complex as holds_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
-from rushlight.core.record import apply
 from rushlight.dtypes import type_name
-from rushlight.ops.checks import check_tensor, is_batched, not_implemented, unmatched
+from rushlight.ops.checks import is_batched, not_implemented, unmatched
 from rushlight.ops.creation.tensor import (
     check_plain,
     dtype_of,
@@ -26,7 +25,7 @@ from rushlight.ops.creation.tensor import (
 )
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 from rushlight.ops.view.expand import broadcast_shape
 
 # --- counted --------------------------------------------------------------------------------------
@@ -223,6 +222,7 @@ class Complex(Op):
     """real + i·imag."""
 
     name = "complex"
+    word = "complex_of"
     inputs = ("real", "imag")
     lies = "operands"
 
@@ -285,9 +285,7 @@ class Polar(Op):
 COMPLEX, POLAR = Complex(), Polar()
 
 
-def _check_parts(name: str, first: str, a: Any, second: str, b: Any) -> None:
-    check_tensor(a, name, first, 1)
-    check_tensor(b, name, second, 2)
+def _check_parts(a: Any, b: Any) -> None:
     have, other = dtypes.of(a._array.dtype), dtypes.of(b._array.dtype)
     allowed = (dtypes.float16, dtypes.float32, dtypes.float64)
     if have not in allowed or other not in allowed:
@@ -310,7 +308,7 @@ def complex(real: Any, imag: Any) -> Any:
     >>> torch.complex(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor([1.+3.j, 2.+4.j])
     """
-    _check_parts("complex", "real", real, "imag", imag)
+    _check_parts(real, imag)
     return COMPLEX, (real, imag)
 
 
@@ -321,10 +319,5 @@ def polar(abs: Any, angle: Any) -> Any:
     >>> torch.polar(torch.tensor([1., 2.]), torch.tensor([0., 0.]))
     tensor([1.+0.j, 2.+0.j])
     """
-    _check_parts("polar", "abs", abs, "angle", angle)
+    _check_parts(abs, angle)
     return POLAR, (abs, angle)
-
-
-@implements("complex_of")
-def _complex_of(re: Any, im: Any) -> Any:
-    return apply(COMPLEX, re, im)

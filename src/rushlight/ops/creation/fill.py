@@ -27,7 +27,7 @@ from rushlight.errors import broadcast_mismatch
 from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.numbers import Operand
 from rushlight.ops.registry import function, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 
 def zeros_for(node: Any, position: int, g: Any) -> Any:
@@ -182,13 +182,9 @@ class Copy(Op):
             return v.full(y, y.shape, 0, raw_dtype(y))
         return self.forward(y, ts[1])
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Copy(), draw.real(2, 3), draw.real(2, 3)
-        yield Copy(), draw.real(2, 3), draw.real(3)
-        yield Copy(), draw.real(), draw.real()
-        yield Copy(), draw.real(0, 2), draw.real(1, 2)
-        yield Copy(), draw.complex(2), draw.complex(2)
+    samples = drawn(
+        real=[((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()), ((0, 2), (1, 2))], complex=[((2,), (2,))]
+    )
 
 
 COPY: Final = Copy()
@@ -256,10 +252,7 @@ class Fill(FillBase):
     aten = "fill.Scalar"
     complex_too = True
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Fill(2.0), draw.real(2, 3)
-        yield Fill(-1.0), draw.real()
+    samples = drawn(real=[(2.0, (2, 3)), (-1.0, ())])
 
 
 class FillInPlace(FillBase):
@@ -295,10 +288,7 @@ class FillWith(FillWithBase):
     name, node = "fill_tensor", "FillBackward1"
     aten = "fill.Tensor"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield FillWith(), draw.real(2, 3), draw.real()
-        yield FillWith(), draw.complex(2), draw.complex()
+    samples = drawn(real=[((2, 3), ())], complex=[((2,), ())])
 
 
 class FillWithInPlace(FillWithBase):
@@ -316,10 +306,7 @@ class Zero(FillBase):
     value: Any = 0
     complex_too = True
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Zero(), draw.real(2, 3)
-        yield Zero(), draw.real()
+    samples = drawn(real=[(2, 3), ()])
 
 
 FILL_WITH, FILL_WITH_IN_PLACE, ZERO = FillWith(), FillWithInPlace(), Zero()

@@ -10,11 +10,18 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.device import CPU
-from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, move
+from rushlight.arrays.host import (
+    device_of,
+    is_array,
+    is_scalar,
+    make_array,
+    meta_array,
+    move,
+)
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
-from rushlight.ops.checks import check_tensor, varies
+from rushlight.ops.checks import varies
 from rushlight.ops.creation import tensor as creation
 from rushlight.ops.creation.tensor import dtype_of, make_tensor, place_of
 from rushlight.ops.numbers import Number
@@ -29,7 +36,6 @@ def alike(
     requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
     """An uninitialised tensor in the shape, dtype, order of strides and place of another."""
-    check_tensor(input, name)
     creation.check_plain(name, layout, pin_memory, requires_grad)
     raw = input._array if varies(input._array) else bottom(input._array)
     want = dtype_of(dtype, name)
@@ -184,10 +190,14 @@ def empty_strided(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
             f"({len(strides)})"
         )
+    place = place_of(device, "empty_strided")
+    if place.type == "meta":
+        steps = [s * kind.itemsize for s in strides]
+        return make_tensor(meta_array(shape, kind.numpy, steps), requires_grad)
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     memory = making.bytes_of(make_array((max(extent, 0) * kind.itemsize,), dtypes.uint8.numpy, CPU))
     array = making.over(memory, shape, strides, kind.numpy, 0)
-    return make_tensor(move(array, place_of(device, "empty_strided")), requires_grad)
+    return make_tensor(move(array, place), requires_grad)
 
 
 @function(method=False)

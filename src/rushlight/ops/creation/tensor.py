@@ -89,7 +89,7 @@ def check_plain(name: str, layout: Any, pin_memory: Any, requires_grad: Any) -> 
 
 
 def make_tensor(array: Any, requires_grad: bool) -> Any:
-    """A new tensor, a leaf that asks for gradients if `requires_grad`."""
+    """A new tensor, a leaf that wants gradients if `requires_grad`."""
     t = finish(wrap(array))
     if requires_grad:
         if array.dtype.kind not in "fcVW":
@@ -114,7 +114,7 @@ def whole(x: Any) -> int | None:
 
 
 def size_of(name: str, given: tuple[Any, ...], size: Any) -> tuple[int, ...]:
-    """The shape that `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))` asks for."""
+    """The shape that `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))` wants."""
     if size is not None:
         if given:
             raise TypeError(f"{name}() got multiple values for argument 'size'")
@@ -308,7 +308,7 @@ def empty(
 
 
 def order_for(memory_format: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axes from the widest stride to the narrowest that a memory format asks for."""
+    """The axes from the widest stride to the narrowest that a memory format wants."""
     if memory_format in (dtypes.contiguous_format, None):
         return None
     for wanted, rank, order in (

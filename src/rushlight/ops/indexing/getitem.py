@@ -20,14 +20,15 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import lay_out
+from rushlight.arrays.vocabulary import ALL
 from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
 from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
 from rushlight.core.views.views import apply_view
-from rushlight.errors import hide_insides
-from rushlight.ops.checks import raw_dtype, varies
+from rushlight.errors import check_expandable, hide_insides
+from rushlight.ops.checks import raw_dtype, tensor_type, varies
 from rushlight.ops.creation.fill import (
     FILL_WITH_IN_PLACE,
     copy_into,
@@ -42,7 +43,6 @@ from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import Alias, Select, Slice
 from rushlight.ops.view.squeeze import Unsqueeze
 
-_ALL: Final = slice(None)
 _FIRST: Final = (v.SLOT,)
 _OUT_OF_BOUNDS: Final = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
 _KINDS: Final = (
@@ -100,16 +100,16 @@ class Index(Indexed):
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
         yield Index((v.SLOT,)), draw.real(3, 2), draw.ints(-3, 3, 4)
         yield Index((v.SLOT,)), draw.complex(3), draw.ints(0, 3, 2, 2)
-        yield Index((_ALL, v.SLOT)), draw.real(2, 3, 2), draw.ints(0, 3, 0)
+        yield Index((ALL, v.SLOT)), draw.real(2, 3, 2), draw.ints(0, 3, 0)
         yield Index((v.SLOT, v.SLOT)), draw.real(3, 3), draw.ints(0, 3, 2, 1), draw.ints(0, 3, 4)
         yield (
-            Index((v.SLOT, _ALL, v.SLOT)),
+            Index((v.SLOT, ALL, v.SLOT)),
             draw.real(3, 2, 3),
             draw.ints(0, 3, 4),
             draw.ints(0, 3, 4),
         )
         yield Index((v.SLOT,), True), draw.real(3, 2), draw.mask(3, 2)
-        yield Index((_ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
+        yield Index((ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
 
 
 @op
@@ -178,7 +178,7 @@ class IndexPut(Indexed):
         yield IndexPut((v.SLOT,), True), draw.real(3, 2), draw.real(4, 2), draw.ints(0, 3, 4)
         yield IndexPut((v.SLOT,)), draw.real(3), draw.real(1), draw.mask(3)
         yield (
-            IndexPut((_ALL, v.SLOT), True),
+            IndexPut((ALL, v.SLOT), True),
             draw.complex(2, 3),
             draw.complex(2),
             draw.ints(0, 3, 2),
@@ -441,7 +441,7 @@ def _find_pattern(x: Any, slots: dict[int, Any]) -> tuple[tuple[Any, ...], list[
     tensors: list[Any] = []
     d = 0
     for dim, item in sorted(slots.items()):
-        pattern += [_ALL] * (dim - d)
+        pattern += [ALL] * (dim - d)
         item = check_index(item, x, dim)
         pattern.append(v.SLOT)
         tensors.append(item)
@@ -544,7 +544,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             raise ValueError("Overflow when unpacking long long")
         value = wrap(scalar_for(value, self._array))
     elif not isinstance(value, TensorBase):
-        name = f"torch.{dtypes.of(self._array.dtype).scalar_type}Tensor"
+        name = tensor_type(self)
         raise TypeError(f"can't assign a {dtypes.type_name(value)} to a {name}")
     cls = type(index)
     if index is False:
@@ -594,22 +594,7 @@ def copy_to(target: Any, value: Any) -> None:
     small = without_ones(have)
     value = apply_view(ViewShape(small), value)
     if small != shape:
-        lead = len(shape) - len(small)
-        if lead < 0:
-            name = f"torch.{dtypes.of(value._array.dtype).scalar_type}Tensor"
-            raise RuntimeError(
-                f"expand({name}{{{list(small)}}}, size={list(shape)}): the number of sizes "
-                f"provided ({len(shape)}) must be greater or equal to the number of dimensions in "
-                f"the tensor ({len(small)})"
-            )
-        for d in range(len(small) - 1, -1, -1):
-            n = small[d]
-            if n not in (1, shape[lead + d]):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({shape[lead + d]}) must match the existing "
-                    f"size ({n}) at non-singleton dimension {lead + d}.  Target sizes: "
-                    f"{list(shape)}.  Tensor sizes: {list(small)}"
-                )
+        check_expandable(tensor_type(value), small, shape)
         value = apply_view(Expand(shape), value)
     copy_into(target, value)
 

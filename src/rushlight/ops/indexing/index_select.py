@@ -25,14 +25,13 @@ from rushlight.ops.operands import zeros
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import Draw
 
-_ALL: Final = slice(None)
 _OUT_OF_BOUNDS: Final = "index {i} is out of bounds for dimension {axis} with size {n}"
 
 
 # --- what the functions share ---------------------------------------------------------------------
 def along(dim: int) -> tuple[Any, ...]:
     """The pattern of an index array at a (negative) dimension; see Note [Slots] in `index`."""
-    return (..., v.SLOT, *[_ALL] * (-dim - 1))
+    return (..., v.SLOT, *[v.ALL] * (-dim - 1))
 
 
 class Vector(Along):
@@ -350,7 +349,7 @@ class IndexFillWith(Vector):
         return self.put(x, v.cast(value, raw_dtype(x)), index)
 
     def store(self, x: Any, index: Any, value: Any) -> None:
-        if type(x) is Batched:  # recorded beneath with the rule below, not as written word by word
+        if type(x) is Batched:  # recorded a level down by the rule below, not word by word
             v.overwrite(x, evaluate(self, x, index, value))
         else:
             self.write(x, v.cast(value, x.dtype), index)

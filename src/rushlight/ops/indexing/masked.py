@@ -18,16 +18,25 @@ from rushlight.core.record import apply
 from rushlight.core.views.history import order_of, replay_views
 from rushlight.core.views.views import apply_view
 from rushlight.core.views.views import put as put_region
+from rushlight.errors import OVERLAPS
 from rushlight.ops.apply import run_out
-from rushlight.ops.checks import c_name, check_tensor, is_batched, one_dim, raw_dtype, varies
+from rushlight.ops.checks import (
+    c_name,
+    check_tensor,
+    check_tensors,
+    is_batched,
+    one_dim,
+    raw_dtype,
+    varies,
+)
 from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, scattering
 from rushlight.ops.indexing.gather import gather
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
-from rushlight.ops.registry import function, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.registry import function, methods, op
+from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.view.as_strided import AsStrided, Diagonal
 from rushlight.ops.view.expand import Expand, broadcast_shape
 from rushlight.ops.view.select import Select, Slice
@@ -232,9 +241,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([5., 6.]))
     tensor([5., 0., 6.])
     """
-    check_tensor(input, "masked_scatter")
-    check_tensor(mask, "masked_scatter", "mask", 2)
-    check_tensor(source, "masked_scatter", "source", 3)
+    check_tensors("masked_scatter", input=input, mask=mask, source=source)
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
@@ -297,8 +304,7 @@ def masked_select(input: Any, mask: Any) -> Any:
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
-    check_tensor(input, "masked_select")
-    check_tensor(mask, "masked_select", "mask", 2)
+    check_tensors("masked_select", input=input, mask=mask)
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     broadcast_shape(mask._array.shape, input._array.shape)
@@ -351,8 +357,7 @@ def take(input: Any, index: Any) -> Any:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3, -1]))
     tensor([1, 4, 4])
     """
-    check_tensor(input, "take")
-    check_tensor(index, "take", "index", 2)
+    check_tensors("take", input=input, index=index)
     _check_flat("take", input, index)
     return Take(), (input, index)
 
@@ -408,9 +413,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     tensor([[5., 0.],
             [0., 6.]])
     """
-    check_tensor(input, "put")
-    check_tensor(index, "put", "index", 2)
-    check_tensor(source, "put", "source", 3)
+    check_tensors("put", input=input, index=index, source=source)
     if index._array.dtype == dtypes.int64.numpy:
         if source._array.dtype != input._array.dtype:
             raise RuntimeError(
@@ -435,8 +438,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     >>> torch.take_along_dim(x, torch.tensor([[1, 2, 0]]), dim=1)
     tensor([[1, 2, 3]])
     """
-    check_tensor(input, "take_along_dim")
-    check_tensor(indices, "take_along_dim", "indices", 2)
+    check_tensors("take_along_dim", input=input, indices=indices)
     if dim is None:
         if indices._array.dtype not in (dtypes.int64.numpy, dtypes.int32.numpy):
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
@@ -492,6 +494,7 @@ class NonzeroParts(Op):
     """Where the elements are not zero, one vector a dimension."""
 
     name, differentiable, dynamic = "nonzero_numpy", False, True
+    word = "nonzero"
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         raise RuntimeError(
@@ -533,15 +536,10 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     """
     check_tensor(input, "nonzero")
     if as_tuple:
-        return _nonzero_word(input)
+        return apply(NonzeroParts(), input)
     if out is not None:
         return run_out("nonzero", Nonzero(), (input,), out)
     return apply(Nonzero(), input)
-
-
-@implements("nonzero")
-def _nonzero_word(x: Any) -> Any:
-    return apply(NonzeroParts(), x)
 
 
 # --- a region written to a copy -------------------------------------------------------------------
@@ -577,10 +575,7 @@ class SelectScatter(Region):
 
     name = "select_scatter"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SelectScatter(Select(-2, 1)), draw.real(2, 3), draw.real(3)
-        yield SelectScatter(Select(-1, 0)), draw.complex(2), draw.complex()
+    samples = drawn(real=[(Select(-2, 1), (2, 3), (3,))], complex=[(Select(-1, 0), (2,), ())])
 
 
 @op
@@ -589,9 +584,7 @@ class SliceScatter(Region):
 
     name = "slice_scatter"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SliceScatter(Slice(-1, 1, 4, 2)), draw.real(2, 5), draw.real(2, 2)
+    samples = drawn(real=[(Slice(-1, 1, 4, 2), (2, 5), (2, 2))])
 
 
 @op
@@ -600,9 +593,7 @@ class DiagonalScatter(Region):
 
     name = "diagonal_scatter"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield DiagonalScatter(Diagonal(1, -2, -1)), draw.real(3, 3), draw.real(2)
+    samples = drawn(real=[(Diagonal(1, -2, -1), (3, 3), (2,))])
 
 
 @op
@@ -617,23 +608,16 @@ class AsStridedScatter(Region):
         super().__init__(view)
         self.order = order
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield (
-            AsStridedScatter(AsStrided((2, 2), (2, 1), 1, 1, (3, 1))),
-            draw.real(2, 3),
-            draw.real(2, 2),
-        )
-        yield (
-            AsStridedScatter(AsStrided((2,), (3,), 0, 0, (1, 2)), (1, 0)),
-            draw.real(2, 3),
-            draw.real(2),
-        )
+    samples = drawn(
+        real=[
+            (AsStrided((2, 2), (2, 1), 1, 1, (3, 1)), (2, 3), (2, 2)),
+            (AsStrided((2,), (3,), 0, 0, (1, 2)), (1, 0), (2, 3), (2,)),
+        ]
+    )
 
 
 def _into_region(name: str, cls: Any, view: Any, x: Any, src: Any, *more: Any) -> Any:
-    check_tensor(x, name)
-    check_tensor(src, name, "src", 2)
+    check_tensors(name, input=x, src=src)
     want = view.forward(x._array).shape
     if src._array.shape != want:
         raise RuntimeError(
@@ -727,9 +711,6 @@ def as_strided_scatter(
             f"storage of size {input._array.size * width}"
         )
     if 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride, strict=True)):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(OVERLAPS)
     view = AsStrided(tuple(size), tuple(stride), offset, offset, tuple(inside))
     return _into_region("as_strided_scatter", AsStridedScatter, view, input, src, order)

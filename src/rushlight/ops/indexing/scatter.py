@@ -135,7 +135,7 @@ def scatter(
     """Write `src`, a tensor or a number, at `index` along `dim`: the reverse of `gather`.
 
     Args:
-        reduce: 'add' or 'multiply' to what stands there, instead of writing over it.
+        reduce: 'add' or 'multiply' to what is there, instead of writing over it.
 
     >>> torch.zeros(2, 3).scatter(1, torch.tensor([[0], [2]]), 1.)
     tensor([[1., 0., 0.],

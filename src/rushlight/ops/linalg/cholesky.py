@@ -21,12 +21,11 @@ from rushlight.ops.linalg.common import (
     lower_solve,
     mh,
     mt,
-    square,
     upper_solve,
 )
 from rushlight.ops.linalg.solve import check_right_side
 from rushlight.ops.out import write_out, write_outs
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 
 
 # --- the factor -----------------------------------------------------------------------------------
@@ -59,6 +58,7 @@ class CholeskyEx(Choleskies):
     """As `torch.linalg` records it."""
 
     name, node = "linalg_cholesky_ex", "LinalgCholeskyExBackward0"
+    word = "cholesky"
     outputs, saves = ("L", "info"), ("L",)
     vmap_rule = batch_leading
 
@@ -83,11 +83,6 @@ class Cholesky(Choleskies):
     def samples(draw: Any) -> Any:
         yield common.on_subspace(Cholesky, hermitian)(), common.positive(draw, 3, 3)
         yield common.on_subspace(Cholesky, hermitian)(), common.positive(draw, 3, 3, complex=True)
-
-
-@implements("cholesky")
-def _cholesky(x: Any, upper: bool) -> Any:
-    return apply(CholeskyEx(upper), x)
 
 
 def _factor(A: Any, upper: bool, op: Any, function: str) -> Any:
@@ -205,10 +200,10 @@ class CholeskySolve(Factored):
             common.on_subspace(CholeskySolve, common.lower, 1),
             common.on_subspace(CholeskySolve, _upper, 1),
         )
-        yield low(), draw.real(3, 2), common.lower(square(draw, 3, 3))
-        yield high(True), draw.real(3, 2), _upper(square(draw, 3, 3))
-        yield low(), draw.real(2, 2, 1), common.lower(square(draw, 2, 2))
-        yield low(), draw.complex(2, 3), common.lower(square(draw, 2, 2, complex=True))
+        yield low(), draw.real(3, 2), common.lower(draw.square(3, 3))
+        yield high(True), draw.real(3, 2), _upper(draw.square(3, 3))
+        yield low(), draw.real(2, 2, 1), common.lower(draw.square(2, 2))
+        yield low(), draw.complex(2, 3), common.lower(draw.complex_square(2, 2))
 
 
 @function()
@@ -260,9 +255,9 @@ class CholeskyInverse(Factored):
             common.on_subspace(CholeskyInverse, common.lower),
             common.on_subspace(CholeskyInverse, _upper),
         )
-        yield low(), common.lower(square(draw, 3, 3))
-        yield high(True), _upper(square(draw, 2, 2, 2))
-        yield low(), common.lower(square(draw, 2, 2, complex=True))
+        yield low(), common.lower(draw.square(3, 3))
+        yield high(True), _upper(draw.square(2, 2, 2))
+        yield low(), common.lower(draw.complex_square(2, 2))
 
 
 @function()

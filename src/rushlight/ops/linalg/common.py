@@ -10,13 +10,13 @@ from rushlight import dtypes
 from rushlight.arrays import lapack
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import has_values
 from rushlight.core.families import conj
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import not_implemented
 from rushlight.ops.view.expand import broadcast_shape
 
 _INT: Final = dtypes.int64.numpy
-_ALL: Final = slice(None)
 
 
 class LinAlgError(RuntimeError):
@@ -56,13 +56,13 @@ def rows(d: Any) -> Any:
 
 def columns(d: Any) -> Any:
     """A vector, to scale the columns of a matrix by."""
-    return v.window(d, (..., None, _ALL))
+    return v.window(d, (..., None, v.ALL))
 
 
 def eye(like: Any, n: int) -> Any:
     """Where a matrix of `n` rows and columns has its diagonal."""
     count = v.iota(like, n, _INT)
-    return v.equal(v.window(count, (_ALL, None)), count)
+    return v.equal(v.window(count, (v.ALL, None)), count)
 
 
 def diag(d: Any) -> Any:
@@ -120,18 +120,9 @@ def on_subspace(cls: Any, project: Callable[[Any], Any], at: int = 0) -> Any:
     return Projected
 
 
-def square(draw: Any, *shape: int, complex: bool = False) -> Any:
-    """Square matrices with an inverse, and eigenvalues well apart."""
-    n = shape[-1]
-    x = (draw.complex if complex else draw.real)(*shape) * 0.3
-    for i in range(n):
-        x[..., i, i] += 1 + i
-    return x
-
-
 def positive(draw: Any, *shape: int, complex: bool = False) -> Any:
     """Hermitian matrices with eigenvalues above zero, well apart."""
-    return hermitian(square(draw, *shape, complex=complex))
+    return hermitian((draw.complex_square if complex else draw.square)(*shape))
 
 
 def lower(x: Any) -> Any:
@@ -212,6 +203,8 @@ _REASONS: Final = {
 def check_info(function: str, info: Any, reason: str, kind: type[Exception] = LinAlgError) -> None:
     """Raise PyTorch's error for the first matrix of a batch that has none of what was wanted."""
     infos = bottom(info._array)  # inside vmap, of all members
+    if not has_values(infos):
+        return
     numbers = infos.reshape(-1)
     if not numbers.any():
         return

@@ -13,10 +13,11 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows, square
+from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.pointwise.comparison import where
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -24,6 +25,7 @@ class Cofactors(Op):
     """The derivative of the determinant by each element."""
 
     name, saves = "linalg_cofactors", ("self", "result")
+    word = "cofactors"
     aten = None
 
     def forward(self, x: Any) -> Any:
@@ -38,16 +40,7 @@ class Cofactors(Op):
         turned = mt(lapack.inv(xs[0])[0])
         return y * v.reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Cofactors(), square(draw, 3, 3)
-        yield Cofactors(), square(draw, 2, 2, 2, complex=True)
-        yield Cofactors(), draw.real(1, 1)
-
-
-@implements("cofactors")
-def _cofactors(x: Any) -> Any:
-    return apply(Cofactors(), x)
+    samples = drawn(square=[(3, 3)], real=[(1, 1)], complex_square=[(2, 2, 2)])
 
 
 # --- determinants ---------------------------------------------------------------------------------
@@ -56,6 +49,7 @@ class Det(Op):
     """The determinant; its gradient is right for matrices without inverse too."""
 
     name = "linalg_det"
+    word = "det"
     inputs, saves = ("A",), ("A",)
     vmap_rule = batch_leading
 
@@ -68,17 +62,7 @@ class Det(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return v.reduce_sum(lapack.cofactors(xs[0]) * ts[0], (-2, -1), False)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Det(), square(draw, 3, 3)
-        yield Det(), square(draw, 2, 1, 2, 2)
-        yield Det(), draw.real(0, 0)
-        yield Det(), square(draw, 2, 2, complex=True)
-
-
-@implements("det")
-def _det(x: Any) -> Any:
-    return apply(Det(), x)
+    samples = drawn(square=[(3, 3), (2, 1, 2, 2)], real=[(0, 0)], complex_square=[(2, 2)])
 
 
 def _compute_det(A: Any) -> Any:
@@ -94,7 +78,6 @@ def linalg_det(A: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    check_tensor(A, "linalg_det", "A")
     return write_out("linalg_det", (A,), out, lambda: _compute_det(A))
 
 
@@ -105,7 +88,6 @@ def det(input: Any) -> Any:
     >>> torch.det(torch.tensor([[2., 1.], [0., 4.]]))
     tensor(8.)
     """
-    check_tensor(input, "det", "input")
     return _compute_det(input)
 
 
@@ -115,6 +97,7 @@ class Slogdet(Op):
     """The sign of the determinant and the logarithm of its magnitude."""
 
     name = "linalg_slogdet"
+    word = "slogdet"
     inputs, outputs, saves = ("A",), ("sign", "logabsdet"), ("A", "sign")
     vmap_rule = batch_leading
 
@@ -133,17 +116,7 @@ class Slogdet(Op):
             return 1j * v.imag(step) * y[0], v.real(step)
         return step * 0, step
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Slogdet(), square(draw, 3, 3)
-        yield Slogdet(), square(draw, 2, 1, 2, 2)
-        yield Slogdet(), draw.real(0, 0)
-        yield Slogdet(), square(draw, 2, 2, complex=True)
-
-
-@implements("slogdet")
-def _slogdet(x: Any) -> Any:
-    return apply(Slogdet(), x)
+    samples = drawn(square=[(3, 3), (2, 1, 2, 2)], real=[(0, 0)], complex_square=[(2, 2)])
 
 
 def _compute_slogdet(A: Any, function: str) -> Any:
@@ -161,7 +134,6 @@ def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
     sign=tensor(-1.),
     logabsdet=tensor(0.))
     """
-    check_tensor(A, "linalg_slogdet", "A")
     results = _compute_slogdet(A, "linalg.slogdet")
     return write_outs("linalg_slogdet", return_types.linalg_slogdet, results, out)
 
@@ -173,7 +145,6 @@ def slogdet(input: Any, *, out: Any = None) -> Any:
     >>> torch.slogdet(torch.tensor([[-1., 0.], [0., 1.]])).sign
     tensor(-1.)
     """
-    check_tensor(input, "slogdet", "input")
     return write_outs(
         "slogdet", return_types.slogdet, _compute_slogdet(input, "linalg.slogdet"), out
     )

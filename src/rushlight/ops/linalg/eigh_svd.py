@@ -31,10 +31,9 @@ from rushlight.ops.linalg.common import (
     mt,
     quotient,
     rows,
-    square,
 )
 from rushlight.ops.out import write_out, write_outs
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 
 
 def gaps(values: Any) -> Any:
@@ -135,6 +134,7 @@ class Eigh(Op):
     """Eigenvalues and eigenvectors of a Hermitian matrix; one of its triangles is read."""
 
     name = "linalg_eigh"
+    word = "eigh"
     saved_names = ""
     inputs, outputs = ("A",), ("eigenvalues", "eigenvectors")
     saves, params = ("eigenvalues", "eigenvectors"), ("lower",)
@@ -172,11 +172,6 @@ class Eigh(Op):
         kind = phaseless(kind)
         yield kind(), common.positive(draw, 3, 3, complex=True)
         yield kind(False), common.positive(draw, 2, 2, 2, complex=True)
-
-
-@implements("eigh")
-def _eigh(x: Any, lower: bool) -> Any:
-    return apply(Eigh(lower), x)
 
 
 def _compute_eigh(A: Any, UPLO: str, function: str) -> Any:
@@ -218,6 +213,7 @@ class Eig(Op):
     """Eigenvalues and eigenvectors of any square matrix, all complex."""
 
     name = "linalg_eig"
+    word = "eig"
     outputs, saves = ("eigenvalues", "eigenvectors"), ("eigenvalues", "eigenvectors")
 
     def forward(self, x: Any) -> Any:
@@ -248,13 +244,8 @@ class Eig(Op):
         kind = phaseless(Eig)
         yield kind(), common.positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
         yield kind(), common.positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
-        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.complex_square(3, 3)
         yield kind(), draw.real(0, 0)
-
-
-@implements("eig")
-def _eig(x: Any) -> Any:
-    return apply(Eig(), x)
 
 
 def _compute_eig(A: Any, name: str) -> Any:
@@ -265,7 +256,7 @@ def _compute_eig(A: Any, name: str) -> Any:
         raise RuntimeError(f"Unknown Complex ScalarType for {dtype.scalar_type}")
     common.lapack_only(array, "linalg_eig_out_cpu")
     if name == "eig" or (recording() and (A._requires_grad or A._node is not None)):
-        # eigenvalues alone are NaN instead, unless a gradient asks for the vectors too
+        # eigenvalues alone are NaN instead, unless a gradient wants the vectors too
         raw = bottom(array)
         if has_values(raw) and not bool(v.reduce_all(v.isfinite(raw), None, False)):
             raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
@@ -299,6 +290,7 @@ class Svd(Op):
     that S does not reach are not looked at."""
 
     name = "linalg_svd"
+    word = "svd"
     inputs, outputs, saves = ("A",), ("U", "S", "Vh"), ("U", "S", "Vh")
     params = ("full_matrices",)
     full_matrices: bool = False
@@ -364,20 +356,15 @@ class Svd(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield Svd(), square(draw, 3, 3)
+        yield Svd(), draw.square(3, 3)
         yield Svd(), draw.real(4, 2)
         yield Svd(), draw.real(2, 2, 3)
-        yield Svd(True), square(draw, 3, 3)
+        yield Svd(True), draw.square(3, 3)
         yield Svd(), draw.real(0, 2)
         kind = phaseless(Svd)
-        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.complex_square(3, 3)
         yield kind(), draw.complex(4, 2)
         yield kind(), draw.complex(2, 2, 3)
-
-
-@implements("svd")
-def _svd(x: Any, full: bool) -> Any:
-    return apply(Svd(full), x)
 
 
 def _compute_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
@@ -405,7 +392,6 @@ def linalg_svd(
     >>> torch.linalg.svd(torch.tensor([[0., 2.], [3., 0.]])).S
     tensor([3., 2.])
     """
-    check_tensor(A, "linalg_svd", "A")
     results = _compute_svd(A, full_matrices, driver)
     return write_outs("linalg_svd", return_types.linalg_svd, results, out)
 
@@ -417,7 +403,6 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [3., 0.]]))
     tensor([3., 2.])
     """
-    check_tensor(A, "linalg_svdvals", "A")
     return write_out("linalg_svdvals", (A,), out, lambda: _compute_svd(A, False, driver)[1])
 
 

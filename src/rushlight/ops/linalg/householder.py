@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
@@ -13,12 +13,11 @@ from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.linalg.common import by_columns, eye, lapack_only, mh
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
-
-_ALL: Final = slice(None)
+from rushlight.ops.sample_inputs import drawn
 
 
 class Reflectors(Op):
-    """An op of Q = H₁ H₂ …, where Hᵢ = 1 - τᵢ vᵢ vᵢᴴ, and vᵢ stands below the diagonal of A."""
+    """An op of Q = H₁ H₂ …, where Hᵢ = 1 - τᵢ vᵢ vᵢᴴ, and vᵢ is below the diagonal of A."""
 
     def columns(self, a: Any, tau: Any) -> list[tuple[Any, Any]]:
         """The reflectors: each vᵢ as a column, and τᵢ."""
@@ -106,7 +105,7 @@ class HouseholderProduct(Reflectors):
     def start(self, a: Any) -> Any:
         m, n = a.shape[-2:]
         one = v.cast(eye(a, m), raw_dtype(a))
-        return v.broadcast(v.window(one, (_ALL, slice(0, n))), a.shape)
+        return v.broadcast(v.window(one, (v.ALL, slice(0, n))), a.shape)
 
     def forward(self, a: Any, tau: Any) -> Any:
         return by_columns(self.reflected(self.columns(a, tau), self.start(a))[-1], True)
@@ -117,12 +116,9 @@ class HouseholderProduct(Reflectors):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.pushed((ts[0], ts[1], None), (*xs, self.start(xs[0])), False)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield HouseholderProduct(), draw.real(4, 3), draw.real(3)
-        yield HouseholderProduct(), draw.real(2, 3, 3), draw.real(2, 2)
-        yield HouseholderProduct(), draw.real(3, 2), draw.real(0)
-        yield HouseholderProduct(), draw.complex(3, 2), draw.complex(2)
+    samples = drawn(
+        real=[((4, 3), (3,)), ((2, 3, 3), (2, 2)), ((3, 2), (0,))], complex=[((3, 2), (2,))]
+    )
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -215,7 +211,7 @@ def ormqr(
 
     Args:
         other: the matrix that Q is multiplied with.
-        left: whether Q stands on the left.
+        left: whether Q is on the left.
         transpose: whether Q is transposed first.
 
     >>> torch.ormqr(torch.ones(2, 1), torch.tensor([1.]), torch.eye(2))

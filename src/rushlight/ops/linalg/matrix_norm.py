@@ -84,7 +84,6 @@ def matrix_norm(
     >>> torch.linalg.matrix_norm(torch.tensor([[0., 2.], [3., 0.]]), "nuc")
     tensor(5.)
     """
-    check_tensor(A, "linalg_matrix_norm", "input")
     return write_out(
         "linalg_matrix_norm", (A,), out, lambda: _matrix_norm(A, ord, dim, keepdim, dtype)
     )
@@ -162,7 +161,6 @@ def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any
     >>> torch.nuclear_norm(torch.tensor([[0., 2.], [3., 0.]]))
     tensor(5.)
     """
-    check_tensor(input, "nuclear_norm", "input")
     return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
 
 

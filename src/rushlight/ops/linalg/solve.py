@@ -15,9 +15,10 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg import common
-from rushlight.ops.linalg.common import by_columns, mh, mt, rows, square
+from rushlight.ops.linalg.common import by_columns, mh, mt, rows
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.expand import broadcast_shape
 
 
@@ -27,6 +28,7 @@ class Inv(Op):
     """The inverse of a square matrix."""
 
     name, node = "linalg_inv_ex", "LinalgInvExBackward0"
+    word = "inv"
     inputs, outputs, saves = ("A",), ("inverse", "info"), ("inverse",)
     vmap_rule = batch_leading
 
@@ -39,12 +41,7 @@ class Inv(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return -(y[0] @ ts[0] @ y[0]), y[1] * 0
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Inv(), square(draw, 3, 3)
-        yield Inv(), square(draw, 2, 1, 2, 2)
-        yield Inv(), draw.real(0, 0)
-        yield Inv(), square(draw, 2, 2, complex=True)
+    samples = drawn(square=[(3, 3), (2, 1, 2, 2)], real=[(0, 0)], complex_square=[(2, 2)])
 
 
 def _invert(A: Any, function: str) -> Any:
@@ -61,7 +58,6 @@ def inv(A: Any, *, out: Any = None) -> Any:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    check_tensor(A, "linalg_inv", "A")
     return write_out("linalg_inv_ex", (A,), out, lambda: _sure_inverse(A))
 
 
@@ -78,7 +74,6 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    check_tensor(A, "linalg_inv_ex", "A")
     results = _invert(A, "linalg.inv")
     if check_errors:
         common.check_info("linalg.inv_ex", results[1], "inv")
@@ -92,13 +87,7 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     >>> torch.inverse(torch.tensor([[4.]]))
     tensor([[0.2500]])
     """
-    check_tensor(input, "inverse", "input")
     return inv(input, out=out)
-
-
-@implements("inv")
-def _inv(x: Any) -> Any:
-    return apply(Inv(), x)
 
 
 # --- systems --------------------------------------------------------------------------------------
@@ -107,6 +96,7 @@ class Solve(Op):
     """The X of A X = B (X A = B unless `left`); with `vector`, B has one dimension less."""
 
     name, node = "linalg_solve_ex", "LinalgSolveExBackward0"
+    word = "solve"
     saved_names = "left"
     inputs, outputs, saves = ("A", "B"), ("result", "info"), ("A", "result")
     reads: ClassVar = {0: ("A", "result"), 1: ("A",)}
@@ -148,14 +138,14 @@ class Solve(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield Solve(), square(draw, 3, 3), draw.real(3, 2)
-        yield Solve(False), square(draw, 3, 3), draw.real(2, 3)
-        yield Solve(True, True), square(draw, 3, 3), draw.real(3)
-        yield Solve(True, True), square(draw, 2, 2, 2), draw.real(2)
-        yield Solve(), square(draw, 2, 1, 2, 2), draw.real(3, 2, 2)
+        yield Solve(), draw.square(3, 3), draw.real(3, 2)
+        yield Solve(False), draw.square(3, 3), draw.real(2, 3)
+        yield Solve(True, True), draw.square(3, 3), draw.real(3)
+        yield Solve(True, True), draw.square(2, 2, 2), draw.real(2)
+        yield Solve(), draw.square(2, 1, 2, 2), draw.real(3, 2, 2)
         yield Solve(), draw.real(0, 0), draw.real(0, 2)
-        yield Solve(), square(draw, 2, 2, complex=True), draw.complex(2, 3)
-        yield Solve(False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
+        yield Solve(), draw.complex_square(2, 2), draw.complex(2, 3)
+        yield Solve(False), draw.complex_square(2, 2), draw.complex(3, 2)
 
 
 def _solve_for(A: Any, B: Any, left: bool, function: str) -> Any:
@@ -205,11 +195,6 @@ def solve_ex(
     return write_outs("linalg_solve_ex", return_types.linalg_solve_ex, results, out)
 
 
-@implements("solve")
-def _solve(a: Any, b: Any) -> Any:
-    return apply(Solve(), a, b)
-
-
 # --- triangles ------------------------------------------------------------------------------------
 @op
 class SolveTriangular(Op):
@@ -250,14 +235,14 @@ class SolveTriangular(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield SolveTriangular(True), square(draw, 3, 3), draw.real(3, 2)
-        yield SolveTriangular(False), square(draw, 3, 3), draw.real(3, 2)
-        yield SolveTriangular(True, False), square(draw, 3, 3), draw.real(2, 3)
-        yield SolveTriangular(False, True, True), square(draw, 3, 3), draw.real(3, 2)
-        yield SolveTriangular(True), square(draw, 2, 1, 2, 2), draw.real(3, 2, 2)
+        yield SolveTriangular(True), draw.square(3, 3), draw.real(3, 2)
+        yield SolveTriangular(False), draw.square(3, 3), draw.real(3, 2)
+        yield SolveTriangular(True, False), draw.square(3, 3), draw.real(2, 3)
+        yield SolveTriangular(False, True, True), draw.square(3, 3), draw.real(3, 2)
+        yield SolveTriangular(True), draw.square(2, 1, 2, 2), draw.real(3, 2, 2)
         yield SolveTriangular(True), draw.real(0, 0), draw.real(0, 2)
-        yield SolveTriangular(True), square(draw, 2, 2, complex=True), draw.complex(2, 3)
-        yield SolveTriangular(True, False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
+        yield SolveTriangular(True), draw.complex_square(2, 2), draw.complex(2, 3)
+        yield SolveTriangular(True, False), draw.complex_square(2, 2), draw.complex(3, 2)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -313,12 +298,9 @@ class TriangularSolve(Op):
     saves = ("A", "solution")
     reads: ClassVar = {0: ("A",), 1: ("A", "solution")}
     params = ("upper", "transpose", "unitriangular")
-
-    def __init__(self, upper: bool = True, transpose: bool = False, unit: bool = False) -> None:
-        super().__init__()
-        self.upper = upper
-        self.transpose = transpose
-        self.unitriangular = unit
+    upper: bool = True
+    transpose: bool = False
+    unitriangular: bool = False
 
     def rule(self) -> SolveTriangular:
         """The same system as `linalg.solve_triangular` has it."""
@@ -346,8 +328,8 @@ class TriangularSolve(Op):
     @staticmethod
     def samples(draw: Any) -> Any:
         for parameters in ((True,), (False,), (True, True), (False, True, True)):
-            yield TriangularSolve(*parameters), draw.real(3, 2), square(draw, 3, 3)
-        yield TriangularSolve(True, True), draw.complex(2, 3), square(draw, 2, 2, complex=True)
+            yield TriangularSolve(*parameters), draw.real(3, 2), draw.square(3, 3)
+        yield TriangularSolve(True, True), draw.complex(2, 3), draw.complex_square(2, 2)
 
 
 @function()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays.fused import add_to
 from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape, swap
 from rushlight.core.dispatch import columns_of
 from rushlight.core.elementwise import result_dtype
@@ -13,15 +14,15 @@ from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.core.views.inplace import write
-from rushlight.errors import ONE_DTYPE, product_mismatch
+from rushlight.errors import ONE_DTYPE, check_expandable, product_mismatch
 from rushlight.ops import old_forms
-from rushlight.ops.checks import c_name, check_tensor
+from rushlight.ops.checks import c_name, check_tensor, tensor_type
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import describe, function, op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -51,7 +52,7 @@ class AddProduct(Op):
             y = y * self.alpha
         if self.beta == 0:
             return y
-        return y + (x if self.beta == 1 else x * self.beta)
+        return add_to(y, x if self.beta == 1 else x * self.beta)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         rule: Any = self
@@ -172,11 +173,7 @@ class Addmv(AddProduct):
     def right(self, g: Any, a: Any, b: Any) -> Any:
         return mat_vec(swap(a, -1, -2), g)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Addmv(), draw.real(2), draw.real(2, 3), draw.real(3)
-        yield Addmv(0.5, 2), draw.real(1), draw.real(2, 3), draw.real(3)
-        yield Addmv(), draw.real(2), draw.real(2, 0), draw.real(0)
+    samples = drawn(real=[((2,), (2, 3), (3,)), (0.5, 2, (1,), (2, 3), (3,)), ((2,), (2, 0), (0,))])
 
 
 @op
@@ -198,11 +195,7 @@ class Addr(AddProduct):
     def right(self, g: Any, a: Any, b: Any) -> Any:
         return mat_vec(swap(g, -1, -2), a)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Addr(), draw.real(2, 3), draw.real(2), draw.real(3)
-        yield Addr(0.5, 2), draw.real(3), draw.real(2), draw.real(3)
-        yield Addr(), draw.real(0, 3), draw.real(0), draw.real(3)
+    samples = drawn(real=[((2, 3), (2,), (3,)), (0.5, 2, (3,), (2,), (3,)), ((0, 3), (0,), (3,))])
 
 
 ADDMMS: Final = tuple([Addmm(1, 1, columns) for columns in range(4)])
@@ -211,25 +204,7 @@ ADDMMS: Final = tuple([Addmm(1, 1, columns) for columns in range(4)])
 # --- checks ---------------------------------------------------------------------------------------
 def _fits(x: Any, shape: tuple[int, ...]) -> None:
     """PyTorch's error unless `x` can be expanded to `shape`."""
-    have = x._array.shape
-    lead = len(shape) - len(have)
-    if lead < 0:
-        raise RuntimeError(
-            f"expand(torch.{_tensor_type(x)}{{{list(have)}}}, size={list(shape)}): the number of "
-            f"sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
-            f"in the tensor ({len(have)})"
-        )
-    for d in range(len(shape) - 1, lead - 1, -1):
-        if have[d - lead] not in (1, shape[d]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[d]}) must match the existing size "
-                f"({have[d - lead]}) at non-singleton dimension {d}.  Target sizes: {list(shape)}."
-                f"  Tensor sizes: {list(have)}"
-            )
-
-
-def _tensor_type(x: Any) -> str:
-    return f"{dtypes.of(x._array.dtype).scalar_type}Tensor"
+    check_expandable(tensor_type(x), x._array.shape, shape)
 
 
 def _same_dtype(**tensors: Any) -> None:

@@ -13,7 +13,7 @@ from rushlight.core.elementwise import operand
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensors
 from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import plain
@@ -31,8 +31,6 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     tensor([3., 7.])
     """
     try:
-        check_tensor(input, "matmul")
-        check_tensor(other, "matmul", "other", 2)
         if out is None:
             return product(input, other)
         return write_out("matmul", (input, other), out, lambda: product(input, other))
@@ -58,7 +56,7 @@ def product(a: Any, b: Any) -> Any:
     if m == 1 and n == 2:
         return mm_of(a.unsqueeze(0), b).squeeze_(0)
     if m == 3 and n == 3:
-        # a batch of one that asks for gradients: one product, not one a matrix
+        # a batch of one that wants gradients: one product, not one a matrix
         k, p = a._array.shape[0], b._array.shape[0]
         if k > 1 and p == 1 and requires_grad(b):
             return fold(a, b.squeeze(0))
@@ -74,7 +72,7 @@ def requires_grad(t: Any) -> bool:
 def folds(a: Any, b: Any) -> bool:
     """Whether a batch times one matrix (or vector) is one product of a taller matrix.
 
-    It is if the smaller asks for a gradient, which would else be summed from a large expanded one;
+    It is if the smaller wants a gradient, which would else be summed from a large expanded one;
     or if the batch can be seen as a taller matrix without a copy.
     """
     large, small = (a, b) if a._array.ndim >= b._array.ndim else (b, a)
@@ -164,8 +162,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.inner(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    check_tensor(input, "inner")
-    check_tensor(other, "inner", "other", 2)
+    check_tensors("inner", input=input, other=other)
     a, b = input._array, other._array
     if a.ndim == 0 or b.ndim == 0:
         return write_out("inner", (input, other), out, lambda: input * other)

@@ -6,7 +6,6 @@ to something (`addmm`, `baddbmm`) in `addmm.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
@@ -17,12 +16,12 @@ from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.errors import ONE_DTYPE, product_mismatch
-from rushlight.ops.checks import c_name, check_tensor
+from rushlight.ops.checks import c_name, check_tensor, check_tensors
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 _FLOAT32: Final = dtypes.float32.numpy
 _FLOAT64: Final = dtypes.float64.numpy
@@ -118,13 +117,10 @@ class Mm(Bilinear):
             return RuntimeError(product_mismatch(a.shape[-2:], b.shape[-2:]))
         return error
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Mm(), draw.real(2, 3), draw.real(3, 4)
-        yield Mm(), draw.real(1, 3), draw.real(3, 1)
-        yield Mm(), draw.real(2, 0), draw.real(0, 2)
-        yield Mm(), draw.real(0, 2), draw.real(2, 3)
-        yield Mm(), draw.complex(2, 2), draw.complex(2, 3)
+    samples = drawn(
+        real=[((2, 3), (3, 4)), ((1, 3), (3, 1)), ((2, 0), (0, 2)), ((0, 2), (2, 3))],
+        complex=[((2, 2), (2, 3))],
+    )
 
 
 @op
@@ -145,12 +141,10 @@ class Bmm(Mm):
             )
         return error
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Bmm(), draw.real(2, 2, 3), draw.real(2, 3, 4)
-        yield Bmm(), draw.real(1, 2, 1), draw.real(1, 1, 2)
-        yield Bmm(), draw.real(0, 2, 3), draw.real(0, 3, 2)
-        yield Bmm(), draw.complex(2, 1, 2), draw.complex(2, 2, 2)
+    samples = drawn(
+        real=[((2, 2, 3), (2, 3, 4)), ((1, 2, 1), (1, 1, 2)), ((0, 2, 3), (0, 3, 2))],
+        complex=[((2, 1, 2), (2, 2, 2))],
+    )
 
 
 @op
@@ -172,12 +166,7 @@ class Mv(Bilinear):
     def right(self, g: Any, a: Any, shape: Any) -> Any:
         return mat_vec(swap(a, -1, -2), g)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Mv(), draw.real(2, 3), draw.real(3)
-        yield Mv(), draw.real(2, 0), draw.real(0)
-        yield Mv(), draw.real(0, 2), draw.real(2)
-        yield Mv(), draw.complex(2, 2), draw.complex(2)
+    samples = drawn(real=[((2, 3), (3,)), ((2, 0), (0,)), ((0, 2), (2,))], complex=[((2, 2), (2,))])
 
 
 @op
@@ -199,11 +188,7 @@ class Dot(Bilinear):
     def right(self, g: Any, a: Any, shape: Any) -> Any:
         return scale_vector(g, a)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Dot(), draw.real(3), draw.real(3)
-        yield Dot(), draw.real(0), draw.real(0)
-        yield Dot(), draw.complex(3), draw.complex(3)
+    samples = drawn(real=[((3,), (3,)), ((0,), (0,))], complex=[((3,), (3,))])
 
 
 @op
@@ -222,10 +207,7 @@ class Vdot(Bilinear):
             scale_vector(g, a) if node._needs_grad(1) else None,
         )
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Vdot(), draw.real(3), draw.real(3)
-        yield Vdot(), draw.complex(3), draw.complex(3)
+    samples = drawn(real=[((3,), (3,))], complex=[((3,), (3,))])
 
 
 MM, BMM, MV, DOT, VDOT = Mm(), Bmm(), Mv(), Dot(), Vdot()
@@ -349,8 +331,6 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     tensor([3., 7.])
     """
     try:
-        check_tensor(input, "mv")
-        check_tensor(vec, "mv", "vec", 2)
         if input._array.ndim != 2 or vec._array.ndim != 1:
             raise RuntimeError(
                 f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
@@ -370,8 +350,6 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     tensor(7.)
     """
     try:
-        check_tensor(input, "dot")
-        check_tensor(tensor, "dot", "tensor", 2)
         return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
     except BLAMED as error:
         if (better := blame("dot", dot, (input, tensor), {}, error)) is not None:
@@ -386,8 +364,7 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.vdot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
-    check_tensor(input, "vdot")
-    check_tensor(other, "vdot", "other", 2)
+    check_tensors("vdot", input=input, other=other)
     return write_out("vdot", (input, other), out, lambda: dot_of(VDOT, input, other))
 
 
@@ -399,8 +376,7 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    check_tensor(input, "outer")
-    check_tensor(vec2, "outer", "vec2", 2)
+    check_tensors("outer", input=input, vec2=vec2)
     for name, x in (("self", input), ("vec2", vec2)):
         if x._array.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x._array.ndim}-D")

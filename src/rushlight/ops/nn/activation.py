@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 from rushlight import dtypes
 from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise
-from rushlight.core.graph import Node, TensorBase
+from rushlight.core.graph import TensorBase
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensor
+from rushlight.ops.pointwise.family import Through
 from rushlight.ops.registry import describe, functional, variant
 
 
@@ -30,18 +31,8 @@ class Activation(Elementwise):
             raise NotImplementedError(f"\"{self.kernel}\" not implemented for '{kind}'")
 
 
-class Piecewise(Activation):
-    """An activation whose derivative is a choice: `through(g, *saved)` is what it makes of a
-    gradient, and of a tangent alike."""
-
-    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
-        rule: Any = self
-        return (rule.through(g, *saved),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        rule: Any = self
-        saved = [xs[s] if s >= 0 else y for s in self.plan.sources]
-        return rule.through(ts[0], *saved)
+class Piecewise(Through, Activation):
+    """An activation whose derivative is a choice."""
 
 
 def act(title: str, what: Any, input: Any, inplace: bool = False) -> Any:

@@ -21,7 +21,9 @@ from rushlight.ops.registry import describe, function, functional, variant
 _ALPHA: Final = 1.7580993408473766  # where SELU levels off below 0
 
 
-def _drop(input: Any, p: float, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
+def drop(
+    input: Any, p: float, inplace: bool = False, features: bool = False, alpha: bool = False
+) -> Any:
     """input times a mask of 0 and 1/(1-p), drawn for each element, or for whole `features`.
 
     With `alpha` what is dropped becomes -1.758 instead of 0, and the result is scaled and shifted
@@ -49,6 +51,8 @@ def _noise(x: Any, p: float, features: bool, mask: Callable[[Any, float], Any]) 
     shape = (*x.shape[:2], *(1,) * (x.ndim - 2)) if features else x.shape
     if state.level != 0 and innermost() is not None:
         return _inside(shape, x.dtype, device_of(x), p, mask)
+    if device_of(x).type == "meta":
+        return wrap(v.empty(x, shape, x.dtype))
     host = to_host(x)
     return wrap(from_host(mask(v.empty(host, shape, host.dtype) if features else host, p), x))
 
@@ -77,7 +81,7 @@ def _export(
     ) -> Any:
         _check_p(p, ValueError)
         check_tensor(input, name)
-        return _drop(input, p, inplace, features, alpha) if training else input
+        return drop(input, p, inplace, features, alpha) if training else input
 
     doc = describe(text, f"torch.nn.functional.{name}({example})", shown)
     functional()(variant(dropout, name, doc))
@@ -124,7 +128,7 @@ def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, in
     x = input
     if lone:
         x = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    y = _drop(x, p, inplace, True) if training else x
+    y = drop(x, p, inplace, True) if training else x
     if lone:
         return y.squeeze_(0) if inplace else y.squeeze(0)
     return y
@@ -157,7 +161,7 @@ def _export_free(
         def dropout(input: Any, p: float, train: bool) -> Any:
             _check_p(p, RuntimeError)
             check_tensor(input, title)
-            return _drop(input, p, inplace, features, alpha) if train else input
+            return drop(input, p, inplace, features, alpha) if train else input
 
         function(method=False)(variant(dropout, title, doc))
 

@@ -10,7 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.core.graph import Op, wrap
-from rushlight.core.record import apply
+from rushlight.core.record import apply, recording
 from rushlight.core.views.inplace import lift_operands
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, is_batched
@@ -94,7 +94,7 @@ def _no_row(i: Any, n: int) -> IndexError:
 def outside(i: Any, n: int) -> bool:
     """Whether some index is not in [0, n): read as unsigned, negative ones are the largest."""
     i = bottom(i)
-    if i.size == 0:
+    if i.size == 0 or not has_values(i):
         return False
     unsigned = dtypes.uint64.numpy if i.dtype.itemsize == 8 else dtypes.uint32.numpy
     return bool(v.reduce_max(v.bits(i, unsigned), None, False) >= n)
@@ -119,7 +119,7 @@ def embedding(
     check_tensor(input, "embedding")
     check_tensor(weight, "embedding", "weight", 2)
     if sparse:
-        raise NotImplementedError("embedding(): sparse gradients are not supported by rushlight")
+        refuse_sparse("embedding", weight)
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     rows = weight._array.shape[0]
@@ -129,15 +129,21 @@ def embedding(
         assert -rows <= padding_idx < rows, "Padding_idx must be within num_embeddings"
         padding_idx %= rows
     if max_norm is not None:
-        _shorten(weight, input, max_norm, norm_type)
+        shorten_rows(weight, input, max_norm, norm_type)
     return _embed(weight, input, padding_idx, scale_grad_by_freq)
 
 
-def _shorten(weight: Any, indices: Any, max_norm: float, p: float) -> None:
+def refuse_sparse(function: str, weight: Any) -> None:
+    """`sparse` is about the gradient alone: without one it changes nothing."""
+    if (weight._requires_grad or weight._node is not None) and recording():
+        raise NotImplementedError(f"{function}(): sparse gradients are not supported by rushlight")
+
+
+def shorten_rows(weight: Any, indices: Any, max_norm: float, p: float) -> None:
     """Scale the named rows of a table to a norm of at most `max_norm`, in place."""
     if is_batched(weight) or is_batched(indices):
         for one, places in each_member((weight, lift_operands(weight, (indices,))[0]))[1]:
-            _shorten(one, places, max_norm, p)
+            shorten_rows(one, places, max_norm, p)
         weight._storage.written()
         return
     if outside(indices._array, weight._array.shape[0]):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rushlight.arrays import fused
 from rushlight.arrays.vocabulary import exp, expm1, minimum, special, tanh, where
 from rushlight.core.families import is_complex
+from rushlight.core.graph import Node
 from rushlight.ops.nn.activation import Activation, Piecewise, act, export_activation, fit_bounds
 from rushlight.ops.numbers import Number
 from rushlight.ops.pointwise.special import by_name
@@ -131,7 +133,17 @@ class Gelu(Activation):
     def forward(self, x: Any) -> Any:
         if self.approximate == "tanh":
             return 0.5 * x * (1 + tanh(self.inner(x)))
+        quick = fused.gelu(x)
+        if quick is not None:
+            return quick
         return x * (0.5 + 0.5 * special(x * math.sqrt(0.5), "erf"))
+
+    def vjp(self, node: Node, g: Any, x: Any) -> Any:
+        if self.approximate == "none":
+            quick = fused.gelu_back(g, x)
+            if quick is not None:
+                return (quick,)
+        return super().vjp(node, g, x)
 
     def inner(self, x: Any) -> Any:
         return math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight import dtypes
@@ -17,7 +16,7 @@ from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import product
 from rushlight.ops.matmul.mm import times
 from rushlight.ops.registry import function, functional, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 
 @functional(bare=True)
@@ -116,10 +115,7 @@ class Trilinear(Op):
                 out = term if out is None else out + term
         return out
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Trilinear(), draw.real(2, 3), draw.real(5, 3, 4), draw.real(2, 4)
-        yield Trilinear(), draw.real(0, 3), draw.real(2, 3, 2), draw.real(0, 2)
+    samples = drawn(real=[((2, 3), (5, 3, 4), (2, 4)), ((0, 3), (2, 3, 2), (0, 2))])
 
 
 TRILINEAR = Trilinear()

@@ -15,7 +15,12 @@ from rushlight.core.families import is_complex
 from rushlight.core.graph import Op
 from rushlight.core.record import apply
 from rushlight.errors import sentence
-from rushlight.ops.checks import check_tensor, is_batched, not_implemented, refuse_grad
+from rushlight.ops.checks import (
+    check_tensors,
+    is_batched,
+    not_implemented,
+    refuse_grad,
+)
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, along
@@ -348,8 +353,7 @@ def kl_div(
     >>> torch.nn.functional.kl_div(p.log(), p, reduction="batchmean")
     tensor(0.)
     """
-    check_tensor(input, "kl_div")
-    check_tensor(target, "kl_div", "target", 2)
+    check_tensors("kl_div", input=input, target=target)
     if is_complex(input) or is_complex(target):
         raise RuntimeError("kl_div: Complex inputs not supported.")
     if integral(input) or integral(target):

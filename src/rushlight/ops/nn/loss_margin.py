@@ -9,7 +9,7 @@ from typing import Any
 
 from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, refuse_grad
+from rushlight.ops.checks import check_tensor, check_tensors, refuse_grad
 from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import pairwise_distance
 from rushlight.ops.registry import functional, functions, op, shared_op
@@ -65,8 +65,7 @@ def hinge_embedding_loss(
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([.5, .5]), torch.tensor([1, -1]))
     tensor(0.5000)
     """
-    check_tensor(input, "hinge_embedding_loss")
-    check_tensor(target, "hinge_embedding_loss", "target", 2)
+    check_tensors("hinge_embedding_loss", input=input, target=target)
     how = reduction_enum(reduction, size_average, reduce)
     choose = functions["where"]
     short = (margin - input).clamp_min(0)

@@ -13,7 +13,7 @@ from rushlight.arrays.batched import bottom, numbers
 from rushlight.arrays.host import has_values
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensors, not_implemented
 from rushlight.ops.nn import loss
 from rushlight.ops.nn.loss import MEAN, NONE, DifferenceLoss, pair, pairs, reduction_enum
 from rushlight.ops.registry import functional, functions, op, shared_op
@@ -22,10 +22,8 @@ from rushlight.size import Size
 
 
 # --- differences ----------------------------------------------------------------------------------
-def check_pair(function: str, input: Any, target: Any) -> None:
-    """Refuse what is no tensor; warn of a target that would be broadcast."""
-    check_tensor(input, function)
-    check_tensor(target, function, "target", 2)
+def check_pair(input: Any, target: Any) -> None:
+    """Warn of a target that would be broadcast."""
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({Size(target._array.shape)}) that is different to the input "
@@ -71,7 +69,7 @@ def mse_loss(
     >>> torch.nn.functional.mse_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(2.)
     """
-    check_pair("mse_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "mse_cpu")
     if weight is not None:
@@ -91,7 +89,7 @@ def l1_loss(
     >>> torch.nn.functional.l1_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
-    check_pair("l1_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
     y = (input - target).abs()
     if weight is not None:
@@ -133,7 +131,7 @@ def smooth_l1_loss(
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
-    check_pair("smooth_l1_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
     a, b = pair(input, target, "smooth_l1_cpu")
     if beta < 0:
@@ -174,7 +172,7 @@ def huber_loss(
     >>> torch.nn.functional.huber_loss(torch.tensor([0., 2.]), torch.tensor([1., 4.]))
     tensor(1.)
     """
-    check_pair("huber_loss", input, target)
+    check_pair(input, target)
     how = reduction_enum(reduction, None, None)
     a, b = pair(input, target, "huber_cpu")
     if delta <= 0:
@@ -202,8 +200,7 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([2.]))
     tensor(1.)
     """
-    check_tensor(input, "poisson_nll_loss")
-    check_tensor(target, "poisson_nll_loss", "target", 2)
+    check_tensors("poisson_nll_loss", input=input, target=target)
     how = reduction_enum(reduction, size_average, reduce)
     y = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -224,8 +221,7 @@ def gaussian_nll_loss(
     >>> torch.nn.functional.gaussian_nll_loss(one, 2 * one, one)
     tensor(0.5000)
     """
-    check_tensor(input, "gaussian_nll_loss")
-    check_tensor(target, "gaussian_nll_loss", "target", 2)
+    check_tensors("gaussian_nll_loss", input=input, target=target)
     x = input._array
     if isinstance(var, (int, float)):
         if var < 0:

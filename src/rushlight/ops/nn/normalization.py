@@ -8,10 +8,12 @@ Note [Statistics are outputs]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import fused
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import numbers
 from rushlight.core.graph import Node, Op
@@ -26,7 +28,7 @@ _FLOAT32: Final = dtypes.float32.numpy
 
 class Normalise(Op):
     """(x - mean) / deviation over `axes`, then times a weight, plus a bias; see Note [Statistics
-    are outputs]. A subclass says how weight and bias lie beside x (`align_weight`)."""
+    are outputs]. A subclass says how weight and bias lie next to x (`align_weight`)."""
 
     inputs = ("input", "weight", "bias")
     outputs = ("result", "result1", "result2")
@@ -36,10 +38,7 @@ class Normalise(Op):
     eps: float = 0.0
 
     def count(self, x: Any) -> int:
-        n = 1
-        for d in self.axes:
-            n *= x.shape[d]
-        return n
+        return math.prod([x.shape[d] for d in self.axes])
 
     def align_weight(self, w: Any) -> Any:
         raise NotImplementedError
@@ -47,7 +46,7 @@ class Normalise(Op):
     def forward(self, x: Any, w: Any, b: Any) -> Any:
         if v.low_precision(x.dtype):
             wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b)]
-            y, mean, rstd = self.forward(*wide)
+            y, mean, rstd = Normalise.forward(self, *wide)
             return v.cast(y, x.dtype), mean, rstd
         n = self.count(x)
         mean = v.reduce_sum(x, self.axes, True) / n
@@ -67,8 +66,8 @@ class Normalise(Op):
         if node._needs_grad(0):
             n = self.count(x)
             h = gy if w is None else gy * self.align_weight(w)
-            c = rstd * v.reduce_sum(h * z, self.axes, True) + grstd * rstd * rstd
-            gx = rstd * h - (rstd * v.reduce_sum(h, self.axes, True) - gmean + z * c) / n
+            c = (rstd * v.reduce_sum(h * z, self.axes, True) + grstd * rstd * rstd) / n
+            gx = rstd * h - (rstd * v.reduce_sum(h, self.axes, True) - gmean) / n - z * c
         if node._needs_grad(1):
             gw = self.back(gy * z, node, 1)
         if node._needs_grad(2):
@@ -76,7 +75,7 @@ class Normalise(Op):
         return gx, gw, gb
 
     def back(self, g: Any, node: Any, i: int) -> Any:
-        """A gradient beside x, summed to that of weight or bias."""
+        """A gradient next to x, summed to that of weight or bias."""
         shapes = node._input_shapes
         return v.reshape(v.reduce_sum(g, self.summed, False), shapes[i])
 
@@ -112,6 +111,16 @@ class LayerNorm(Normalise):
         self.eps = eps
         self.axes = tuple(range(-width, 0))
         self.summed = tuple(range(-rank, -width))
+
+    def forward(self, x: Any, w: Any, b: Any) -> Any:
+        quick = fused.layer_norm(x, w, b, self.width, self.eps)
+        return super().forward(x, w, b) if quick is None else quick
+
+    def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
+        wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
+        gy, gmean, grstd = g
+        quick = fused.layer_norm_back(gy, gmean, grstd, x, w, mean, rstd, self.width, wants)
+        return super().vjp(node, g, x, w, mean, rstd) if quick is None else quick
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         if not flags[0]:
@@ -338,13 +347,14 @@ _UNBATCHED: Final = (
 )
 
 
-def _batch_norm(
+def normalise_batch(
     input: Any, mean: Any, var: Any, weight: Any, bias: Any, training: bool,
     momentum: float, eps: float,
-) -> Any:  # fmt: skip
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The batch normalised, and its mean and inverse deviation (None if given ones were used)."""
     x = input._array
     if x.ndim < 2 and x.size == 0:
-        return input.clone()
+        return input.clone(), None, None
     if x.ndim < 2:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(x.ndim, 1)}, "
@@ -370,7 +380,8 @@ def _batch_norm(
             if t is not None and not levels_of(x) <= levels_of(t._array):
                 raise RuntimeError(_UNBATCHED)
     if not training:
-        return apply(shared_op(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
+        y = apply(shared_op(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
+        return y, None, None
     what = shared_op(BatchNorm, x.ndim, eps)
     y, batch_mean, batch_rstd = apply(what, input, weight, bias)
     n = what.count(x)
@@ -380,7 +391,7 @@ def _batch_norm(
         rstd = v.reshape(batch_rstd._array, (channels,))
         spread = 1 / (rstd * rstd) - eps
         _follow(var, spread * (n / (n - 1)), momentum)
-    return y
+    return y, batch_mean, batch_rstd
 
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
@@ -417,7 +428,9 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[
+        0
+    ]
 
 
 @function(name="batch_norm", method=False)
@@ -432,4 +445,27 @@ def _free_batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[
+        0
+    ]
+
+
+@function(method=False, returns="tuple[Tensor, Tensor, Tensor]")
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    momentum: float, eps: float,
+) -> Any:  # fmt: skip
+    """`batch_norm`, with the mean and the inverse of the deviation of each channel; of none if the
+    running statistics were used.
+
+    >>> x = torch.tensor([[1.], [3.]])
+    >>> torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.)[1]
+    tensor([2.])
+    """
+    y, mean, rstd = normalise_batch(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+    if mean is None:
+        mean = rstd = input.new_empty(0)
+    kind = dtypes.of((input if weight is None else weight)._array.dtype)
+    return y, *[t.detach().to(kind).reshape(-1) for t in (mean, rstd)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight import dtypes
@@ -21,9 +20,10 @@ from rushlight.ops.checks import check_tensor, not_implemented, one_dim
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
+from rushlight.ops.pointwise.family import Through
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import describe, function, functional, functions, op, shared_op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.expand import broadcast_shape
 
 _FLOAT32: Final = dtypes.float32.numpy
@@ -49,7 +49,7 @@ class Along(Op):
 
 
 @op
-class Softmax(Along):
+class Softmax(Through, Along):
     """exp(x), divided by its sum along a dimension."""
 
     name = "softmax"
@@ -64,24 +64,13 @@ class Softmax(Along):
         e = v.exp(x - v.reduce_max(x, self.dims, True))
         return e / v.reduce_sum(e, self.dims, True)
 
-    def vjp(self, node: Node, g: Any, y: Any) -> Any:
-        return (self.through(g, y),)
-
     def through(self, g: Any, y: Any) -> Any:
         """The Jacobian, which is its own transpose."""
         w = wide(y)
         h = wide(g) * w
         return narrow(h - w * v.reduce_sum(h, self.dims, True), y)
 
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.through(ts[0], y)
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Softmax(-1), draw.real(2, 3)
-        yield Softmax(-2), draw.real(2, 3)
-        yield Softmax(-1), draw.real(2, 0)
-        yield Softmax(None), draw.real()
+    samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 
 
 @op
@@ -108,12 +97,7 @@ class LogSoftmax(Along):
         t = wide(ts[0])
         return narrow(t - v.reduce_sum(v.exp(wide(y)) * t, self.dims, True), y)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield LogSoftmax(-1), draw.real(2, 3)
-        yield LogSoftmax(-2), draw.real(2, 3)
-        yield LogSoftmax(-1), draw.real(2, 0)
-        yield LogSoftmax(None), draw.real()
+    samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 
 
 def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
@@ -241,11 +225,7 @@ class Glu(Op):
         s = v.special(b, "expit")
         return ta * s + tb * a * s * (1 - s)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Glu(-1), draw.real(2, 4)
-        yield Glu(-2), draw.real(2, 4)
-        yield Glu(-1), draw.real(2, 0)
+    samples = drawn(real=[(-1, (2, 4)), (-2, (2, 4)), (-1, (2, 0))])
 
 
 @functional()

@@ -15,13 +15,14 @@ from rushlight.core.arithmetic import Add, Div, Mul, Neg, Sub, refuse_bools
 from rushlight.core.dispatch import binary, unary
 from rushlight.core.elementwise import operand, result_dtype
 from rushlight.core.families import Elementwise
-from rushlight.core.graph import Node, TensorBase
+from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.ops import old_forms
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_operands, invalid
 from rushlight.ops.numbers import Number
-from rushlight.ops.operands import attach_operator, check_integers, integral, number_from, zeros
+from rushlight.ops.operands import attach_operator, check_integers, integral, number_from
+from rushlight.ops.pointwise.family import Flat
 from rushlight.ops.registry import function, functions, implements, op
 
 for _cls in (Add, Div, Mul, Neg, Sub):
@@ -101,10 +102,7 @@ class Rsub(Elementwise):
     aten = "rsub.Scalar"
     complex_too = True
     scalar = "({1} - {0})"
-
-    def __init__(self, alpha: Any = 1) -> None:
-        super().__init__()
-        self.alpha = alpha
+    alpha: Any = 1
 
     def check_operands(self, xs: tuple[Any, ...]) -> None:
         refuse_bools(xs)
@@ -156,19 +154,12 @@ def mul(input: Any, other: Any) -> Any:
     return MUL, (input, other)
 
 
-class DivRounded(Elementwise):
-    """input / other, rounded to an integer; flat, so its derivatives are zero."""
+class DivRounded(Flat):
+    """input / other, rounded to an integer."""
 
     inputs, unrounded = ("self", "other"), (1,)
-    node, params = "DivBackward2", ("rounding_mode",)
+    node, aten, params = "DivBackward2", "div.Tensor_mode", ("rounding_mode",)
     rounding_mode: ClassVar[str] = ""
-
-    def vjp(self, node: Node, g: Any) -> Any:
-        z = zeros(g)
-        return z, z
-
-    def partials(self) -> Any:
-        return 0, 0
 
 
 @op
@@ -176,7 +167,6 @@ class DivTrunc(DivRounded):
     """input / other, rounded towards zero."""
 
     name = "div_trunc"
-    aten = "div.Tensor_mode"
     rounding_mode = "trunc"
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -192,7 +182,6 @@ class DivFloor(DivRounded):
     """input / other, rounded down."""
 
     name = "div_floor"
-    aten = "div.Tensor_mode"
     rounding_mode = "floor"
 
     def forward(self, a: Any, b: Any) -> Any:

@@ -36,7 +36,7 @@ from rushlight.ops.pointwise.family import (
     row,
 )
 from rushlight.ops.registry import function, functions, implements, op, shared_op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 
 
 # --- remainders -----------------------------------------------------------------------------------
@@ -98,10 +98,7 @@ class FmodNumber(Numbered):
     def partials(self) -> Any:
         return (1,)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield FmodNumber(0.7), draw.real(2, 3)
-        yield FmodNumber(0.7), draw.real()
+    samples = drawn(real=[(0.7, (2, 3)), (0.7, ())])
 
 
 @op
@@ -114,10 +111,7 @@ class RemainderNumber(FmodNumber):
     def forward(self, x: Any) -> Any:
         return v.remainder(self.lift_bools(x), self.other)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield RemainderNumber(0.7), draw.real(2, 3)
-        yield RemainderNumber(-0.7), draw.real()
+    samples = drawn(real=[(0.7, (2, 3)), (-0.7, ())])
 
 
 class RemainderOfNumber(Unfinished):

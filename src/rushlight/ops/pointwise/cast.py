@@ -18,6 +18,7 @@ from rushlight.dtypes import type_name
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import dtype_of, order_for
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -31,15 +32,10 @@ class ToCopy(Op):
     saved_names = ""
     node = "ToCopyBackward0"
     params = ("dtype", "place", "order", "source")
-
-    def __init__(
-        self, dtype: Any = None, place: Any = None, order: Any = None, source: Any = None
-    ) -> None:
-        super().__init__()
-        self.dtype = dtype  # a raw dtype
-        self.place = place
-        self.order = order
-        self.source = source  # where the gradient goes back to
+    dtype: Any = None  # a raw dtype
+    place: Any = None
+    order: Any = None
+    source: Any = None  # where the gradient goes back to
 
     def forward(self, x: Any) -> Any:
         y = x if self.place is None else v.moved(x, self.place)
@@ -55,14 +51,10 @@ class ToCopy(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.forward(ts[0])
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield ToCopy(), draw.real(2, 3)
-        yield ToCopy(None, None, (1, 0)), draw.real(2, 3)
-        yield ToCopy(dtypes.complex128.numpy), draw.real(2)
-        yield ToCopy(), draw.real()
-        yield ToCopy(), draw.real(0, 2)
-        yield ToCopy(), draw.complex(3)
+    samples = drawn(
+        real=[(2, 3), (None, None, (1, 0), (2, 3)), (dtypes.complex128.numpy, (2,)), (), (0, 2)],
+        complex=[(3,)],
+    )
 
 
 def convert(
@@ -81,7 +73,7 @@ def convert(
     if memory_format is not None and memory_format is not dtypes.preserve_format:
         order = order_for(memory_format, raw.shape) or ()
         if not copy and place is None and want is None and bool(order) is suggests_channels(raw):
-            return x  # PyTorch asks for no more than the order of the strides
+            return x  # PyTorch wants no more than the order of the strides
     elif place is None and want is None and not copy:
         return x
     if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes, return_types
@@ -26,9 +25,9 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.numbers import Number, Operand, plain
 from rushlight.ops.operands import integral, match_dtypes, number_from, zeros
 from rushlight.ops.out import put
-from rushlight.ops.pointwise.family import Numbered
+from rushlight.ops.pointwise.family import Numbered, Through
 from rushlight.ops.registry import describe, function, op, shared_op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 
 # --- clamping -------------------------------------------------------------------------------------
@@ -47,7 +46,7 @@ class Clamping(Numbered):
 
 
 @op
-class ClampNumbers(Clamping):
+class ClampNumbers(Through, Clamping):
     """At least the number `min`, at most the number `max`; either may be None."""
 
     name, node, saves = "clamp_numbers", "ClampBackward1", ("self",)
@@ -66,11 +65,8 @@ class ClampNumbers(Clamping):
             x = v.maximum(x, self.min)
         return x if self.max is None else v.minimum(x, self.max)
 
-    def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (v.where(self.inside(x), g, 0),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return v.where(self.inside(xs[0]), ts[0], 0)
+    def through(self, g: Any, x: Any) -> Any:
+        return v.where(self.inside(x), g, 0)
 
     def inside(self, x: Any) -> Any:
         """Where the element stayed as it was; the bounds themselves count."""
@@ -84,14 +80,7 @@ class ClampNumbers(Clamping):
             return x >= low
         return v.logical_and(x >= low, x <= high)
 
-    def partials(self, x: Any) -> Any:
-        return (v.cast(self.inside(x), raw_dtype(x)),)
-
-    @classmethod
-    def samples(cls, draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield cls(-0.5, 0.5), draw.real(2, 3)
-        yield cls(-0.5, None), draw.real()
-        yield cls(None, 0.5), draw.real(0, 2)
+    samples = drawn(real=[(-0.5, 0.5, (2, 3)), (-0.5, None, ()), (None, 0.5, (0, 2))])
 
 
 class ClampMinNumber(ClampNumbers):
@@ -204,7 +193,7 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
     if not given:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = [isinstance(b, TensorBase) for b in given]
-    if any(tensors) and not all(tensors):  # beside a number, a 0-d tensor is one too
+    if any(tensors) and not all(tensors):  # next to a number, a 0-d tensor is one too
         min, max = plain(min), plain(max)
         given = [b for b in (min, max) if b is not None]
         tensors = [isinstance(b, TensorBase) for b in given]
@@ -288,10 +277,7 @@ class LerpNumber(Numbered):
 
     name, node, inputs, params = "lerp_number", "LerpBackward0", ("self", "end"), ("weight",)
     aten = "lerp.Scalar"
-
-    def __init__(self, weight: Any) -> None:
-        super().__init__()
-        self.weight = weight
+    weight: Any
 
     def forward(self, a: Any, b: Any) -> Any:
         w = self.weight
@@ -300,11 +286,7 @@ class LerpNumber(Numbered):
     def partials(self) -> Any:
         return 1 - self.weight, self.weight
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield LerpNumber(0.3), draw.real(2, 3), draw.real(3)
-        yield LerpNumber(0.8), draw.real(), draw.real()
-        yield LerpNumber(0.8), draw.complex(2, 2), draw.complex(2, 2)
+    samples = drawn(real=[(0.3, (2, 3), (3,)), (0.8, (), ())], complex=[(0.8, (2, 2), (2, 2))])
 
 
 LERP = Lerp()
@@ -344,10 +326,7 @@ class Fused(Elementwise):
     inputs, saves = ("self", "tensor1", "tensor2"), ("tensor1", "tensor2")
     params = ("value",)
     complex_too = True
-
-    def __init__(self, value: Any = 1) -> None:
-        super().__init__()
-        self.value = value
+    value: Any = 1
 
 
 @op
@@ -442,17 +421,14 @@ _fused(
 
 # --- numbers that are none ------------------------------------------------------------------------
 @op
-class NanToNum(Elementwise):
+class NanToNum(Through, Elementwise):
     """Finite numbers in the place of NaN and the infinities."""
 
     name, saves, params = "nan_to_num", ("self",), ("nan", "posinf", "neginf")
     saved_names = ""
-
-    def __init__(self, nan: float, posinf: float, neginf: float) -> None:
-        super().__init__()
-        self.nan = nan
-        self.posinf = posinf
-        self.neginf = neginf
+    nan: float
+    posinf: float
+    neginf: float
 
     def forward(self, x: Any) -> Any:
         if integral(x):
@@ -463,27 +439,16 @@ class NanToNum(Elementwise):
         x = v.where(x == -math.inf, self.neginf, x)
         return v.where(v.isnan(x), self.nan, x)
 
-    def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (self.pass_finite(g, x),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.pass_finite(ts[0], xs[0])
-
-    def pass_finite(self, g: Any, x: Any) -> Any:
+    def through(self, g: Any, x: Any) -> Any:
         """`g` where nothing was replaced, real and imaginary parts each for itself."""
         if is_complex(x):
             re, im = v.real(x), v.imag(x)
-            return v.complex_of(self.pass_finite(v.real(g), re), self.pass_finite(v.imag(g), im))
+            return v.complex_of(self.through(v.real(g), re), self.through(v.imag(g), im))
         return g * v.cast(v.isfinite(x), raw_dtype(x))
 
-    def partials(self, x: Any) -> Any:
-        return (v.cast(v.isfinite(x), raw_dtype(x)),)
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield NanToNum(0.0, 1.0, -1.0), draw.real(2, 3)
-        yield NanToNum(0.0, 1.0, -1.0), draw.real()
-        yield NanToNum(0.0, 1.0, -1.0), draw.complex(2, 2)
+    samples = drawn(
+        real=[(0.0, 1.0, -1.0, (2, 3)), (0.0, 1.0, -1.0, ())], complex=[(0.0, 1.0, -1.0, (2, 2))]
+    )
 
 
 @function(out=True, inplace=True)
@@ -527,10 +492,7 @@ class Frexp(Op):
     def unscale(self, t: Any, exponent: Any) -> Any:
         return t / v.exp2(v.cast(exponent, raw_dtype(t)))
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Frexp(), draw.real(2, 3)
-        yield Frexp(), draw.real()
+    samples = drawn(real=[(2, 3), ()])
 
 
 FREXP = Frexp()

@@ -247,7 +247,7 @@ def _among(x: Any, many: Any) -> Any:
     """Whether elements of a raw array are in a flat one: look each up in the sorted values."""
     if many.shape[0] == 0:
         return v.full(x, tuple(x.shape), False, dtypes.bool_.numpy)
-    if v.low_precision(x.dtype):  # NumPy finds nothing in bfloat16 that is beside a NaN
+    if v.low_precision(x.dtype):  # NumPy finds nothing in bfloat16 that is next to a NaN
         x, many = v.cast(x, dtypes.float32.numpy), v.cast(many, dtypes.float32.numpy)
     ordered = v.gather(many, 0, v.sort(many, 0, False, False))
     at = v.minimum(v.searchsorted(ordered, v.reshape(x, (-1,)), False), many.shape[0] - 1)
@@ -271,10 +271,7 @@ class Where(Op):
     vmap_rule = align_members
     lies = "operands"
     leads = (2, 0, 1)
-
-    def __init__(self, dtype: Any = None) -> None:
-        super().__init__()
-        self.dtype = dtype
+    dtype: Any = None
 
     def forward(self, a: Any, b: Any, condition: Any) -> Any:
         if self.dtype is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
@@ -15,13 +14,13 @@ from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensors, raw_dtype
 from rushlight.ops.operands import zeros
 from rushlight.ops.out import put
-from rushlight.ops.pointwise.family import PI, expose, register_impl
+from rushlight.ops.pointwise.family import PI, Through, expose, register_impl
 from rushlight.ops.registry import function, functions, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
-class Conj(Elementwise):
+class Conj(Through, Elementwise):
     """The complex conjugate."""
 
     name = "conj"
@@ -29,20 +28,10 @@ class Conj(Elementwise):
     def forward(self, x: Any) -> Any:
         return v.conjugate(x)
 
-    def vjp(self, node: Node, g: Any) -> Any:
-        return (conj(g),)
+    def through(self, g: Any) -> Any:
+        return conj(g)
 
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return conj(ts[0])
-
-    def partials(self) -> Any:
-        return (1,)
-
-    @classmethod
-    def samples(cls, draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield cls(), draw.complex(2, 2)
-        yield cls(), draw.complex()
-        yield cls(), draw.real(2, 3)
+    samples = drawn(real=[(2, 3)], complex=[(2, 2), ()])
 
 
 @op
@@ -117,11 +106,7 @@ class ViewAsReal(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.complex_of(v.window(g, (..., 0)), v.window(g, (..., 1)))
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ViewAsReal(), draw.complex(2, 2)
-        yield ViewAsReal(), draw.complex()
-        yield ViewAsReal(), draw.complex(0, 2)
+    samples = drawn(complex=[(2, 2), (), (0, 2)])
 
 
 @op
@@ -137,10 +122,7 @@ class ViewAsComplex(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.as_pairs(g)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ViewAsComplex(), draw.real(3, 2)
-        yield ViewAsComplex(), draw.real(2)
+    samples = drawn(real=[(3, 2), (2,)])
 
 
 VIEW_AS_REAL, VIEW_AS_COMPLEX = ViewAsReal(), ViewAsComplex()
@@ -252,14 +234,7 @@ class Angle(Elementwise):
         square = re * re + im * im
         return re, im, v.where(square == 0, 0, 1 / square)
 
-    def partials(self, x: Any) -> Any:
-        return (0,)
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Angle(), draw.complex(2, 2)
-        yield Angle(), draw.complex()
-        yield Angle(), draw.real(2, 3)
+    samples = drawn(real=[(2, 3)], complex=[(2, 2), ()])
 
 
 expose(Angle, "[1j, -1 + 0j]", "[1.5708, 3.1416]", inplace=False)

@@ -40,6 +40,20 @@ class Pointwise(Elementwise):
             raise not_implemented(self.kernel or f"{short}_cpu", common)
 
 
+class Through:
+    """A rule for both modes, of an op of one input: `through(g, *saved)` is what the op makes of a
+    gradient, and of a tangent alike, for its Jacobian is its own transpose."""
+
+    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
+        rule: Any = self
+        return (rule.through(g, *saved),)
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        rule: Any = self
+        saved = [xs[s] if s >= 0 else y for s in rule.plan.sources]
+        return rule.through(ts[0], *saved)
+
+
 class Flat(Pointwise):
     """A step function: its derivatives are zero."""
 
@@ -49,9 +63,6 @@ class Flat(Pointwise):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return zeros(y)
-
-    def partials(self, *saved: Any) -> Any:
-        return (0,) * len(self.inputs)
 
 
 class Unfinished(Pointwise):
@@ -112,9 +123,6 @@ class OneOver(Smooth):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return ts[0] / self.below(xs[0] if self.saves == ("self",) else y)
-
-    def partials(self, saved: Any) -> Any:
-        return (1 / self.below(saved),)
 
 
 # --- functions from ops ---------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import attach_operator, integral, widen_small_ints, zeros
 from rushlight.ops.pointwise.family import Numbered, OneOver, Pointwise, Smooth, row
 from rushlight.ops.registry import function, functions, implements, op, shared_op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 
 row(
     "sqrt", OneOver, "The square root.", v.sqrt, below=lambda y: 2 * y, saves=("result",),
@@ -172,14 +172,10 @@ class PowOfNumber(Numbered):
             return (y * cmath.log(base),)
         return (y * (math.log(base) if base > 0 else math.nan),)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield PowOfNumber(2), draw.real(2, 3)
-        yield PowOfNumber(2.5), draw.real()
-        yield PowOfNumber(0.5), draw.real(0, 2)
-        yield PowOfNumber(2), draw.complex(2, 2)
-        yield PowOfNumber(-1.5), draw.complex(2, 2)
-        yield PowOfNumber(1.5 - 1j), draw.complex()
+    samples = drawn(
+        real=[(2, (2, 3)), (2.5, ()), (0.5, (0, 2))],
+        complex=[(2, (2, 2)), (-1.5, (2, 2)), (1.5 - 1j, ())],
+    )
 
 
 def _at_least_zero(b: Any) -> Any:

@@ -7,7 +7,6 @@ right below, by `expose` where it takes tensors and nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight import dtypes
@@ -25,13 +24,14 @@ from rushlight.ops.pointwise.family import (
     OneOver,
     Pointwise,
     Smooth,
+    Through,
     direction,
     expose,
     register_impl,
     row,
 )
 from rushlight.ops.registry import function, functions, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 
 
 # --- sign and size --------------------------------------------------------------------------------
@@ -51,9 +51,6 @@ class Abs(Pointwise):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = ts[0]
         return v.real(conj(t) * direction(xs[0])) if is_complex(t) else t * direction(xs[0])
-
-    def partials(self, x: Any) -> Any:
-        return (direction(x),)
 
 
 ABS = expose(Abs, "[-1., 2.]", "[1., 2.]", aliases=("absolute",), primitive="absolute")
@@ -90,7 +87,7 @@ expose(Sign, "[-3., 0., 2.]", "[-1.,  0.,  1.]")
 
 
 @op
-class Sgn(Elementwise):
+class Sgn(Through, Elementwise):
     """x / |x|: the sign of real numbers, the direction of complex ones."""
 
     name, saves, complex_too = "sgn", ("self", "result"), True
@@ -98,22 +95,13 @@ class Sgn(Elementwise):
     def forward(self, x: Any) -> Any:
         return v.copy(x) if raw_dtype(x).kind == "b" else direction(x)
 
-    def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        return (self.along(g, x, y),)
-
-    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return self.along(ts[0], xs[0], y)
-
-    def along(self, t: Any, x: Any, y: Any) -> Any:
+    def through(self, t: Any, x: Any, y: Any) -> Any:
         """The derivative is its own transpose: what is across the direction, over the size."""
         if not is_complex(x):
             return zeros(t)
         size = v.absolute(x)
         q = t / v.where(size == 0, 1, size)
         return v.where(size == 0, 0, q - v.real(q * conj(y)) * y)
-
-    def partials(self, x: Any, y: Any) -> Any:
-        return (0,)
 
 
 expose(Sgn, "[-3., 0., 2.]", "[-1.,  0.,  1.]", primitive="sign")
@@ -197,10 +185,7 @@ class RoundDecimals(Flat):
     name, node, params, refuses = "round_decimals", "RoundBackward1", ("decimals",), "bic"
     aten = "round.decimals"
     kernel = "round_vml_cpu"
-
-    def __init__(self, decimals: int) -> None:
-        super().__init__()
-        self.decimals = decimals
+    decimals: int
 
     def forward(self, x: Any) -> Any:
         if self.decimals == 0:
@@ -208,10 +193,7 @@ class RoundDecimals(Flat):
         ten = 10.0 ** abs(self.decimals)
         return v.rint(x * ten) / ten if self.decimals > 0 else v.rint(x / ten) * ten
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield RoundDecimals(1), draw.real(2, 3)
-        yield RoundDecimals(-1), draw.real()
+    samples = drawn(real=[(1, (2, 3)), (-1, ())])
 
 
 ROUND = Round()
@@ -296,10 +278,7 @@ class Logit(Pointwise):
 
     name, saves, params = "logit", ("self",), ("eps",)
     promotion, refuses, kernel = "float", "c", "logit_cpu"
-
-    def __init__(self, eps: float | None = None) -> None:
-        super().__init__()
-        self.eps = eps
+    eps: float | None = None
 
     def forward(self, x: Any) -> Any:
         if self.eps is not None:
@@ -312,12 +291,7 @@ class Logit(Pointwise):
         inside = v.logical_and(x >= low, x <= 1 - low)
         return (v.where(inside, 1 / (x * (1 - x)), outside),)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Logit(), draw.probability(2, 3)
-        yield Logit(), draw.probability()
-        yield Logit(0.2), draw.probability(0, 2)
-        yield Logit(0.2), draw.probability(2, 3)
+    samples = drawn(probability=[(2, 3), (), (0.2, (0, 2)), (0.2, (2, 3))])
 
 
 LOGIT = Logit()

@@ -96,10 +96,11 @@ def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> An
         return batching.draw_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target._array
-    hosts = [to_host(x._array) for x in others] if others else others
-    if device_of(raw) is CPU:
+    place = device_of(raw)
+    hosts = [to_host(x._array) for x in others] if others and place.type != "meta" else others
+    if place is CPU:
         draw(raw, *hosts)
-    else:
+    elif place.type != "meta":  # there, nothing is drawn
         host = make_array(raw.shape, raw.dtype, CPU)
         draw(host, *hosts)
         v.overwrite(raw, from_host(host, raw))
@@ -240,6 +241,9 @@ def _sample(
     if kind is None and isinstance(out, TensorBase):
         kind = dtypes.of(out._array.dtype)
     place = place_of(device, name)
+    if place.type == "meta":
+        meta = make_array(shape, (kind or default or dtypes.default).numpy, place)
+        return write_created(name, out, meta, want, requires_grad)
     array = make_array(shape, (kind or default or dtypes.default).numpy, CPU)
     draw(array)
     return write_created(
@@ -391,9 +395,10 @@ def _like(
         input = wrap(from_host(random.dense_like(to_host(input._array)), input._array))
     t = alike(name, input, dtype, layout, device, pin_memory, requires_grad, memory_format)
     raw = t._array
-    if device_of(raw) is CPU:
+    place = device_of(raw)
+    if place is CPU:
         draw(raw)
-    else:
+    elif place.type != "meta":
         host = make_array(raw.shape, raw.dtype, CPU)
         draw(host)
         v.overwrite(raw, from_host(host, raw))
@@ -518,6 +523,8 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
         return batching.draw_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
         )  # fmt: skip
+    if device_of(input._array).type == "meta":
+        return _record("bernoulli", _BERNOULLI, [input], v.copy(input._array), out)
     raw = to_host(input._array)
     drawn = make_array(raw.shape, raw.dtype, CPU)
     if p is None:
@@ -552,6 +559,11 @@ def multinomial(
     if isinstance(out, TensorBase) and dtypes.of(out._array.dtype) is not dtypes.int64:
         kind = dtypes.of(out._array.dtype).scalar_type
         raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
+    place = device_of(input._array)
+    if place.type == "meta":
+        shape = (*input._array.shape[:-1], count)
+        drawn = make_array(shape, dtypes.int64.numpy, place)
+        return write_created("multinomial", out, drawn, dtypes.int64, False)
     drawn = random.multinomial(to_host(input._array), count, bool(replacement), gen)
     return write_created("multinomial", out, from_host(drawn, input._array), dtypes.int64, False)
 

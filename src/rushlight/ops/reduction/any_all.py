@@ -13,6 +13,7 @@ from rushlight.ops.checks import check_tensor
 from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.family import Fold, axes_from_end, declare, dims_of, numpy_names
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -33,10 +34,7 @@ class CountNonzero(Fold):
         counted = v.equal(x, x) if self.numbers else v.not_equal(x, 0)
         return v.reduce_sum(counted, self.dims, self.keepdim)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield CountNonzero((-1,)), draw.real(2, 3)
-        yield CountNonzero(None), draw.real(0)
+    samples = drawn(real=[((-1,), (2, 3)), (None, (0,))])
 
 
 @op
@@ -50,10 +48,7 @@ class Any_(Reduce):
     def forward(self, x: Any) -> Any:
         return self.test(v.not_equal(x, 0), self.dims, self.keepdim)
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls((-1,), False), draw.real(2, 3)
-        yield cls(None, False), draw.real(0)
+    samples = drawn(real=[((-1,), False, (2, 3)), (None, False, (0,))])
 
 
 @op
@@ -70,17 +65,12 @@ class Truth(Linear):
 
     name, params, differentiable = "truth", ("dtype",), False
     aten = None
-
-    def __init__(self, dtype: Any) -> None:
-        super().__init__()
-        self.dtype = dtype
+    dtype: Any
 
     def forward(self, x: Any) -> Any:
         return v.cast(v.cast(x, dtypes.bool_.numpy), self.dtype)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Truth(dtypes.bool_.numpy), draw.real(2, 3)
+    samples = drawn(real=[(dtypes.bool_.numpy, (2, 3))])
 
 
 def _declare_test(cls: Any, example: str) -> None:

@@ -29,6 +29,7 @@ from rushlight.ops.reduction.family import (
     wide,
 )
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.sample_inputs import drawn
 
 
 def recurrence(a: Any, b: Any) -> Any:
@@ -66,11 +67,8 @@ class Scan(Op):
     saved_names = "dim"
     lies = "rows"
     vmap_rule = batch_leading
-
-    def __init__(self, dim: int, dtype: Any = None) -> None:
-        super().__init__()
-        self.dim = dim
-        self.dtype = dtype
+    dim: int
+    dtype: Any = None
 
     def line(self, x: Any) -> Any:
         """`x` in the dtype asked for, with `dim` as its last axis."""
@@ -82,13 +80,7 @@ class Scan(Op):
         """The inverse of `line`."""
         return v.swap(z, self.dim, -1) if shape else v.reshape(z, ())
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls(-1), draw.real(2, 3)
-        yield cls(-2), draw.real(5, 2)
-        yield cls(-1), draw.real()
-        yield cls(-1), draw.real(2, 0)
-        yield cls(-1), draw.complex(3)
+    samples = drawn(real=[(-1, (2, 3)), (-2, (5, 2)), (-1, ()), (-1, (2, 0))], complex=[(-1, (3,))])
 
 
 @op
@@ -205,11 +197,7 @@ class Champion(Scan):
         t = ts[0]
         return (v.gather(t, self.dim, y[1]) if t.ndim else t), y[1] * 0
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls(-1), draw.real(2, 3)
-        yield cls(-2), draw.real(3, 2)
-        yield cls(-1), draw.real()
+    samples = drawn(real=[(-1, (2, 3)), (-2, (3, 2)), (-1, ())])
 
 
 @op

@@ -22,6 +22,7 @@ from rushlight.ops.reduction.family import (
     same,
 )
 from rushlight.ops.registry import function, functions, implements, op
+from rushlight.ops.sample_inputs import drawn
 
 
 class Even(Fold):
@@ -57,10 +58,7 @@ class MaxAll(Even):
     name, node = "max", "MaxBackward1"
     saved_names = ""
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls(None, False), draw.real(2, 3)
-        yield cls(None, False), draw.real()
+    samples = drawn(real=[(None, False, (2, 3)), (None, False, ())])
 
 
 @op
@@ -114,10 +112,7 @@ class AminMax(Amax):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return super().jvp(ts, xs, y[0]), super().jvp(ts, xs, y[1])
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield AminMax((-1,), False), draw.real(2, 3)
-        yield AminMax(None, False), draw.real(2, 3)
+    samples = drawn(real=[((-1,), False, (2, 3)), (None, False, (2, 3))])
 
 
 # --- one chosen element ---------------------------------------------------------------------------
@@ -205,10 +200,7 @@ class ArgMax(Reduce):
     def forward(self, x: Any) -> Any:
         return self.place(x, None if self.dims is None else self.dims[0], self.keepdim)
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls((-1,), False), draw.real(2, 3)
-        yield cls(None, False), draw.real(2, 3)
+    samples = drawn(real=[((-1,), False, (2, 3)), (None, False, (2, 3))])
 
 
 @op

@@ -24,12 +24,9 @@ class Renorm(Op):
     saved_names = "p maxnorm"
     saves = ("self",)
     lies = "rows"
-
-    def __init__(self, p: float, dims: tuple[int, ...], maxnorm: float) -> None:
-        super().__init__()
-        self.p = p
-        self.dims = dims
-        self.maxnorm = maxnorm
+    p: float
+    dims: tuple[int, ...]
+    maxnorm: float
 
     def norm(self, x: Any) -> Any:
         return norm_of(x, self.p, self.dims, True)

@@ -25,6 +25,7 @@ from rushlight.ops.reduction.family import (
 )
 from rushlight.ops.reduction.minmax import Chosen, Even
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.sample_inputs import drawn
 
 _INT64 = dtypes.int64.numpy
 
@@ -40,11 +41,8 @@ class Ranked(Op):
     saves: ClassVar[tuple[str, ...]] = ("indices",)
     params: ClassVar[tuple[str, ...]] = ("dim", "descending")
     vmap_rule = batch_leading
-
-    def __init__(self, dim: int, descending: bool) -> None:
-        super().__init__()
-        self.dim = dim
-        self.descending = descending
+    dim: int
+    descending: bool
 
     def places(self, x: Any) -> Any:
         # PyTorch's sort on the CPU is stable whether asked or not
@@ -75,12 +73,9 @@ class Sort(Ranked):
     name, lies = "sort", "input"
     saved_names = "dim self_sym_sizes=self.sizes"
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls(-1, False), draw.real(2, 3)
-        yield cls(-2, True), draw.real(3, 2)
-        yield cls(-1, False), draw.real()
-        yield cls(-1, False), draw.real(2, 0)
+    samples = drawn(
+        real=[(-1, False, (2, 3)), (-2, True, (3, 2)), (-1, False, ()), (-1, False, (2, 0))]
+    )
 
 
 @op
@@ -108,10 +103,7 @@ class TopK(Ranked):
     name = "topk"
     saved_names = "dim self_sym_sizes=self.sizes"
     params = ("dim", "descending", "k")
-
-    def __init__(self, dim: int, descending: bool, k: int) -> None:
-        super().__init__(dim, descending)
-        self.k = k
+    k: int
 
     def places(self, x: Any) -> Any:
         order = super().places(x)
@@ -234,11 +226,9 @@ class KthValue(Chosen):
         cut[dim] = slice(self.k - 1, self.k)
         return v.copy(v.window(order, tuple(cut)))
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield KthValue((-1,), False, 2), draw.real(2, 3)
-        yield KthValue((-2,), True, 1), draw.real(3, 2)
-        yield KthValue((-1,), False, 1), draw.real()
+    samples = drawn(
+        real=[((-1,), False, 2, (2, 3)), ((-2,), True, 1, (3, 2)), ((-1,), False, 1, ())]
+    )
 
 
 @op
@@ -285,10 +275,7 @@ class MedianAll(Even):
             return v.full(x, z.shape[:-1], 0 if x.dtype.kind == "u" else nothing, x.dtype)
         return self.chosen((-1,), self.keepdim).forward(z)[0]
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls(None, False), draw.real(2, 3)
-        yield cls(None, False), draw.real()
+    samples = drawn(real=[(None, False, (2, 3)), (None, False, ())])
 
 
 @op

@@ -35,6 +35,7 @@ from rushlight.ops.reduction.family import (
     wide,
 )
 from rushlight.ops.registry import describe, function, functions, implements, op, variant
+from rushlight.ops.sample_inputs import drawn
 
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
@@ -83,12 +84,7 @@ class SumAll(Sum):
     aten = "sum.default"
     saved_names = "self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield SumAll(), draw.real(2, 3)
-        yield SumAll(), draw.real()
-        yield SumAll(), draw.real(0, 2)
-        yield SumAll(), draw.complex(3)
+    samples = drawn(real=[(2, 3), (), (0, 2)], complex=[(3,)])
 
 
 def _sum_dtype(given: Any, array: Any) -> Any:
@@ -187,11 +183,9 @@ class Mean(Sum):
         ends = isinstance(node._next_edges[0], TensorBase) and not isinstance(g, TensorBase)
         return (v.copy(spread) if ends else spread,)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Mean((-1,), False), draw.real(2, 3)
-        yield Mean((-2, -1), True), draw.real(2, 3)
-        yield Mean((-1,), False), draw.complex(2, 2)
+    samples = drawn(
+        real=[((-1,), False, (2, 3)), ((-2, -1), True, (2, 3))], complex=[((-1,), False, (2, 2))]
+    )
 
 
 @op
@@ -202,11 +196,7 @@ class MeanAll(Mean):
     aten = "mean.default"
     saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield MeanAll(), draw.real(2, 3)
-        yield MeanAll(), draw.real()
-        yield MeanAll(), draw.complex(3)
+    samples = drawn(real=[(2, 3), ()], complex=[(3,)])
 
 
 def _mean_dtype(given: Any, array: Any) -> Any:
@@ -352,12 +342,7 @@ class ProdAll(Prod):
     aten = "prod.default"
     saved_names = ""
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield ProdAll(), draw.real(2, 3)
-        yield ProdAll(), draw.real()
-        yield ProdAll(), draw.real(0)
-        yield ProdAll(), draw.complex(3)
+    samples = drawn(real=[(2, 3), (), (0,)], complex=[(3,)])
 
 
 @function(out=True)
@@ -410,12 +395,10 @@ class LogSumExp(Fold):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return v.reduce_sum(ts[0] * self.weights(xs[0], y), self.dims, self.keepdim)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield LogSumExp((-1,), False), draw.real(2, 3)
-        yield LogSumExp((-2, -1), True), draw.real(2, 3)
-        yield LogSumExp(None, False), draw.real()
-        yield LogSumExp((-1,), False), draw.complex(2, 2)
+    samples = drawn(
+        real=[((-1,), False, (2, 3)), ((-2, -1), True, (2, 3)), (None, False, ())],
+        complex=[((-1,), False, (2, 2))],
+    )
 
 
 @function(out=True, namespace="special")
@@ -439,10 +422,7 @@ class Trace(Linear):
 
     name, params = "trace", ("dtype",)
     saved_names = "self_sym_sizes=self.sizes"
-
-    def __init__(self, dtype: Any = None) -> None:
-        super().__init__()
-        self.dtype = dtype
+    dtype: Any = None
 
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
@@ -455,12 +435,7 @@ class Trace(Linear):
         j = v.iota(g, columns, dtypes.int64.numpy)
         return v.where(v.equal(v.reshape(i, (rows, 1)), j), v.reshape(g, (*g.shape, 1, 1)), 0)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Trace(), draw.real(3, 3)
-        yield Trace(), draw.real(2, 3)
-        yield Trace(), draw.real(0, 0)
-        yield Trace(), draw.complex(2, 2)
+    samples = drawn(real=[(3, 3), (2, 3), (0, 0)], complex=[(2, 2)])
 
 
 @function()

@@ -20,6 +20,7 @@ from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.reduction.family import check_dim, wide
 from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 _INT64: Final = dtypes.int64.numpy
 
@@ -125,10 +126,7 @@ class UniqueConsecutive(Distinct):
     """The values with repetitions in a row left out; along `dim`, the slices."""
 
     name, params = "unique_consecutive", ("dim",)
-
-    def __init__(self, dim: Any) -> None:
-        super().__init__()
-        self.dim = dim  # an int, or None
+    dim: Any
 
     def forward(self, x: Any) -> Any:
         if self.dim is None or x.ndim == 0:
@@ -250,11 +248,8 @@ class SearchSorted(Op):
     name, differentiable = "searchsorted", False
     aten = "searchsorted.Tensor"
     inputs, params = ("sorted_sequence", "self"), ("right", "dtype")
-
-    def __init__(self, right: bool, dtype: Any) -> None:
-        super().__init__()
-        self.right = right
-        self.dtype = dtype
+    right: bool
+    dtype: Any
 
     def forward(self, bounds: Any, x: Any) -> Any:
         if bounds.ndim == 1:
@@ -325,7 +320,6 @@ def searchsorted(
             f"boundaries tensor {list(bounds.shape)} and input value tensor {list(shape)}"
         )
     if sorter is not None:
-        check_tensor(sorter, "searchsorted", "sorter", 6)
         if sorter._array.dtype != dtypes.int64.numpy:
             raise RuntimeError(
                 "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
@@ -364,10 +358,7 @@ class BinCount(Op):
 
     name, differentiable, dynamic = "bincount", False, True
     inputs, params = ("self", "weights"), ("minlength",)
-
-    def __init__(self, minlength: int) -> None:
-        super().__init__()
-        self.minlength = minlength
+    minlength: int
 
     def forward(self, x: Any, weights: Any) -> Any:
         if weights is None or x.size == 0:
@@ -411,12 +402,9 @@ class Histc(Op):
     """How many elements fall into each of `bins` equal parts of [low, high], its end included."""
 
     name, differentiable, params = "histc", False, ("bins", "low", "high")
-
-    def __init__(self, bins: int, low: float | None, high: float | None) -> None:
-        super().__init__()
-        self.bins = bins
-        self.low = low
-        self.high = high
+    bins: int
+    low: float | None
+    high: float | None
 
     def range(self, line: Any) -> tuple[Any, Any]:
         """The ends: if none are given those of the numbers, which differ inside `vmap`."""
@@ -436,10 +424,7 @@ class Histc(Op):
         counts = v.bincount(v.where(outside, self.bins, part), None, self.bins + 1)
         return v.cast(v.window(counts, (slice(0, self.bins),)), x.dtype)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Histc(4, -1.0, 1.0), draw.real(2, 3)
-        yield Histc(4, None, None), draw.real(5)
+    samples = drawn(real=[(4, -1.0, 1.0, (2, 3)), (4, None, None, (5,))])
 
 
 @function(out=True)

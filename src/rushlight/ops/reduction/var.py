@@ -27,6 +27,7 @@ from rushlight.ops.reduction.family import (
 )
 from rushlight.ops.reduction.sum import Sum
 from rushlight.ops.registry import implements, op
+from rushlight.ops.sample_inputs import drawn
 
 _PARTS: Final = {
     dtypes.complex32.numpy: dtypes.float16.numpy,
@@ -40,6 +41,7 @@ class Spread(Fold):
 
     saves: ClassVar[tuple[str, ...]] = ("self",)
     params = ("dims", "keepdim", "correction")
+    saved_names = "dim=dims* keepdim correction"
 
     def __init__(self, dims: tuple[int, ...] | None, keepdim: bool, correction: Any) -> None:
         super().__init__(dims, keepdim)
@@ -84,13 +86,10 @@ class Spread(Fold):
         p = conj(self.slope(x)) * t
         return v.reduce_sum(v.real(p) if is_complex(p) else p, self.dims, self.keepdim)
 
-    @classmethod
-    def samples(cls, draw: Any) -> Any:
-        yield cls((-1,), False, 1), draw.real(2, 3)
-        yield cls(None, False, 0), draw.real(2, 3)
-        yield cls((-2,), True, 1), draw.real(3, 2)
-        yield cls((-1,), False, 1), draw.complex(2, 3)
-        yield cls((-1,), True, 1), draw.complex(2, 3)
+    samples = drawn(
+        real=[((-1,), False, 1, (2, 3)), (None, False, 0, (2, 3)), ((-2,), True, 1, (3, 2))],
+        complex=[((-1,), False, 1, (2, 3)), ((-1,), True, 1, (2, 3))],
+    )
 
 
 def _root_slope(y: Any) -> Any:
@@ -105,7 +104,6 @@ class Var(Spread):
 
     name = "var"
     aten = "var.correction"
-    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False)
@@ -123,7 +121,6 @@ class Std(Spread):
 
     name, saves = "std", ("self", "result")
     aten = "std.correction"
-    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, True)
@@ -141,7 +138,6 @@ class VarMean(Spread):
 
     name, outputs = "var_mean", ("result0", "result1")
     aten = "var_mean.correction"
-    saved_names = "dim=dims* keepdim correction"
 
     def forward(self, x: Any) -> Any:
         return self.variance(x, False), narrow(self.average(wide(x), self.keepdim), x)

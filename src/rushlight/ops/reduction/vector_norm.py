@@ -16,6 +16,7 @@ from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import Fold, dims_of, narrow, same, wide
 from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 
 def norm_of(x: Any, p: float, dims: tuple[int, ...] | None, keep: bool) -> Any:
@@ -213,12 +214,10 @@ class Dist(Fold):
         slope = slope_of(d, self.back(y, d.shape), self.p, self.dims)
         return y * 0 if slope is None else norm_tangent(t, slope, self.dims, self.keepdim)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Dist(2.0), draw.real(2, 3), draw.real(2, 3)
-        yield Dist(3.0), draw.real(2, 3), draw.real(3)
-        yield Dist(1.0), draw.real(3), draw.real(2, 1)
-        yield Dist(2.0), draw.complex(3), draw.complex(3)
+    samples = drawn(
+        real=[(2.0, (2, 3), (2, 3)), (3.0, (2, 3), (3,)), (1.0, (3,), (2, 1))],
+        complex=[(2.0, (3,), (3,))],
+    )
 
 
 @function()
@@ -249,10 +248,7 @@ class CDist(Op):
     inputs, saves = ("x1", "x2"), ("x1", "x2", "result")
     params = ("p",)
     lies = "rows"
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
+    p: float
 
     def gaps(self, a: Any, b: Any) -> Any:
         """Each row less each row: (..., rows of a, rows of b, columns)."""
@@ -260,7 +256,10 @@ class CDist(Op):
         return v.window(a, (..., every, None, every)) - v.window(b, (..., None, every, every))
 
     def forward(self, a: Any, b: Any) -> Any:
-        d = self.gaps(a, b)
+        return self.size(self.gaps(a, b))
+
+    def size(self, d: Any) -> Any:
+        """The norms of differences along the last axis."""
         if d.shape[-1] == 0:
             return v.reduce_sum(d, (-1,), False)
         return narrow(norm_of(wide(d), self.p, (-1,), False), d)

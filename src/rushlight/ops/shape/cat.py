@@ -17,8 +17,6 @@ from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.reshape import reshape
 from rushlight.ops.view.squeeze import atleast_1d, atleast_2d, atleast_3d
 
-_ALL: Final = slice(None)
-
 
 def zeros_as(like: Any, x: Any) -> Any:
     """Zeros in the shape of `x` and the dtype of `like`."""
@@ -62,7 +60,7 @@ class Cat(Join):
         return v.concat(parts or self.same(xs), self.dim)
 
     def vjp(self, node: Any, g: Any) -> Any:
-        tail = (_ALL,) * (-self.dim - 1)
+        tail = (v.ALL,) * (-self.dim - 1)
         start = 0
         outs: list[Any] = []
         for i, shape in enumerate(node._input_shapes):
@@ -96,11 +94,16 @@ class Stack(Join):
     lies = "stacked"
 
     def forward(self, *xs: Any) -> Any:
-        key = (..., None) + (_ALL,) * (-self.dim - 1)
-        return v.concat([v.window(x, key) for x in self.same(xs)], self.dim)
+        parts = self.same(xs)
+        shape = parts[0].shape
+        if shape and -self.dim == len(shape) + 1:
+            # one behind the other: the same memory, without a view of each
+            return v.reshape(v.concat(parts, -len(shape)), (len(parts), *shape))
+        key = (..., None) + (v.ALL,) * (-self.dim - 1)
+        return v.concat([v.window(x, key) for x in parts], self.dim)
 
     def vjp(self, node: Node, g: Any) -> Any:
-        tail = (_ALL,) * (-self.dim - 1)
+        tail = (v.ALL,) * (-self.dim - 1)
         return [
             v.window(g, (..., i, *tail)) if node._needs_grad(i) else None
             for i in range(len(node._next_edges))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
@@ -10,7 +9,7 @@ from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.registry import function, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.select import Slice, narrow_op
 from rushlight.ops.view.split import Parts, Split, SplitWithSizes, chunk_op, sizes_op, split_op
 
@@ -22,6 +21,7 @@ class Clone(Linear):
     """A copy: in the same order of strides ("preserve"), in row order, or channels last."""
 
     name, params = "clone", ("format",)
+    word = "copy"
     saved_names = ""
     format: str = "preserve"
 
@@ -33,11 +33,7 @@ class Clone(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Clone(), draw.real(2, 3)
-        yield Clone("contiguous"), draw.complex(2)
-        yield Clone("channels_last"), draw.real(1, 2, 3, 2)
+    samples = drawn(real=[(2, 3), ("channels_last", (1, 2, 3, 2))], complex=[("contiguous", (2,))])
 
 
 @function()
@@ -60,6 +56,7 @@ class LaidOut(Linear):
     """A copy whose axes lie in memory in a given order, widest stride first (None: rows)."""
 
     name, node, params = "laid_out", "CloneBackward0", ("order",)
+    word = "laid_out"
     aten = "clone.default"
     saved_names = ""
     order: tuple[int, ...] | None
@@ -70,25 +67,12 @@ class LaidOut(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield LaidOut((1, 0)), draw.real(2, 3)
-        yield LaidOut(None), draw.real()
-
-
-@implements("copy")
-def _copy_word(x: Any) -> Any:
-    return apply(Clone(), x)
+    samples = drawn(real=[((1, 0), (2, 3)), (None, ())])
 
 
 @implements("contiguous")
 def _contiguous_word(x: Any) -> Any:
     return methods["contiguous"](x)
-
-
-@implements("laid_out")
-def _laid_out_word(x: Any, order: Any) -> Any:
-    return apply(LaidOut(order), x)
 
 
 # --- copies of views ------------------------------------------------------------------------------
@@ -117,9 +101,7 @@ class NarrowCopy(RegionCopy):
         self.length = length
         self.region = Slice(dim, start, start + length)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield NarrowCopy(-1, 1, 2), draw.real(2, 4)
+    samples = drawn(real=[(-1, 1, 2, (2, 4))])
 
 
 @function(out=True)
@@ -147,9 +129,7 @@ class UnsafeSplit(UnsafePieces, Split):
     name = "unsafe_split"
     aten = "unsafe_split.Tensor"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield UnsafeSplit(2, -1), draw.real(2, 5)
+    samples = drawn(real=[(2, -1, (2, 5))])
 
 
 @op
@@ -158,9 +138,7 @@ class UnsafeSplitWithSizes(UnsafePieces, SplitWithSizes):
 
     name = "unsafe_split_with_sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield UnsafeSplitWithSizes((1, 2), -1), draw.real(2, 3)
+    samples = drawn(real=[((1, 2), -1, (2, 3))])
 
 
 @function(returns="tuple[Tensor, ...]")

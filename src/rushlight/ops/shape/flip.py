@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
-from rushlight.core.record import apply
 from rushlight.ops.apply import run
-from rushlight.ops.checks import check_tensor, from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -21,6 +19,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
+    word = "flip"
     saved_names = "dims=dims*"
     dims: tuple[int, ...]
     vmap_rule = batch_leading
@@ -31,11 +30,7 @@ class Flip(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.flip(g, self.dims) if self.dims else g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Flip((-1,)), draw.real(2, 3)
-        yield Flip((-2, -1)), draw.complex(2, 3)
-        yield Flip(()), draw.real()
+    samples = drawn(real=[((-1,), (2, 3)), ((), ())], complex=[((-2, -1), (2, 3))])
 
 
 def _flip(input: Any, dims: tuple[int, ...]) -> Any:
@@ -97,6 +92,7 @@ class Roll(Linear):
     """Elements moved along `dims`; what leaves at one end enters at the other. No dims: flat."""
 
     name, params = "roll", ("shifts", "dims")
+    word = "roll"
     saved_names = "shifts dims=dims*"
     shifts: tuple[int, ...]
     dims: tuple[int, ...]
@@ -116,12 +112,10 @@ class Roll(Linear):
             return v.roll(x, shifts, self.dims)
         return v.reshape(v.roll(v.reshape(x, (prod(x.shape),)), shifts, (0,)), x.shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Roll((1,), (-1,)), draw.real(2, 3)
-        yield Roll((2, -1), (-2, -1)), draw.complex(3, 3)
-        yield Roll((1,), ()), draw.real(2, 3)
-        yield Roll((3,), ()), draw.real()
+    samples = drawn(
+        real=[((1,), (-1,), (2, 3)), ((1,), (), (2, 3)), ((3,), (), ())],
+        complex=[((2, -1), (-2, -1), (3, 3))],
+    )
 
 
 @function()
@@ -175,12 +169,10 @@ class Rot90(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return self.turned(g, -self.k % 4)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Rot90(1, (-2, -1)), draw.real(2, 3)
-        yield Rot90(2, (-3, -1)), draw.real(2, 3, 2)
-        yield Rot90(-1, (-1, -2)), draw.complex(2, 3)
-        yield Rot90(4, (-2, -1)), draw.real(2, 2)
+    samples = drawn(
+        real=[(1, (-2, -1), (2, 3)), (2, (-3, -1), (2, 3, 2)), (4, (-2, -1), (2, 2))],
+        complex=[(-1, (-1, -2), (2, 3))],
+    )
 
 
 @function()
@@ -208,15 +200,3 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
             f"{given[0]} and dim1 = {given[1]}"
         )
     return run(Rot90(k, (a, b)), (input,))
-
-
-@implements("flip")
-def _flip_word(x: Any, axes: Any) -> Any:
-    rank = x._array.ndim
-    return apply(Flip(tuple([from_end(a, rank) for a in axes])), x)
-
-
-@implements("roll")
-def _roll_word(x: Any, shifts: Any, axes: Any) -> Any:
-    rank = x._array.ndim
-    return apply(Roll(tuple(shifts), tuple([from_end(a, rank) for a in axes])), x)

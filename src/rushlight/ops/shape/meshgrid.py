@@ -15,10 +15,10 @@ from rushlight.core.families import Bilinear
 from rushlight.core.graph import wrap
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
-from rushlight.ops.checks import check_tensor, not_implemented, one_dim, one_int
+from rushlight.ops.checks import check_tensor, check_tensors, not_implemented, one_dim, one_int
 from rushlight.ops.out import fill_out
 from rushlight.ops.registry import describe, function, functions, op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.shape.cat import Join, cat, stack
 from rushlight.ops.view.expand import expand
 from rushlight.ops.view.reshape import UnsafeView, flatten, reshape
@@ -229,8 +229,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.kron(torch.tensor([1, 2]), torch.tensor([1, 10]))
     tensor([ 1, 10,  2, 20])
     """
-    check_tensor(input, "kron")
-    check_tensor(other, "kron", "other", 2)
+    check_tensors("kron", input=input, other=other)
     rank = max(input._array.ndim, other._array.ndim)
     a = (1,) * (rank - input._array.ndim) + input._array.shape
     b = (1,) * (rank - other._array.ndim) + other._array.shape
@@ -265,11 +264,7 @@ class Cross(Bilinear):
     def right(self, g: Any, a: Any, shape: tuple[int, ...]) -> Any:
         return Cross(self.dim).forward(g, a)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Cross(-1), draw.real(2, 3), draw.real(2, 3)
-        yield Cross(-2), draw.real(3, 2), draw.real(3, 1)
-        yield Cross(-1), draw.complex(3), draw.complex(3)
+    samples = drawn(real=[(-1, (2, 3), (2, 3)), (-2, (3, 2), (3, 1))], complex=[(-1, (3,), (3,))])
 
 
 def _cross(input: Any, other: Any, dim: int) -> tuple[Any, tuple[Any, ...]]:
@@ -296,8 +291,7 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
-    check_tensor(input, "cross")
-    check_tensor(other, "cross", "other", 2)
+    check_tensors("cross", input=input, other=other)
     if dim is None:
         warnings.warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
@@ -319,8 +313,7 @@ def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    check_tensor(input, "linalg_cross")
-    check_tensor(other, "linalg_cross", "other", 2)
+    check_tensors("linalg_cross", input=input, other=other)
     return _cross(input, other, dim)
 
 

@@ -15,14 +15,12 @@ from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functional, implements, op
-from rushlight.ops.sample_inputs import Draw
-
-_ALL: Final = slice(None)
+from rushlight.ops.sample_inputs import Draw, drawn
 
 
 def cut(x: Any, dim: int, start: int, stop: int) -> Any:
     """A region of one axis (a negative int)."""
-    return v.window(x, (..., slice(start, stop)) + (_ALL,) * (-dim - 1))
+    return v.window(x, (..., slice(start, stop)) + (v.ALL,) * (-dim - 1))
 
 
 def pad_by(x: Any, pad: tuple[int, ...], value: Any) -> Any:
@@ -31,7 +29,7 @@ def pad_by(x: Any, pad: tuple[int, ...], value: Any) -> Any:
     if not pad:
         return v.copy(x)
     widths = [(0, 0)] * x.ndim
-    key: list[Any] = [_ALL] * x.ndim
+    key: list[Any] = [v.ALL] * x.ndim
     for k in range(len(pad) // 2):
         before, after = pad[2 * k], pad[2 * k + 1]
         n = x.shape[-1 - k]
@@ -62,13 +60,10 @@ class ConstantPadNd(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return pad_by(ts[0], self.pad, 0)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ConstantPadNd((1, 2), 3.0), draw.real(2, 3)
-        yield ConstantPadNd((-1, 1, 2, -1)), draw.real(3, 3)
-        yield ConstantPadNd(()), draw.real()
-        yield ConstantPadNd((1, 0), 1j), draw.complex(2)
-        yield ConstantPadNd((1, 1)), draw.real(2, 0)
+    samples = drawn(
+        real=[((1, 2), 3.0, (2, 3)), ((-1, 1, 2, -1), (3, 3)), ((), ()), ((1, 1), (2, 0))],
+        complex=[((1, 0), 1j, (2,))],
+    )
 
 
 class Border(Linear):
@@ -190,10 +185,7 @@ class PadCircular(Border):
     def fold_after(self, g: Any, dim: int, k: int, n: int) -> Any:
         return pad_at(g, dim, 0, n - k)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield PadCircular((1, 2)), draw.real(2, 3)
-        yield PadCircular((2, -1, 0, 1)), draw.real(3, 3)
+    samples = drawn(real=[((1, 2), (2, 3)), ((2, -1, 0, 1), (3, 3))])
 
 
 def _pad_ops(base: Any, start: str, *cases: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
@@ -14,7 +13,7 @@ from rushlight.ops.apply import run
 from rushlight.ops.checks import check_tensor, ints, is_batched, one_dim, tuple_of_ints
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.registry import function, functions, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.clone import Clone
 from rushlight.ops.view.expand import expand
 from rushlight.ops.view.reshape import flatten, reshape, view
@@ -40,14 +39,10 @@ class Repeat(Linear):
         g = v.reduce_sum(v.reshape(g, tuple(apart)), tuple(range(0, len(apart), 2)), False)
         return v.reshape(g, shape) if lead else g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Repeat((2, 3)), draw.real(2, 3)
-        yield Repeat((2, 1, 2)), draw.real(2, 3)
-        yield Repeat((3,)), draw.real()
-        yield Repeat(()), draw.real()
-        yield Repeat((0, 2)), draw.real(2, 2)
-        yield Repeat((2, 2)), draw.complex(3)
+    samples = drawn(
+        real=[((2, 3), (2, 3)), ((2, 1, 2), (2, 3)), ((3,), ()), ((), ()), ((0, 2), (2, 2))],
+        complex=[((2, 2), (3,))],
+    )
 
 
 @function(free=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
@@ -11,7 +10,7 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import one_dim
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import describe, function, implements, op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.clone import RegionCopy
 from rushlight.ops.view.as_strided import Diagonal
 from rushlight.ops.view.family import Written
@@ -41,11 +40,7 @@ class Tril(Triangle):
     name = "tril"
     vmap_rule = batch_leading
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Tril(0), draw.real(3, 3)
-        yield Tril(-1), draw.complex(2, 3, 2)
-        yield Tril(1), draw.real(0, 3)
+    samples = drawn(real=[(0, (3, 3)), (1, (0, 3))], complex=[(-1, (2, 3, 2))])
 
 
 @op
@@ -55,10 +50,7 @@ class Triu(Triangle):
     name, lower = "triu", False
     vmap_rule = batch_leading
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Triu(0), draw.real(3, 3)
-        yield Triu(1), draw.complex(2, 3, 2)
+    samples = drawn(real=[(0, (3, 3))], complex=[(1, (2, 3, 2))])
 
 
 def _export_triangle(cls: Any, side: str, other: str, shown: str) -> None:
@@ -114,11 +106,7 @@ class DiagEmbed(OnDiagonal, Written):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.diagonal(g, self.offset, self.dim1, self.dim2)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield DiagEmbed(0, -2, -1), draw.real(2, 3)
-        yield DiagEmbed(1, -3, -1), draw.complex(2, 2)
-        yield DiagEmbed(-1, -1, -2), draw.real(3)
+    samples = drawn(real=[(0, -2, -1, (2, 3)), (-1, -1, -2, (3,))], complex=[(1, -3, -1, (2, 2))])
 
 
 @function(out=True)
@@ -146,10 +134,7 @@ class DiagonalCopy(OnDiagonal, RegionCopy):
         super().__init__(offset, dim1, dim2)
         self.region = Diagonal(offset, dim1, dim2)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield DiagonalCopy(0, -2, -1), draw.real(2, 3)
-        yield DiagonalCopy(1, -2, -1), draw.complex(3, 3)
+    samples = drawn(real=[(0, -2, -1, (2, 3))], complex=[(1, -2, -1, (3, 3))])
 
 
 @function(out=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
@@ -13,13 +13,11 @@ from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import one_dim, tuple_of_ints, varies
 from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.shape.contiguous import strides_of
 from rushlight.ops.view.family import Embed, embed, turn
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import EmbedSlice, Slice
-
-_ALL: Final = slice(None)
 
 
 # --- diagonals ------------------------------------------------------------------------------------
@@ -39,6 +37,7 @@ class Diagonal(ViewOp):
     """A diagonal of two axes, as the last axis."""
 
     name, params = "diagonal", ("offset", "dim1", "dim2")
+    word = "diagonal"
     saved_names = "offset dim1 dim2 self_sym_sizes=self.sizes"
     offset: int
     dim1: int
@@ -50,12 +49,10 @@ class Diagonal(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return embed(EmbedDiagonal, self, g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Diagonal(0, -2, -1), draw.real(3, 3)
-        yield Diagonal(1, -3, -1), draw.real(2, 3, 4)
-        yield Diagonal(-1, -1, -2), draw.complex(3, 2)
-        yield Diagonal(5, -2, -1), draw.real(2, 2)
+    samples = drawn(
+        real=[(0, -2, -1, (3, 3)), (1, -3, -1, (2, 3, 4)), (5, -2, -1, (2, 2))],
+        complex=[(-1, -1, -2, (3, 2))],
+    )
 
 
 @function()
@@ -72,18 +69,13 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return apply_view(Diagonal(offset, a, b), input)
 
 
-@implements("diagonal")
-def _diagonal(x: Any, offset: int, a: int, b: int) -> Any:
-    rank = x._array.ndim
-    return apply_view(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
-
-
 # --- windows --------------------------------------------------------------------------------------
 @op
 class Unfold(ViewOp):
     """Windows of `size` along an axis, every `step`; the window is a new last axis."""
 
     name, params = "unfold", ("dim", "size", "step")
+    word = "windows"
     saved_names = "dimension=dim size step self_sym_sizes=self.sizes"
     dim: int
     size: int
@@ -104,7 +96,7 @@ class Unfold(ViewOp):
                 total = term if total is None else total + term
         else:
             for k in range(count):
-                part = v.window(g, (..., k) + (_ALL,) * -self.dim)
+                part = v.window(g, (..., k) + (v.ALL,) * -self.dim)
                 back = [*range(-len(shape), self.dim), -1, *range(self.dim, -1)]
                 part = v.permute(part, tuple(back))
                 term = embed(EmbedSlice, Slice(self.dim, k * step, k * step + size), part, shape)
@@ -113,12 +105,9 @@ class Unfold(ViewOp):
             return embed(EmbedSlice, Slice(self.dim, 0, 0), _hollow(g, self.dim, shape), shape)
         return total
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Unfold(-1, 2, 1), draw.real(2, 5)
-        yield Unfold(-2, 3, 2), draw.real(4, 2)
-        yield Unfold(-1, 0, 1), draw.real(3)
-        yield Unfold(-1, 2, 3), draw.complex(6)
+    samples = drawn(
+        real=[(-1, 2, 1, (2, 5)), (-2, 3, 2, (4, 2)), (-1, 0, 1, (3,))], complex=[(-1, 2, 3, (6,))]
+    )
 
 
 def _hollow(g: Any, dim: int, shape: tuple[int, ...]) -> Any:
@@ -158,11 +147,6 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     return apply_view(Unfold(d, size, step), input)
 
 
-@implements("windows")
-def _windows(x: Any, axis: int, size: int, step: int) -> Any:
-    return apply_view(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
-
-
 # --- explicit strides -----------------------------------------------------------------------------
 @op
 class AsStrided(ViewOp):
@@ -187,11 +171,10 @@ class AsStrided(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.unstrided(g, shape, self.stride, self.start, self.inside)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield AsStrided((2, 2), (1, 2), 1, 1, (1,)), draw.real(6)
-        yield AsStrided((3, 2), (1, 1), 0, 0, (3, 1)), draw.real(2, 3)
-        yield AsStrided((), (), 1, 1, (1,)), draw.complex(3)
+    samples = drawn(
+        real=[((2, 2), (1, 2), 1, 1, (1,), (6,)), ((3, 2), (1, 1), 0, 0, (3, 1), (2, 3))],
+        complex=[((), (), 1, 1, (1,), (3,))],
+    )
 
 
 class AsStridedInplace(AsStrided):
@@ -216,9 +199,7 @@ class AsStridedBackward(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.restrided(g, self.size, self.stride, self.start, self.inside)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield AsStridedBackward((6,), (1, 2), 1, (1,), (2, 2)), draw.real(2, 2)
+    samples = drawn(real=[((6,), (1, 2), 1, (1,), (2, 2), (2, 2))])
 
 
 def as_strided_op(cls: Any, input: Any, size: Any, stride: Any, storage_offset: Any) -> Any:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
-from rushlight.errors import broadcast_mismatch
-from rushlight.ops.checks import check_tensor, ints, tuple_of_ints
+from rushlight.errors import broadcast_mismatch, expand_mismatch, too_few_sizes
+from rushlight.ops.checks import check_tensor, ints, tensor_type, tuple_of_ints
 from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.size import Size
 
 
@@ -43,12 +41,9 @@ class Expand(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return sum_to(g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Expand((2, 2, 3)), draw.real(2, 1)
-        yield Expand((2, 3)), draw.real()
-        yield Expand((0, 3)), draw.real(1, 3)
-        yield Expand((2, 3)), draw.complex(2, 3)
+    samples = drawn(
+        real=[((2, 2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3))], complex=[((2, 3), (2, 3))]
+    )
 
 
 @function(free=False)
@@ -63,11 +58,7 @@ def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) ->
     shape = input._array.shape
     lead = len(given) - len(shape)
     if lead < 0:
-        raise RuntimeError(
-            f"expand({_type_name(input)}{{{list(shape)}}}, size={list(given)}): the number of "
-            f"sizes provided ({len(given)}) must be greater or equal to the number of dimensions "
-            f"in the tensor ({len(shape)})"
-        )
+        raise RuntimeError(too_few_sizes(tensor_type(input), shape, given))
     full = list(given)
     for d, n in enumerate(given):
         have = shape[d - lead] if d >= lead else 1
@@ -81,16 +72,8 @@ def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) ->
         elif have != n and (have != 1 or n < 0):
             if n < -1 and d < lead:
                 raise RuntimeError(f"Trying to create tensor with negative dimension {n}")
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at "
-                f"non-singleton dimension {d}.  Target sizes: {list(given)}.  Tensor sizes: "
-                f"{list(shape)}"
-            )
+            raise RuntimeError(expand_mismatch(d, have, shape, given))
     return apply_view(Expand(tuple(full)), input)
-
-
-def _type_name(x: Any) -> str:
-    return f"torch.{dtypes.of(x._array.dtype).scalar_type}Tensor"
 
 
 @function(free=False)

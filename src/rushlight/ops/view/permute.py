@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import describe, function, implements, methods, op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.registry import describe, function, methods, op, variant
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.select import Alias
@@ -23,6 +22,7 @@ class Permute(ViewOp):
     """The axes in another order (negative ints; further axes in front stay)."""
 
     name, params = "permute", ("dims",)
+    word = "permute"
     saved_names = "dims=dims*"
     dims: tuple[int, ...]
 
@@ -36,11 +36,7 @@ class Permute(ViewOp):
             back[d] = position - rank
         return v.permute(g, (*range(g.ndim - rank), *back))
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Permute((-1, -3, -2)), draw.real(2, 3, 4)
-        yield Permute(()), draw.real()
-        yield Permute((-1, -2)), draw.complex(2, 3)
+    samples = drawn(real=[((-1, -3, -2), (2, 3, 4)), ((), ())], complex=[((-1, -2), (2, 3))])
 
 
 @function(method=False, bare=True)
@@ -75,12 +71,6 @@ def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return permute(input, ints("permute", "dims", order if dims is None else (dims,)))
 
 
-@implements("permute")
-def _permute(x: Any, axes: Any) -> Any:
-    rank = x._array.ndim
-    return apply_view(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
-
-
 @function()
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places; the rest keep their order.
@@ -91,7 +81,6 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    check_tensor(input, "movedim")
     src = list(source) if isinstance(source, (tuple, list)) else [source]
     dst = list(destination) if isinstance(destination, (tuple, list)) else [destination]
     if len(src) != len(dst):
@@ -114,14 +103,11 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     return apply_view(Permute(tuple([next(rest) if d is None else d for d in order])), input)
 
 
-@function()
-def moveaxis(input: Any, source: Any, destination: Any) -> Any:
-    """Another name of `movedim`.
-
-    >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape
-    torch.Size([3, 4, 2])
-    """
-    return movedim(input, source, destination)
+_MOVEAXIS: Final = describe(
+    "Another name of `movedim`.",
+    "torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape", "torch.Size([3, 4, 2])",
+)  # fmt: skip
+function()(variant(movedim, "moveaxis", _MOVEAXIS))
 
 
 # --- two axes exchanged ---------------------------------------------------------------------------
@@ -130,6 +116,7 @@ class Transpose(ViewOp):
     """Two axes exchanged."""
 
     name, params = "transpose", ("dim0", "dim1")
+    word = "swap"
     aten = "transpose.int"
     saved_names = "dim0 dim1"
     dim0: int
@@ -141,11 +128,7 @@ class Transpose(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.swap(g, self.dim0, self.dim1) if self.dim0 != self.dim1 else g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Transpose(-3, -1), draw.real(2, 3, 4)
-        yield Transpose(-1, -1), draw.real()
-        yield Transpose(-2, -1), draw.complex(2, 0)
+    samples = drawn(real=[(-3, -1, (2, 3, 4)), (-1, -1, ())], complex=[(-2, -1, (2, 0))])
 
 
 class TransposeInplace(Transpose):
@@ -184,12 +167,6 @@ def transpose_(input: Any, dim0: int, dim1: int) -> Any:
     return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
-@implements("swap")
-def _swap(x: Any, a: int, b: int) -> Any:
-    rank = x._array.ndim
-    return apply_view(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
-
-
 # --- matrices -------------------------------------------------------------------------------------
 @op
 class T(ViewOp):
@@ -205,11 +182,7 @@ class T(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.swap(g, -2, -1) if self.rank == 2 else g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield T(2), draw.real(2, 3)
-        yield T(1), draw.real(3)
-        yield T(0), draw.real()
+    samples = drawn(real=[(2, (2, 3)), (1, (3,)), (0, ())])
 
 
 class TInplace(T):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -15,7 +14,7 @@ from rushlight.core.views.views import apply_view
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.registry import function, implements, methods, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import contiguous, strides_of
 
 
@@ -39,11 +38,7 @@ class ViewShape(Reshape, ViewOp):
     name = "view"
     saved_names = "self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ViewShape((3, 2)), draw.real(2, 3)
-        yield ViewShape((1, 1)), draw.real()
-        yield ViewShape((2, 0)), draw.real(0, 3)
+    samples = drawn(real=[((3, 2), (2, 3)), ((1, 1), ()), ((2, 0), (0, 3))])
 
 
 @op
@@ -53,9 +48,7 @@ class ReshapeAlias(Reshape, ViewOp):
     name = "reshape_alias"
     aten = "_reshape_alias.default"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield ReshapeAlias((2, 3, 1)), draw.real(2, 3)
+    samples = drawn(real=[((2, 3, 1), (2, 3))])
 
 
 @op
@@ -65,9 +58,7 @@ class UnsafeView(Reshape):
     name, aten = "unsafe_view", "_unsafe_view.default"
     saved_names = "self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield UnsafeView((3, 2)), draw.real(2, 3)
+    samples = drawn(real=[((3, 2), (2, 3))])
 
 
 def _full_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:

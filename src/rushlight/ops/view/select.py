@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
+from rushlight.arrays.vocabulary import ALL
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import check_tensor, is_batched, one_dim, one_int
 from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.view.family import Embed, embed
 from rushlight.ops.view.squeeze import Unsqueeze
 
-_ALL: Final = slice(None)
 _END: Final = sys.maxsize
 
 
@@ -50,7 +50,7 @@ class Select(ViewOp):
         super().__init__()
         self.dim = dim
         self.index = index
-        self.key = (..., index) + (_ALL,) * (-dim - 1)
+        self.key = (..., index) + (ALL,) * (-dim - 1)
 
     def forward(self, x: Any) -> Any:
         return v.window(x, self.key)
@@ -58,12 +58,9 @@ class Select(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return embed(EmbedSelect, self, g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Select(-2, 1), draw.real(2, 3)
-        yield Select(-1, -1), draw.real(3)
-        yield Select(-1, 0), draw.real(0, 2)
-        yield Select(-3, 0), draw.complex(2, 1, 2)
+    samples = drawn(
+        real=[(-2, 1, (2, 3)), (-1, -1, (3,)), (-1, 0, (0, 2))], complex=[(-3, 0, (2, 1, 2))]
+    )
 
 
 @function()
@@ -115,7 +112,7 @@ class Slice(ViewOp):
         self.start = start
         self.stop = stop
         self.step = step
-        self.key = (..., slice(start, stop, step)) + (_ALL,) * (-dim - 1)
+        self.key = (..., slice(start, stop, step)) + (ALL,) * (-dim - 1)
 
     def forward(self, x: Any) -> Any:
         return v.window(x, self.key)
@@ -123,12 +120,10 @@ class Slice(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return embed(EmbedSlice, self, g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Slice(-1, 1, 3), draw.real(2, 4)
-        yield Slice(-2, 0, _END, 2), draw.real(5, 2)
-        yield Slice(-1, -2), draw.complex(3)
-        yield Slice(-1, 2, 1), draw.real(3)
+    samples = drawn(
+        real=[(-1, 1, 3, (2, 4)), (-2, 0, _END, 2, (5, 2)), (-1, 2, 1, (3,))],
+        complex=[(-1, -2, (3,))],
+    )
 
 
 @function()
@@ -184,10 +179,7 @@ class Alias(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return g
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Alias(), draw.real(2, 3)
-        yield Alias(), draw.real()
+    samples = drawn(real=[(2, 3), ()])
 
 
 ALIAS: Final = Alias()
@@ -205,7 +197,7 @@ def detach(input: Any) -> Any:
 
 
 def bare(array: Any) -> Any:
-    """A view of the whole array. What stands inside a batch is detached too, at every level."""
+    """A view of the whole array. What is inside a batch is detached too, at every level."""
     if type(array) is not Batched:
         return v.window(array, (...,))
     inside = array.value
@@ -228,7 +220,7 @@ def basic_index(x: Any, index: Any) -> Any:
             x = apply_view(Unsqueeze(dim - rank - 1), x)
             dim += 1
         elif isinstance(item, slice):
-            if item != _ALL:
+            if item != ALL:
                 stop = _END if item.stop is None else item.stop
                 x = apply_view(Slice(dim - rank, item.start or 0, stop, item.step or 1), x)
             dim += 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
@@ -13,10 +12,8 @@ from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.ops.checks import check_tensor, ints, invalid, is_batched, one_dim, one_int
 from rushlight.ops.registry import describe, function, methods, op, variant
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.select import Select, Slice
-
-_ALL: Final = slice(None)
 
 
 class Parts(Linear):
@@ -56,11 +53,7 @@ class Split(Parts):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.concat(g, self.dim)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Split(2, -1), draw.real(2, 5)
-        yield Split(1, -2), draw.complex(2, 3)
-        yield Split(1, -1), draw.real(2, 0)
+    samples = drawn(real=[(2, -1, (2, 5)), (1, -1, (2, 0))], complex=[(1, -2, (2, 3))])
 
 
 @function(returns="tuple[Tensor, ...]")
@@ -114,10 +107,7 @@ class SplitWithSizes(Parts):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.concat(g, self.dim)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SplitWithSizes((1, 0, 3), -1), draw.real(2, 4)
-        yield SplitWithSizes((2, 1), -2), draw.complex(3, 2)
+    samples = drawn(real=[((1, 0, 3), -1, (2, 4))], complex=[((2, 1), -2, (3, 2))])
 
 
 @function(free=True, returns="tuple[Tensor, ...]")
@@ -283,13 +273,10 @@ class Unbind(Parts):
         return [Select(self.dim, k) for k in range(shape[self.dim])]
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        key = (..., None) + (_ALL,) * (-self.dim - 1)
+        key = (..., None) + (v.ALL,) * (-self.dim - 1)
         return v.concat([v.window(part, key) for part in g], self.dim)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Unbind(-2), draw.real(2, 3)
-        yield Unbind(-1), draw.real(3)
+    samples = drawn(real=[(-2, (2, 3)), (-1, (3,))])
 
 
 @function(returns="tuple[Tensor, ...]")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.checks import check_tensor, one_dim, one_int
-from rushlight.ops.registry import function, implements, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.family import turn
 from rushlight.ops.view.reshape import reshape
-
-_ALL: Final = slice(None)
 
 
 # --- put in ---------------------------------------------------------------------------------------
@@ -24,6 +21,7 @@ class Unsqueeze(ViewOp):
     """A new axis of size 1, at `dim` of the result."""
 
     name, params = "unsqueeze", ("dim",)
+    word = "unsqueezed"
     saved_names = "dim=dim+"
     dim: int
 
@@ -33,11 +31,7 @@ class Unsqueeze(ViewOp):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return v.reshape(g, shape)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Unsqueeze(-2), draw.real(2, 3)
-        yield Unsqueeze(-1), draw.real()
-        yield Unsqueeze(-3), draw.real(0, 2)
+    samples = drawn(real=[(-2, (2, 3)), (-1, ()), (-3, (0, 2))])
 
 
 class UnsqueezeInplace(Unsqueeze):
@@ -67,11 +61,6 @@ def unsqueeze(input: Any, dim: int) -> Any:
 def unsqueeze_(input: Any, dim: int) -> Any:
     """In-place version of `unsqueeze`."""
     return turn(unsqueeze_op(UnsqueezeInplace, input, dim), input)
-
-
-@implements("unsqueezed")
-def _unsqueezed(x: Any, dim: int) -> Any:
-    return apply_view(Unsqueeze(dim), x)
 
 
 def _at_least(tensors: tuple[Any, ...], each: Any) -> Any:
@@ -136,7 +125,7 @@ class SqueezeDims(ViewOp):
         super().__init__()
         self.dim = dim
         deepest = -min(dim, default=0)
-        self.key = (..., *(0 if -d in dim else _ALL for d in range(deepest, 0, -1)))
+        self.key = (..., *(0 if -d in dim else v.ALL for d in range(deepest, 0, -1)))
 
     def forward(self, x: Any) -> Any:
         return v.window(x, self.key)
@@ -152,10 +141,7 @@ class SqueezeAll(SqueezeDims):
     name, node = "squeeze", "SqueezeBackward0"
     saved_names = "self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SqueezeAll((-3, -1)), draw.real(1, 3, 1)
-        yield SqueezeAll(()), draw.real()
+    samples = drawn(real=[((-3, -1), (1, 3, 1)), ((), ())])
 
 
 @op
@@ -166,10 +152,7 @@ class SqueezeOne(SqueezeDims):
     aten = "squeeze.dim"
     saved_names = "dim self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SqueezeOne((-2,)), draw.real(2, 1, 3)
-        yield SqueezeOne(()), draw.real(2)
+    samples = drawn(real=[((-2,), (2, 1, 3)), ((), (2,))])
 
 
 @op
@@ -180,9 +163,7 @@ class SqueezeMany(SqueezeDims):
     aten = "squeeze.dims"
     saved_names = "dim=dim* self_sym_sizes=self.sizes"
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SqueezeMany((-2, -1)), draw.real(2, 1, 1)
+    samples = drawn(real=[((-2, -1), (2, 1, 1))])
 
 
 class SqueezeAllInplace(SqueezeAll):

@@ -1,0 +1,1 @@
+"""Convolution: of one to three dimensions, transposed, and its derivatives."""

@@ -1,0 +1,1 @@
+"""Tables of which several rows are taken at once."""

@@ -1,0 +1,1 @@
+"""Losses that many programs never use."""

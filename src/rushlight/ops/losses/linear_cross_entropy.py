@@ -1,0 +1,48 @@
+"""`linear_cross_entropy`: the last layer of a classifier and its loss, in one call."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rushlight.ops.checks import check_tensor
+from rushlight.ops.nn.linear import linear
+from rushlight.ops.nn.loss_classes import cross_entropy
+from rushlight.ops.registry import functional
+
+
+@functional()
+def linear_cross_entropy(
+    input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None,
+    reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Any:  # fmt: skip
+    """cross_entropy(linear(input, linear_weight, linear_bias), target). `options`, which say how
+    PyTorch works by pieces, are accepted and change nothing.
+
+    Args:
+        linear_weight: (classes, features), or (classes, …, features) for a class at each position.
+        target: the class of each example, or the probabilities of all classes.
+        linear_bias: added to the scores.
+        weight: what each class counts.
+        ignore_index: a target that does not count; by default -100.
+
+    >>> x, w = torch.ones(1, 2), torch.zeros(4, 2)
+    >>> torch.nn.functional.linear_cross_entropy(x, w, torch.tensor([2]))
+    tensor(1.3863)
+    """
+    check_tensor(input, "linear_cross_entropy")
+    check_tensor(linear_weight, "linear_cross_entropy", "linear_weight", 2)
+    w = linear_weight._array
+    inner = w.shape[:-1]
+    if len(inner) > 1:
+        linear_weight = linear_weight.reshape(math.prod(inner), w.shape[-1])
+    logits = linear(input, linear_weight, None if linear_bias is None else linear_bias.reshape(-1))
+    lead = logits._array.shape[:-1]
+    logits = logits.view((*lead, *inner))
+    if ignore_index is None:
+        ignore_index = -100
+    return cross_entropy(
+        logits, target, weight=weight, ignore_index=ignore_index, reduction=reduction,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pooling: the largest, the mean or a norm of each window, and the way back."""

@@ -1,0 +1,1 @@
+"""Images: resizing, sampling at any place, patches, shuffles of pixels and channels."""

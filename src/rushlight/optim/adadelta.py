@@ -1,0 +1,102 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rushlight.arrays.vocabulary import sqrt
+from rushlight.ops.registry import functions
+from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.rules import (
+    add_to,
+    check_lr,
+    check_not_negative,
+    column,
+    count,
+    numbers,
+    scale,
+    update,
+    zero_step,
+)
+
+__all__ = ["Adadelta", "adadelta"]
+__dir__ = __all__.copy
+
+
+class Adadelta(Optimizer):
+    """Adadelta(params, lr=1.0, rho=0.9, eps=1e-06, weight_decay=0, foreach=None, *,
+    capturable=False, maximize=False, differentiable=False)
+
+    Steps by the gradient, times the root of the running mean of squared steps over that of squared
+    gradients, so that no rate need be chosen. `foreach` and `capturable` are accepted and change
+    nothing: they pick one of PyTorch's implementations.
+
+    >>> w = torch.tensor([1.], requires_grad=True)
+    >>> opt = torch.optim.Adadelta([w], lr=10.)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w
+    tensor([0.9684], requires_grad=True)
+    """
+
+    _added: ClassVar[dict[str, Any]] = {
+        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
+    }  # fmt: skip
+
+    def __init__(
+        self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
+        weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative("epsilon", eps)
+        check_not_negative("weight_decay", weight_decay)
+        defaults = {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
+
+        def step(self, closure: Callable[[], Any] | None = None) -> Any:
+            """Change the parameters by their gradients."""
+            return self._step_groups(closure)
+
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        state["step"] = zero_step()
+        state["square_avg"] = functions["zeros_like"](param)
+        state["acc_delta"] = functions["zeros_like"](param)
+
+    def _step(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        adadelta(
+            params, grads, column(states, "square_avg"), column(states, "acc_delta"),
+            column(states, "step"), lr=group["lr"], rho=group["rho"], eps=group["eps"],
+            weight_decay=group["weight_decay"], maximize=group["maximize"],
+        )  # fmt: skip
+
+
+def adadelta(
+    params: list[Any], grads: list[Any], square_avgs: list[Any], acc_deltas: list[Any],
+    state_steps: list[Any], capturable: bool = False, foreach: bool | None = None,
+    differentiable: bool = False, has_complex: bool = False, *, lr: float, rho: float, eps: float,
+    weight_decay: float, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of Adadelta on lists of tensors."""
+    rate, keep, small, decay = numbers(lr, rho, eps, weight_decay)
+
+    def rule(n: int, g: Any, p: Any, v: Any, u: Any) -> tuple[Any, ...]:
+        if maximize:
+            g = -g
+        if decay != 0:
+            g = g + decay * p
+        v = add_to(scale(v, keep), (1 - keep) * (g * g))
+        d = sqrt(u + small) / sqrt(v + small) * g
+        p = add_to(p, -rate * d)
+        return p, v, add_to(scale(u, keep), (1 - keep) * (d * d))
+
+    update(rule, count(state_steps), grads, params, square_avgs, acc_deltas)

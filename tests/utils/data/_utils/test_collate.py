@@ -1,0 +1,30 @@
+"""utils/data/_utils/collate.py does what PyTorch does: stored, and live where it is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+import rushlight
+import rushlight.utils.data
+from tests.harness import LIVE, agree, as_stored, pytorch, stored
+from tests.utils.data._utils.cases_collate import cases
+
+STORED = stored("utils/data/_utils/collate")
+
+
+def test_every_case_is_stored() -> None:
+    assert STORED.keys() == cases.keys()
+
+
+@pytest.mark.parametrize("name", cases)
+def test_gives_what_is_stored(name: str) -> None:
+    got = as_stored(cases.run(rushlight, name))
+    assert agree(STORED[name], got), got
+
+
+if LIVE:
+
+    @pytest.mark.parametrize("name", cases)
+    def test_gives_what_pytorch_gives(name: str) -> None:
+        got = as_stored(cases.run(rushlight, name))
+        assert agree(as_stored(cases.run(pytorch(), name)), got), got
