@@ -6,12 +6,12 @@ import threading
 from typing import Any
 
 import pytest
+from tests.nn.plain_cases import compare
 
 import rushlight as torch
 from rushlight.amp import casting
 from tests.amp.cases_autocast_mode import close, exact, kind
 from tests.harness import LIVE, pytorch, stored
-from tests.nn.plain_cases import compare
 
 STORED = stored("amp/autocast_mode")
 

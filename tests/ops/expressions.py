@@ -1,8 +1,8 @@
 """Cases that are lines of Python: each is evaluated in both libraries, and what it gives compared.
 
-A file of cases makes `Expressions` of a text, a line an expression, and of a function that gives the
-names in it. A result is told with dtypes, shapes, values, the name of its node and the gradients of
-all names that ask for one; an error with its type and the beginning of its text.
+A file of cases makes `Expressions` of a text, a line an expression, and of a function that gives
+the names in it. A result is told with dtypes, shapes, values, the name of its node and the
+gradients of all names that ask for one; an error with its type and the beginning of its text.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ _lines = []
 for _name in POLYNOMIALS:
     _lines += [
         f"S.{_name}(x, n)", f"S.{_name}(x, 3)", f"S.{_name}(x[:, None], n)", f"S.{_name}(0.5, n)",
-        f"S.{_name}(s, 10)", f"S.{_name}(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([[9.0], [8.0]]))",
+        f"S.{_name}(s, 10)",
+        f"S.{_name}(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([[9.0], [8.0]]))",
         f"S.{_name}(i, 2)", f"S.{_name}(x, 2.7)", f"S.{_name}(x + 0j, 2)", f"S.{_name}(1, 2)",
         f"torch.func.vmap(S.{_name})(x, n)",
     ]  # fmt: skip

@@ -21,7 +21,8 @@ def names(torch: Any) -> dict[str, Any]:
 
 REDUCTIONS = "sum prod amax amin argmax argmin mean median var std logsumexp".split()
 SAME = "cumsum cumprod softmax log_softmax softmin".split()
-WINDOWS = "bartlett blackman cosine exponential gaussian general_hamming hamming hann kaiser nuttall"
+WINDOWS = "bartlett blackman cosine exponential gaussian general_hamming hamming hann kaiser"
+WINDOWS += " nuttall"
 _lines = []
 for _n in REDUCTIONS:
     _lines += [

@@ -159,7 +159,7 @@ def _slope(x: Any, d: int, at: Any, edge_order: int) -> Any:
     return functions["cat"]([first, inside, last], d)
 
 
-@function(method=False, returns="list")
+@function(method=False, returns="tuple[Tensor, ...]")
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """The slopes of a sampled function along dimensions, by differences between neighbours.
 
