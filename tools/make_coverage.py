@@ -116,7 +116,7 @@ def to_ours(x: Any, made: dict[int, Any]) -> Any:
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     if isinstance(x, dict):
         return {k: to_ours(y, made) for k, y in x.items()}
-    if isinstance(x, torch.dtype) or isinstance(x, (torch.layout, torch.memory_format)):
+    if isinstance(x, (torch.dtype, torch.layout, torch.memory_format)):
         return getattr(rushlight, str(x).removeprefix("torch."))
     if isinstance(x, torch.device):
         return rushlight.device(str(x))
