@@ -6,8 +6,7 @@ import pytest
 
 import rushlight as torch
 from tests.amp.cases_grad_scaler import exact
-from tests.harness import LIVE, pytorch, stored
-from tests.nn.plain_cases import compare
+from tests.harness import LIVE, compare, pytorch, stored
 
 STORED = stored("amp/grad_scaler")
 

@@ -6,11 +6,11 @@ import inspect
 import pickle
 
 import pytest
+from tests.nn.plain_cases import compare
 
 import rushlight as torch
 from tests.harness import LIVE, pytorch, stored
 from tests.nn.modules.cases_conv import MODULES, build, close, exact, numbers
-from tests.nn.plain_cases import compare
 
 STORED = stored("nn/modules/conv")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.nn.plain_cases import compare
 
 import rushlight
 from tests.harness import LIVE, pytorch, stored
-from tests.nn.plain_cases import compare
 from tests.ops import calls
 from tests.ops.conv.cases_convolution import CALLS, ERRORS
 
