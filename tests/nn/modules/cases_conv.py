@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.nn.plain_cases import PlainCases
+from tests.harness import PlainCases
 
 exact = PlainCases()  # to the last bit and letter
 close = PlainCases()  # to rounding
