@@ -47,11 +47,11 @@ def out_size(n: int, kernel: int, stride: int, padding: int, dilation: int) -> i
 
 
 def _zeros(like: Array, shape: Ints, dtype: Any = None) -> Array:
-    return np.zeros_like(like, shape=shape, order="C", dtype=dtype, subok=False)
+    return np.zeros_like(like, shape=shape, order="C", dtype=dtype)
 
 
 def _room(like: Array, shape: Ints) -> Array:
-    return np.empty_like(like, shape=shape, order="C", subok=False)
+    return np.empty_like(like, shape=shape, order="C")
 
 
 def _narrow(y: Array, dtype: Any) -> Array:
