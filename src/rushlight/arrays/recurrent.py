@@ -17,7 +17,8 @@ Note [Factors]
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import rules
@@ -440,9 +441,7 @@ def rnn_unloop(
     return pre, gh
 
 
-def rnn_unloop_in_words(
-    factors: Any, gy: Any, gh: Any, w: Any, sizes: Sizes, reverse: bool
-) -> Any:
+def rnn_unloop_in_words(factors: Any, gy: Any, gh: Any, w: Any, sizes: Sizes, reverse: bool) -> Any:
     """`rnn_unloop` on arrays of any kind."""
     pres: list[Any] = []
     for start, size in reversed(steps(sizes, reverse)):
@@ -454,7 +453,7 @@ def rnn_unloop_in_words(
 
 
 # --- other kinds of array -------------------------------------------------------------------------
-IN_WORDS = {
+IN_WORDS: Final[dict[str, Callable[..., Any]]] = {
     "lstm_loop": lstm_loop_in_words,
     "lstm_unloop": lstm_unloop_in_words,
     "gru_loop": gru_loop_in_words,

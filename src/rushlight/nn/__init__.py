@@ -17,10 +17,13 @@ from rushlight.nn import utils as utils
 from rushlight.nn.modules import *  # noqa: F403
 from rushlight.nn.parameter import Buffer as Buffer
 from rushlight.nn.parameter import Parameter as Parameter
+from rushlight.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from rushlight.nn.parameter import UninitializedParameter as UninitializedParameter
 
 if not _typing.TYPE_CHECKING:
+    _LATER = {"attention": "", "parallel": "", "DataParallel": "parallel"}
     __all__ = [
-        "Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils",
-        *modules.__all__,
+        "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
+        "init", "modules", "parameter", "utils", *modules.__all__, *_LATER,
     ]  # fmt: skip
-    __getattr__, __dir__ = _face("torch.nn", globals(), {"attention": ""})
+    __getattr__, __dir__ = _face("torch.nn", globals(), _LATER)

@@ -14,7 +14,9 @@ from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
 from rushlight.tensor_memory import _make_subclass, _own_attributes
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy",
+]  # fmt: skip
 
 
 class ParameterClass(TensorClass):
@@ -115,6 +117,124 @@ class Buffer(Tensor, metaclass=BufferClass):
         t.persistent = persistent
         t._is_buffer = True
         return t
+
+
+# --- values without a shape -----------------------------------------------------------------------
+class UninitializedTensorMixin:
+    """A tensor that is given its shape, and with it its class, by `materialize`."""
+
+    cls_to_become: Any = None
+    data: Any
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a tensor of a shape, whose values do not matter yet."""
+        device = self.data.device if device is None else device
+        dtype = self.data.dtype if dtype is None else dtype
+        self.data = functions["empty"](tuple(shape), device=device, dtype=dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        """Not known yet: an error."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def numel(self) -> int:
+        """Not known yet: an error."""
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in <method 'numel' of "
+            "'torch._C.TensorBase' objects>. This error happens when you are using a `LazyModule` "
+            "or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When "
+            "using LazyModules Call `forward` with a dummy batch to initialize the parameters "
+            "before calling torch functions"
+        )
+
+    def share_memory_(self) -> Any:
+        """There is nothing to share yet: an error."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
+        t: Any = self
+        return _rebuild_lazy, (type(self), t.requires_grad, self.data.device, self.data.dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        t: Any = self
+        made = _rebuild_lazy(type(self), t.requires_grad, self.data.device, self.data.dtype)
+        memo[id(self)] = made
+        return made
+
+
+def _rebuild_lazy(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> Any:
+    return cls(requires_grad, device, dtype)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
+    """UninitializedParameter(requires_grad=True, device=None, dtype=None): a parameter whose shape
+    is not known yet; lazy modules have them.
+
+    >>> p = torch.nn.UninitializedParameter()
+    >>> p.materialize((2, 3))
+    >>> type(p).__name__, p.shape
+    ('Parameter', torch.Size([2, 3]))
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Self:
+        data = functions["empty"](0, device=device, dtype=dtype)
+        return super().__new__(cls, data, requires_grad)
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        pass  # __new__ did it all
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
+    """UninitializedBuffer(requires_grad=False, device=None, dtype=None, persistent=True): a buffer
+    whose shape is not known yet.
+
+    >>> torch.nn.UninitializedBuffer()
+    <UninitializedBuffer>
+    """
+
+    cls_to_become = Tensor
+    persistent: bool
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+        persistent: bool = True,
+    ) -> Self:  # fmt: skip
+        data = functions["empty"](0, device=device, dtype=dtype)
+        made: Any = _make_subclass(cls, data, requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made  # type: ignore[no-any-return]
+
+    def __init__(
+        self, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+        persistent: bool = True,
+    ) -> None:  # fmt: skip
+        pass  # __new__ did it all
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet.
+
+    >>> torch.nn.parameter.is_lazy(torch.nn.LazyLinear(2).weight)
+    True
+    """
+    return isinstance(param, UninitializedTensorMixin)
 
 
 if not _typing.TYPE_CHECKING:

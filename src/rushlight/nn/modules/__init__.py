@@ -14,6 +14,7 @@ from rushlight.nn.modules import (
     flatten,
     fold,
     instancenorm,
+    lazy_layers,
     linear,
     loss,
     normalization,
@@ -36,6 +37,7 @@ from rushlight.nn.modules.dropout import *  # noqa: F403
 from rushlight.nn.modules.flatten import *  # noqa: F403
 from rushlight.nn.modules.fold import *  # noqa: F403
 from rushlight.nn.modules.instancenorm import *  # noqa: F403
+from rushlight.nn.modules.lazy_layers import *  # noqa: F403
 from rushlight.nn.modules.linear import *  # noqa: F403
 from rushlight.nn.modules.loss import *  # noqa: F403
 from rushlight.nn.modules.module import Module as Module
@@ -50,8 +52,8 @@ from rushlight.nn.modules.upsampling import *  # noqa: F403
 
 _FILES = (
     activation, adaptive, batchnorm, channelshuffle, container, conv, distance, dropout, flatten,
-    fold, instancenorm, linear, loss, normalization, padding, pixelshuffle, pooling, rnn, sparse,
-    transformer, upsampling,
+    fold, instancenorm, lazy_layers, linear, loss, normalization, padding, pixelshuffle, pooling,
+    rnn, sparse, transformer, upsampling,
 )  # fmt: skip
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
     __all__ = ["Module", *(name for file in _FILES for name in file.__all__)]

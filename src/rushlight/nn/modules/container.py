@@ -35,7 +35,7 @@ class Container(Module):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         warnings.warn(
-            "`nn.Container` is deprecated. All of it's functionality is now implemented in "
+            "`nn.Container` is deprecated. All of its functionality is now implemented in "
             "`nn.Module`. Subclass that instead.",
             FutureWarning,
             stacklevel=2,

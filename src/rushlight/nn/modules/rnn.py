@@ -18,7 +18,14 @@ from rushlight.nn.utils.rnn import PackedSequence
 from rushlight.ops.registry import functions
 
 __all__ = [
-    "RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell",
+    "GRU",
+    "LSTM",
+    "RNN",
+    "GRUCell",
+    "LSTMCell",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -93,8 +100,8 @@ class RNNBase(Module):
 
     def _check_sizes(self, dropout: Any) -> None:
         if (
-            not isinstance(dropout, numbers.Number)
-            or isinstance(dropout, bool)
+            isinstance(dropout, bool)
+            or not isinstance(dropout, numbers.Number)
             or not 0 <= self.dropout <= 1
         ):
             raise ValueError(
@@ -108,8 +115,9 @@ class RNNBase(Module):
                 f"num_layers={self.num_layers}",
                 stacklevel=4,
             )
-        if not isinstance(self.hidden_size, int):
-            kind = type(self.hidden_size).__name__
+        width: Any = self.hidden_size
+        if not isinstance(width, int):
+            kind = type(width).__name__
             raise TypeError(f"hidden_size should be of type int, got: {kind}")
         if self.hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
@@ -176,9 +184,10 @@ class RNNBase(Module):
         self.__dict__.setdefault("proj_size", 0)
         if "all_weights" in state:
             self._all_weights = state["all_weights"]
-        if self._all_weights and not isinstance(self._all_weights[0][0], str):
-            return
-        self._flat_weights_names = [name for names in self._all_weights for name in names]
+        names: Any = self._all_weights
+        if names and not isinstance(names[0][0], str):
+            return  # written when the weights themselves stood there
+        self._flat_weights_names = [name for part in names for name in part]
         self._init_flat_weights()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -305,9 +314,7 @@ class RNNBase(Module):
         if batch_sizes is None:
             self._check_state_rank(hx, alone)
             if alone:
-                return (
-                    tuple(h.unsqueeze(1) for h in hx) if self._states == 2 else hx.unsqueeze(1)
-                )
+                return tuple(h.unsqueeze(1) for h in hx) if self._states == 2 else hx.unsqueeze(1)
         return self.permute_hidden(hx, order)
 
     def _check_state_rank(self, hx: Any, alone: bool) -> None:
@@ -385,9 +392,7 @@ class LSTM(RNNBase):
         text = "Expected hidden[{}] size {{}}, got {{}}"
         expected = self.get_expected_hidden_size(input, batch_sizes)
         self.check_hidden_size(h, expected, text.format(0))
-        self.check_hidden_size(
-            c, self.get_expected_cell_size(input, batch_sizes), text.format(1)
-        )
+        self.check_hidden_size(c, self.get_expected_cell_size(input, batch_sizes), text.format(1))
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
         """States with their sequences in another order."""
@@ -468,9 +473,7 @@ class RNNCellBase(Module):
             hx = self._zeros(input)
         elif alone:
             hx = hx.unsqueeze(0)
-        h = functions[fn](
-            input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        )
+        h = functions[fn](input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return h.squeeze(0) if alone else h
 
     def _zeros(self, input: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
-from rushlight.nn.parameter import Parameter
+from rushlight.nn.parameter import Parameter, is_lazy
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
 Hook = Callable[..., Any]
@@ -210,7 +210,7 @@ class Stateful:
         value: Any = given
         if param.ndim == 0 and value.ndim == 1 and len(value) == 1:
             value = value[0]  # scalars were once saved with one dimension
-        if value.shape != param.shape:
+        if not is_lazy(param) and value.shape != param.shape:
             return (
                 f"size mismatch for {key}: copying a param with shape {value.shape} from "
                 f"checkpoint, the shape in current model is {param.shape}."

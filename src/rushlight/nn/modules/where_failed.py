@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.core.graph import TensorBase
+from rushlight.nn.parameter import is_lazy
 
 _MANY = 8  # so many arguments or parameters are listed
 
@@ -88,6 +89,8 @@ def _head(module: Any) -> str:
 
 def _kind(x: Any) -> str:
     """A value as far as it matters here: a tensor's dtype and shape, or a type."""
+    if is_lazy(x):
+        return repr(x)
     if isinstance(x, TensorBase):
         tensor: Any = x
         return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"

@@ -63,7 +63,9 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
         raise AssertionError("Fusion only for eval!")
     fused = copy.deepcopy(linear)
     if not (linear.out_features == bn.num_features or bn.num_features == 1):
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
+        )
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("running_mean and running_var must not be None")
     fused.weight, fused.bias = fuse_linear_bn_weights(

@@ -43,12 +43,12 @@ class _Orthogonal(Module):
 
     base: Any
 
-    def __init__(self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
+    def __init__(
+        self, weight: Any, orthogonal_map: str, *, use_trivialization: bool = True
+    ) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError(
-                "The householder parametrization does not support complex tensors."
-            )
+            raise ValueError("The householder parametrization does not support complex tensors.")
         self.shape = weight.shape
         self.orthogonal_map = orthogonal_map
         if use_trivialization:
@@ -108,13 +108,13 @@ class _Orthogonal(Module):
         if n == k:
             Q = Q.clone() if _is_orthogonal(Q) else _make_orthogonal(Q)
         else:  # complete it to a square matrix
-            more = functions["randn"](
-                *Q.shape[:-2], n, n - k, dtype=Q.dtype, device=Q.device
-            )
+            more = functions["randn"](*Q.shape[:-2], n, n - k, dtype=Q.dtype, device=Q.device)
             Q = _make_orthogonal(functions["cat"]([Q, more], -1))
         self.base = Q
         start = functions["zeros_like"](given)
-        start.diagonal(dim1=-2, dim2=-1).fill_(-1.0 if self.orthogonal_map == "householder" else 0.0)
+        start.diagonal(dim1=-2, dim2=-1).fill_(
+            -1.0 if self.orthogonal_map == "householder" else 0.0
+        )
         return start
 
 
@@ -127,15 +127,14 @@ def orthogonal(
     `orthogonal_map` is "matrix_exp", "cayley" or "householder"; with `use_trivialization` the
     parameter counts from a base that assigning to the weight moves.
 
-    >>> m = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 4), orthogonal_map="cayley")
+    >>> from rushlight.nn.utils.parametrizations import orthogonal
+    >>> m = orthogonal(torch.nn.Linear(2, 4), orthogonal_map="cayley")
     >>> bool(torch.allclose(m.weight.T @ m.weight, torch.eye(2), atol=1e-6))
     True
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, TensorBase):
-        raise ValueError(
-            f"Module '{module}' has no parameter or buffer with name '{name}'"
-        )
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     t: Any = weight
     if t.ndim < 2:
         raise ValueError(

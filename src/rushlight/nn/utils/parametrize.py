@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import typing as _typing
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
@@ -21,9 +21,13 @@ from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
 
 __all__ = [
-    "cached", "ParametrizationList", "register_parametrization", "is_parametrized",
-    "remove_parametrizations", "type_before_parametrizations",
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
     "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
 ]  # fmt: skip
 
 
@@ -64,7 +68,7 @@ def _register_parameter_or_buffer(module: Module, name: str, X: Any) -> None:
 
 def _maybe_set(dest: Any, src: Any) -> None:
     """Give `dest` the data of `src`."""
-    dest.data = src.data if isinstance(src, TensorBase) else src
+    dest.data = src.data
 
 
 class ParametrizationList(ModuleList):
@@ -88,10 +92,9 @@ class ParametrizationList(ModuleList):
             new = original
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    try:
+                    # one that says it has none leaves the tensor as it is
+                    with suppress(NotImplementedError):
                         new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass  # it says that it has none: the tensor is taken as it is
         if not isinstance(new, (TensorBase, Sequence)):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
@@ -126,7 +129,7 @@ class ParametrizationList(ModuleList):
                     )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
-                part.requires_grad_(original.requires_grad)  # type: ignore[attr-defined]
+                part.requires_grad_(original.requires_grad)
                 _register_parameter_or_buffer(self, f"original{i}", part)
         if not self.unsafe:
             self._check_result(shape, dtype)
@@ -157,8 +160,7 @@ class ParametrizationList(ModuleList):
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
-                        f"parametrization {type(module).__name__} does not implement "
-                        "right_inverse."
+                        f"parametrization {type(module).__name__} does not implement right_inverse."
                     )
                 value = module.right_inverse(value)
             if self.is_tensor:
@@ -386,8 +388,8 @@ def remove_parametrizations(
         original = Parameter(value) if value.requires_grad else value
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized "
-            "in terms of a sequence of tensors."
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized in terms of a sequence of tensors."
         )
     delattr(type(module), tensor_name)
     del held[tensor_name]

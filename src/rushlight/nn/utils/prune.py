@@ -77,17 +77,14 @@ class BasePruningMethod(ABC):
             importance_scores = original
         elif importance_scores.shape != original.shape:
             raise AssertionError(
-                "importance_scores should have the same shape as parameter "
-                f"{name} of {module}"
+                f"importance_scores should have the same shape as parameter {name} of {module}"
             )
         if not isinstance(method, PruningContainer):
             module.register_parameter(name + "_orig", module._parameters[name])
             del module._parameters[name]
             default = functions["ones_like"](original)
         else:
-            default = getattr(module, name + "_mask").detach().clone(
-                memory_format=_rows()
-            )
+            default = getattr(module, name + "_mask").detach().clone(memory_format=_rows())
         try:
             mask = method.compute_mask(importance_scores, default_mask=default)
             module.register_buffer(name + "_mask", mask)
@@ -117,9 +114,7 @@ class BasePruningMethod(ABC):
         """Leave the parameter pruned for good: the mask and the original go."""
         name = self._tensor_name
         if name is None:
-            raise AssertionError(
-                f"Module {module} has to be pruned before pruning can be removed"
-            )
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         weight = self.apply_mask(module)
         if hasattr(module, name):
             delattr(module, name)
@@ -141,7 +136,7 @@ class PruningContainer(BasePruningMethod):
     """PruningContainer(*methods): several methods on one parameter, one after the other."""
 
     def __init__(self, *args: Any) -> None:
-        self._pruning_methods: tuple[BasePruningMethod, ...] = ()
+        self._pruning_methods: tuple[Any, ...] = ()
         if len(args) == 1:
             self._tensor_name = args[0]._tensor_name
             self.add_pruning_method(args[0])
@@ -199,11 +194,10 @@ class PruningContainer(BasePruningMethod):
 # --- how much -------------------------------------------------------------------------------------
 def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
-        raise TypeError(
-            f"Invalid type for amount: {amount}. Must be int or float."
-        )
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     whole = isinstance(amount, numbers.Integral)
-    if (whole and amount < 0) or (not whole and not 0.0 <= float(amount) <= 1.0):
+    size = float(amount)
+    if size < 0 or (not whole and size > 1):
         raise ValueError(
             f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
             "integer"
@@ -211,7 +205,7 @@ def _validate_pruning_amount_init(amount: Any) -> None:
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
-    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+    if isinstance(amount, int) and amount > tensor_size:
         raise ValueError(
             f"amount={amount} should be smaller than the number of parameters to prune="
             f"{tensor_size}"

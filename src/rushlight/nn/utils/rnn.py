@@ -10,13 +10,19 @@ import typing as _typing
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from rushlight.missing import face as _face
 from rushlight.core.graph import TensorBase
+from rushlight.missing import face as _face
 from rushlight.ops.registry import functions
 
 __all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence",
-    "pad_sequence", "unpad_sequence", "pack_sequence", "unpack_sequence",
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
 ]  # fmt: skip
 
 
@@ -219,9 +225,7 @@ def pad_sequence(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
             f"{type(sequences)}"
         )
-    return functions["_pad_sequences"](
-        tuple(sequences), batch_first, padding_value, padding_side
-    )
+    return functions["_pad_sequences"](tuple(sequences), batch_first, padding_value, padding_side)
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:

@@ -10,8 +10,11 @@ from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions, namespaces
 
 __all__ = [
-    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook",
-    "spectral_norm", "remove_spectral_norm",
+    "SpectralNorm",
+    "SpectralNormLoadStateDictPreHook",
+    "SpectralNormStateDictHook",
+    "remove_spectral_norm",
+    "spectral_norm",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -94,9 +97,7 @@ class SpectralNorm:
         made = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(
-                f"`SpectralNorm` cannot be applied as parameter `{name}` is None"
-            )
+            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         with no_grad():
             h, w = made.reshape_weight_to_matrix(weight).shape
             u = made._unit(weight.new_empty(h).normal_(0, 1))
@@ -128,9 +129,9 @@ class SpectralNormLoadStateDictPreHook:
         if version is not None and version >= 1:
             return
         key = prefix + fn.name
-        if version is None and all(key + s in state_dict for s in ("_orig", "_u", "_v")):
-            if key not in state_dict:
-                return
+        own = all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v"))
+        if version is None and own and key not in state_dict:
+            return
         there = True
         for suffix in ("_orig", "", "_u"):
             if key + suffix not in state_dict:

@@ -9,7 +9,7 @@ from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions
 
-__all__ = ["WeightNorm", "weight_norm", "remove_weight_norm"]
+__all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 __dir__ = __all__.copy
 
 

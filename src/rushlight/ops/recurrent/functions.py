@@ -154,7 +154,8 @@ def _export(name: str, layer: Callable[..., Any], text: str, gates: int, shown: 
         return _run(name, layer, packed, args, 1)
 
     run.__name__ = run.__qualname__ = name
-    run.__doc__ = f"""{text} over sequences; `nn.{name.partition("_")[0].upper()}` is the convenient form.
+    module = name.partition("_")[0].upper()
+    run.__doc__ = f"""{text} over sequences; `nn.{module}` is the convenient form.
 
     Also {name}(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train,
     bidirectional), of packed sequences.
@@ -178,7 +179,9 @@ def _export(name: str, layer: Callable[..., Any], text: str, gates: int, shown: 
 
 
 _export("gru", _gru, "A stack of GRU layers", 3, "tensor([0.2384, 0.3909])")
-_export("rnn_tanh", _rnn(False), "A stack of recurrent layers with tanh", 1, "tensor([0.7616, 0.9429])")
+_export(
+    "rnn_tanh", _rnn(False), "A stack of recurrent layers with tanh", 1, "tensor([0.7616, 0.9429])"
+)
 _export("rnn_relu", _rnn(True), "A stack of recurrent layers with ReLU", 1, "tensor([1., 2.])")
 
 
@@ -204,9 +207,7 @@ def _linear(x: Any, w: Any, b: Any) -> Any:
 
 
 @function(method=False, returns="tuple[Tensor, Tensor]")
-def lstm_cell(
-    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
-) -> Any:
+def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step of an LSTM: the new h and c.
 
     Args:
@@ -233,9 +234,7 @@ def lstm_cell(
 
 
 @function(method=False)
-def gru_cell(
-    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
-) -> Any:
+def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step of a GRU: the new h.
 
     Args:
@@ -257,9 +256,7 @@ def gru_cell(
 
 
 def _export_cell(name: str, act: str, shown: str) -> None:
-    def cell(
-        input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
-    ) -> Any:
+    def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
         _check_cell(input, hx, w_ih, w_hh, 1)
         return getattr(_linear(hx, w_hh, b_hh) + _linear(input, w_ih, b_ih), act)()
 

@@ -19,8 +19,8 @@ from rushlight.ops.checks import raw_dtype
 from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import Draw
 
-for _name, _loop in loops.IN_WORDS.items():
-    implements(_name)(_loop)
+for _name in loops.IN_WORDS:
+    implements(_name)(loops.IN_WORDS[_name])
 
 _FLOAT32 = dtypes.float32.numpy
 _AS_INTEGERS = {2: dtypes.int16.numpy, 4: dtypes.int32.numpy, 8: dtypes.int64.numpy}
@@ -68,7 +68,7 @@ class Layer(Op):
     `keep` that a backward pass may follow.
     """
 
-    params = ("sizes", "padded", "reverse", "keep")
+    params: ClassVar[tuple[str, ...]] = ("sizes", "padded", "reverse", "keep")
     sizes: tuple[int, ...]
     padded: bool
     reverse: bool
@@ -221,7 +221,13 @@ class LSTMLayer(Layer):
             return [draw.real(n, p), draw.real(n, h)]
 
         x = draw.real(3, 2, 3)
-        yield LSTMLayer((2, 2, 2), True, False, True), x, *weights(3, 2, 2, True), *states(2, 2, 2), None
+        yield (
+            LSTMLayer((2, 2, 2), True, False, True),
+            x,
+            *weights(3, 2, 2, True),
+            *states(2, 2, 2),
+            None,
+        )
         packed = draw.real(6, 2)
         for reverse in (False, True):
             what = LSTMLayer((3, 2, 1), False, reverse, True)
@@ -250,9 +256,7 @@ class GRULayer(Layer):
             last = v.window(b_hh, (slice(2 * cells, None),))
             bias = b_ih + v.concat([v.window(b_hh, (slice(0, 2 * cells),)), last * 0], 0)
         xg = loops.inputs_side(self.flat(x), w_ih, bias)
-        return loops.gru_loop(
-            xg, h, v.swap(w_hh, -1, -2), last, self.sizes, self.reverse, keep
-        )
+        return loops.gru_loop(xg, h, v.swap(w_hh, -1, -2), last, self.sizes, self.reverse, keep)
 
     def forward(self, *xs: Any) -> Any:
         dtype = raw_dtype(xs[0])
@@ -361,7 +365,7 @@ class RNNLayer(Layer):
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         dtype = raw_dtype(saved[0])
-        x, w_ih, w_hh, b_ih, b_hh, h = xs = wide(saved[:6], dtype)
+        x, w_ih, w_hh, _, _, h = xs = wide(saved[:6], dtype)
         gy, gh, y = wide((*g, saved[6]), dtype)
         y = self.run(*xs)[0] if isinstance(x, TensorBase) else self.flat(y)
         pre, gh = loops.rnn_unloop(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from rushlight import dtypes
@@ -77,7 +78,7 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: Any) -> Any:
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
             "that is <= 0"
         )
-    if any(a < b for a, b in zip(sizes, sizes[1:])):
+    if any(a < b for a, b in pairwise(sizes)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
             "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
@@ -146,5 +147,3 @@ def _pad_sequences(sequences: Any, batch_first: Any, padding_value: Any, padding
     values = [s.to(first.dtype).expand(s.shape[0], *rest) for s in sequences]
     found.view(size * longest, *rest)[rows] = functions["cat"](values)
     return found if batch_first else found.transpose(0, 1).contiguous()
-
-
