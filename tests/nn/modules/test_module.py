@@ -256,7 +256,11 @@ def test_frozen_layers_compute_no_gradient(monkeypatch: pytest.MonkeyPatch) -> N
     count.watch(y)
     y.sum().backward()
     # nothing before the last layer was recorded, and in it the input's gradient is not wanted
-    assert sorted(count.ran) == ["AddmmBackward0", "TBackward0", *["torch::autograd::AccumulateGrad"] * 2]
+    assert sorted(count.ran) == [
+        "AddmmBackward0",
+        "TBackward0",
+        *["torch::autograd::AccumulateGrad"] * 2,
+    ]
     assert [p.grad is None for p in net.parameters()] == [True] * 4 + [False] * 2
 
 

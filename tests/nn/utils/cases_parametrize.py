@@ -154,7 +154,9 @@ def fused(torch: Any) -> Any:
         layer.eval()
         norm.eval()
         one = fuse(layer, norm)
-        found.append([repr(one), one.bias.tolist(), float((one(x) - norm(layer(x))).abs().max()) < 1e-5])
+        found.append(
+            [repr(one), one.bias.tolist(), float((one(x) - norm(layer(x))).abs().max()) < 1e-5]
+        )
     found.append(repr(u.skip_init(nn.Linear, 2, 3)))
     found.append(torch.rand(1).item())
     return found

@@ -58,5 +58,9 @@ _FILES = (
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
     __all__ = ["Module", *(name for file in _FILES for name in file.__all__)]
 
+    def _shown(file: _typing.Any) -> str:
+        """The name of a file; PyTorch has the lazy layers beside those they become."""
+        return "lazy" if file is lazy_layers else file.__name__.rpartition(".")[2]
+
     def __dir__() -> list[str]:
-        return [*__all__, "module", *(file.__name__.rpartition(".")[2] for file in _FILES)]
+        return [*__all__, "module", *(_shown(file) for file in _FILES)]
