@@ -21,8 +21,6 @@ LACKING = {
     "torch.nn.functional.conv2d": "unfold",
     "torch.nn.init.orthogonal_": "torch.nn.init.",
     "torch.nn.utils.weight_norm": "torch.nn.utils.",
-    "torch.optim.NAdam": "torch.optim.Adam",
-    "torch.optim.lr_scheduler.CyclicLR": "torch.optim.lr_scheduler.",
     "torch.linalg.vecdot": "(x * y).sum(-1)",
     "torch.special.airy_ai": "torch.special.",
     "torch.func.functionalize": "torch.func.",

@@ -71,6 +71,8 @@ _METHODS_ONLY = {name + "_" for name in """
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
     "_C": "",
+    "amp": "",
+    "cpu": "",
     "cuda": "",
     "fft": "",
     "func": "",
@@ -101,7 +103,6 @@ _LATER = {
     "backends": "",
     "compile": "compiler",
     "compiler": "",
-    "cpu": "",
     "export": "",
     "futures": "",
     "hub": "",
@@ -123,6 +124,13 @@ for _name in """
     DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage
 """.split():
     _LATER[_name] = "storage_types"
+for _name in """
+    autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache
+    get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled
+    is_autocast_cpu_enabled is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+    set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype
+""".split():
+    _LATER[_name] = "amp.autocast_mode"
 for _name in """
     BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
     LongTensor ShortTensor is_tensor set_default_tensor_type typename

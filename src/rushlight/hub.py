@@ -131,7 +131,7 @@ def load_state_dict_from_url(
 
     What `torch.load` reads from a file of the net; the file is kept and fetched once.
     """
-    from rushlight.serialize import load as read
+    from rushlight.serialization import load as read
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(folder, exist_ok=True)

@@ -16,6 +16,7 @@ import builtins
 import typing as _typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import UnionType
 from typing import Any, Final, NoReturn
 
 from rushlight.futures import Future
@@ -223,7 +224,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     if origin is None:
         return obj is None if target_type is None else builtins.isinstance(obj, target_type)
     inner = _typing.get_args(target_type)
-    if type(None) in inner or not builtins.isinstance(origin, type):  # Optional and Union
+    if origin in (_typing.Union, UnionType):
         return any(isinstance(obj, one) for one in inner)
     return builtins.isinstance(obj, origin) and _holds(obj, origin, inner)
 

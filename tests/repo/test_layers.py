@@ -22,11 +22,12 @@ LAYERS = [
     "core",
     "ops",
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage storage_types "
-    "settings cuda linalg special printing types version _methods _functions overrides _C fft",
+    "settings linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
     "func nn optim data serialization _utils testing utils library profiler functorch absent "
-    "accelerator amp backends compiler cpu _dynamo distributions export futures fx hub _inductor "
-    "jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse xpu",
+    "accelerator amp backends compiler cpu cuda _dynamo distributions export futures fx hub "
+    "_inductor jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
+    "xpu",
     "compile viz explain distributed",
     "compat cli __main__",
 ]

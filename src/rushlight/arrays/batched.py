@@ -322,7 +322,11 @@ def rank_of(x: Any) -> int:
 
 
 def from_end(d: int, rank: int) -> int:
-    """An axis counted from the end, where the batch changes nothing."""
+    """An axis counted from the end, as ops want it, and where a batch in front changes nothing.
+
+    >>> from_end(0, 3), from_end(-1, 3)
+    (-3, -1)
+    """
     return d if d < 0 else d - rank
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 from typing import Any, Final
 
 import numpy as np
@@ -268,6 +269,20 @@ class Sampler:
     def complex(self, *shape: int) -> Any:
         """complex128, both parts of both signs."""
         return np.asarray(self.real(*shape) + 1j * self.real(*shape))
+
+    def square(self, *shape: int) -> Any:
+        """Square matrices with an inverse, and eigenvalues well apart."""
+        return self._dominated(self.real(*shape))
+
+    def complex_square(self, *shape: int) -> Any:
+        """The same, complex."""
+        return self._dominated(self.complex(*shape))
+
+    def _dominated(self, x: Any) -> Any:
+        at = np.arange(x.shape[-1])
+        x = x * 0.3
+        x[..., at, at] += 1 + at
+        return x
 
     def ints(self, low: int, high: int, *shape: int) -> Any:
         """int64 in [low, high)."""

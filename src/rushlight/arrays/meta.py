@@ -7,7 +7,7 @@ Note [What a word gives]
     Views are worked out by NumPy on a phantom, an array with the same strides over memory that is
     not there, which is never read. Element-wise words, reductions, products and a few others have a
     rule below; their dtype is what NumPy gives for arrays with one element. Any other word is run
-    on one number, repeated: that takes the memory of its result, and is refused where that is large.
+    on one number, repeated: that takes the memory of its result, and is refused where it is large.
 """
 
 from __future__ import annotations
@@ -251,9 +251,7 @@ class Meta(np.lib.mixins.NDArrayOperatorsMixin):
     def copy(self, order: str = "C") -> Meta:
         if order == "C":
             return Meta(self.shape, self.dtype)
-        return Meta(
-            self.shape, self.dtype, None, dense_strides(self.shape, self.strides, self.itemsize)
-        )
+        return self.astype(self.dtype)
 
     def astype(self, dtype: Any, copy: bool = True) -> Meta:
         raw = np.dtype(dtype)

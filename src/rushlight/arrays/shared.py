@@ -7,9 +7,7 @@ descriptor and the last mapping are gone, however the processes end: there is no
 
 from __future__ import annotations
 
-import mmap
 import os
-import tempfile
 from typing import Any, Final
 from weakref import finalize, ref
 
@@ -28,6 +26,8 @@ def make_file(nbytes: int) -> int:
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("rushlight", os.MFD_CLOEXEC)
     else:
+        import tempfile  # slow to import
+
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
     try:
@@ -38,10 +38,16 @@ def make_file(nbytes: int) -> int:
     return fd
 
 
+def _mapped(fd: int, nbytes: int) -> Any:
+    import mmap  # wanted by those who share memory
+
+    return mmap.mmap(fd, max(nbytes, 1))
+
+
 def attach(fd: int, nbytes: int, keep: bool) -> Any:
     """All bytes of a file as an array. `keep`: the descriptor is kept, for the memory to be handed
     on, and closed when the array goes; else it is closed now."""
-    array = np.frombuffer(mmap.mmap(fd, max(nbytes, 1)), np.uint8, nbytes)
+    array = np.frombuffer(_mapped(fd, nbytes), np.uint8, nbytes)
     if not keep:
         os.close(fd)
     _note(array, fd if keep else -1)
@@ -100,7 +106,7 @@ def write_buffers(buffers: list[Any]) -> tuple[int, list[int]]:
 
 def read_buffers(fd: int, sizes: list[int]) -> list[Any]:
     """What `write_buffers` wrote, as arrays over the shared memory; closes the file."""
-    whole = mmap.mmap(fd, max(sum(map(_rounded, sizes)), 1))
+    whole = _mapped(fd, sum(map(_rounded, sizes)))
     os.close(fd)
     found, place = [], 0
     for size in sizes:

@@ -654,6 +654,8 @@ def resample(x: Array, axis: int, taps: Taps) -> Array:
     tail = (1,) * (-axis - 1)
     if width == 1 and taps.plain:
         return _narrow(x.take(_like(taps.places[:, 0], x), axis), dtype)
+    if dtype == np.uint8:
+        return _resample_bytes(x, axis, taps)
     kind = x.real.dtype
     if width > 8:
         matrix = _like(taps.matrix(kind), x)
@@ -672,6 +674,21 @@ def resample(x: Array, axis: int, taps: Taps) -> Array:
         else:
             total += part
     return _narrow(total, dtype)
+
+
+def _resample_bytes(x: Array, axis: int, taps: Taps) -> Array:
+    """`resample` of bytes: in integers, by weights of 15 bits, rounded half up."""
+    largest = float(taps.weights.max())
+    bits = 0
+    while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    scaled = taps.weights * (1 << bits)
+    weights = np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32)
+    total: Any = 1 << max(bits - 1, 0)
+    for k in range(weights.shape[1]):
+        part = x.take(_like(taps.places[:, k], x), axis).astype(np.int32)
+        total = total + part * _like(weights[:, k], x).reshape(-1, *(1,) * (-axis - 1))
+    return np.clip(total >> bits, 0, 255).astype(np.uint8)
 
 
 @functools.lru_cache(maxsize=256)

@@ -24,7 +24,7 @@ def words() -> dict[str, Words]:
     those of all functions.
 
     >>> words()[""]["keepdim"]
-    ('bool', 'keep the reduced dimensions, with size 1')
+    ('bool', 'whether reduced dimensions stay, with size 1')
     """
     table: dict[str, Words] = {"": {}}
     fns, before = [""], ""

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays.batched import Batched, outer
+from rushlight.arrays.batched import from_end as from_end
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import recording
@@ -154,15 +155,6 @@ def one_dim(dim: Any, rank: int) -> int:
     if not -top <= d < top:
         raise IndexError(dim_out_of_range(d, rank))
     return d - top if d >= 0 else d
-
-
-def from_end(axis: int, rank: int) -> int:
-    """An axis that a word was given, as an op wants it.
-
-    >>> from_end(0, 3), from_end(-1, 3)
-    (-3, -1)
-    """
-    return axis - rank if axis >= 0 else axis
 
 
 def some_dims(dim: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | None:

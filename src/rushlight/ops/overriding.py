@@ -183,10 +183,11 @@ def _exchange(fn: FunctionType) -> None:
     inner = FunctionType(old, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     inner.__kwdefaults__ = fn.__kwdefaults__
     _switched.add(fn)
-    fn.__code__ = _dispatching_code(inner, fn)
+    fn.__code__ = code_calling(_dispatch_given, inner, fn)
 
 
-def _dispatching_code(inner: FunctionType, public: FunctionType) -> CodeType:
+def code_calling(dispatcher: Any, inner: FunctionType, public: FunctionType) -> CodeType:
+    """Code for `public` that calls `dispatcher(inner, public, args, kwargs)`."""
     old = inner.__code__
     count, keyed = old.co_argcount, old.co_kwonlyargcount
     names = old.co_varnames
@@ -208,7 +209,7 @@ def _dispatching_code(inner: FunctionType, public: FunctionType) -> CodeType:
     )
     module = compile(source, old.co_filename, "exec")
     made = next(c for c in module.co_consts if isinstance(c, CodeType))
-    meant = {"<dispatch>": _dispatch_given, "<inner>": inner, "<public>": public}
+    meant = {"<dispatch>": dispatcher, "<inner>": inner, "<public>": public}
     consts = tuple(meant.get(c, c) if isinstance(c, str) else c for c in made.co_consts)
     return made.replace(
         co_consts=consts, co_freevars=old.co_freevars, co_name=old.co_name,

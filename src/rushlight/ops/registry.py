@@ -26,6 +26,7 @@ from rushlight.core.graph import Op, TensorBase
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run, run_inplace, run_out
+from rushlight.ops.checks import from_end
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero, numbers_of
 
@@ -51,9 +52,25 @@ def op(cls: C) -> C:
     table[cls.name] = cls
     word = vars(cls).get("word")
     if word is not None:
-        count, act = len(cls.inputs), apply_view if issubclass(cls, ViewOp) else apply
-        tensor_impls[word] = lambda *args: act(cls(*args[count:]), *args[:count])
+        tensor_impls[word] = _standing_for(cls)
     return cls
+
+
+def _standing_for(cls: Any) -> Callable[..., Any]:
+    """An op class as the word it stands for: inputs, then parameters. Ops count dimensions from the
+    end, words may count them from the front."""
+    count, act = len(cls.inputs), apply_view if issubclass(cls, ViewOp) else apply
+    dims = [i for i, name in enumerate(cls.params, count) if name.startswith("dim")]
+
+    def answer(*args: Any) -> Any:
+        values = list(args)
+        for i in dims:
+            rank, d = args[0]._array.ndim, args[i]
+            some = isinstance(d, tuple)
+            values[i] = tuple([from_end(a, rank) for a in d]) if some else from_end(d, rank)
+        return act(cls(*values[count:]), *args[:count])
+
+    return answer
 
 
 def _export(

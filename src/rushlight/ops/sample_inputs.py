@@ -23,14 +23,15 @@ from rushlight.core.graph import Op
 Draw = Sampler
 
 
-def drawn(real: Sequence[tuple[Any, ...]] = (), complex: Sequence[tuple[Any, ...]] = ()) -> Any:
+def drawn(**samples_by_kind: Sequence[tuple[Any, ...]]) -> Any:
     """The `samples` of an op with any number of parameters: these, then the shape of each input,
-    which is drawn in real or complex numbers. The shape alone will do for an op of one input and
-    no parameters: `drawn(real=[(2, 3), ()])`."""
+    which the method of `Draw` that is named draws. The shape alone will do for an op of one input
+    and no parameters: `drawn(real=[(2, 3), ()], complex=[(2,)])`."""
 
     def samples(cls: Any, draw: Draw) -> Iterator[tuple[Any, ...]]:
         n = len(cls.inputs)
-        for one, cases in ((draw.real, real), (draw.complex, complex)):
+        for kind, cases in samples_by_kind.items():
+            one = getattr(draw, kind)
             for case in cases:
                 if n == 1 and not (case and isinstance(case[-1], tuple)):
                     case = (case,)

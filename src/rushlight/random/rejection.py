@@ -231,15 +231,16 @@ def standard_gamma(alpha: Raw, gen: Generator | None = None) -> Raw:
     """Gamma numbers of rate 1, each with its own shape `alpha`; never 0."""
     if alpha.size:
         _check_float("gamma_cpu", alpha.dtype)
-    drawn = _gammas(alpha, gen)
+    drawn = _gammas(alpha, gen, np.float64 if alpha.itemsize == 8 else np.float32)
     least = np.finfo(np.float32 if alpha.itemsize <= 4 else np.float64).tiny
     if dtype_name(alpha.dtype) == "float16":
         least = np.finfo(np.float16).tiny
     return _to_kind(np.maximum(drawn, float(least)), alpha.dtype)
 
 
-def _gammas(alpha: Raw, gen: Generator | None) -> Raw:
-    one = functools.partial(_gamma_one, np.float64 if alpha.itemsize == 8 else np.float32)
+def _gammas(alpha: Raw, gen: Generator | None, kind: Any) -> Raw:
+    """Gamma numbers; `kind` is what PyTorch keeps `alpha` in."""
+    one = functools.partial(_gamma_one, kind)
     return _draw_each(alpha, gen, 3, one, alpha.astype(np.float64))
 
 
@@ -274,6 +275,6 @@ def dirichlet(alpha: Raw, gen: Generator | None = None) -> Raw:
         _check_float("dirichlet", alpha.dtype)
     wide = np.float64 if alpha.itemsize == 8 else np.float32
     tiny, eps = float(np.finfo(wide).tiny), float(np.finfo(wide).eps)
-    rows = np.maximum(_gammas(alpha, gen), np.finfo(np.float64).tiny)
+    rows = np.maximum(_gammas(alpha, gen, np.float64), np.finfo(np.float64).tiny)
     shares = rows / rows.sum(-1, keepdims=True)
     return _to_kind(np.clip(shares, tiny, 1 - eps / 2), alpha.dtype)

@@ -1,9 +1,11 @@
-"""What a checkpointed function finds around it when it runs again: random state, default device."""
+"""What a checkpointed function finds around it when it runs again: random state, default device,
+autocast."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rushlight.arrays.device import get_default_device
@@ -51,17 +53,19 @@ def set_device_states(devices: Any, states: Any, *, device_type: str | None = No
 
 
 class Surroundings:
-    """What a function finds around it: the random state (if kept) and the default device."""
+    """What a function finds around it: the random state (if kept), the default device, autocast."""
 
     def __init__(self, preserve: bool) -> None:
         self.random = default_generator.raw_state() if preserve else None
         self.device = get_default_device()
+        amp: Any = sys.modules.get("rushlight.amp.casting")  # not there: never in force
+        self.casting: Any = nullcontext() if amp is None else amp.Again()
 
     @contextmanager
     def again(self) -> Iterator[None]:
         """The same surroundings once more; what is drawn inside leaves no trace outside."""
         device: Any = self.device
-        with fork_rng(enabled=self.random is not None):
+        with fork_rng(enabled=self.random is not None), self.casting:
             if self.random is not None:
                 default_generator.load(self.random)
             if device == get_default_device():

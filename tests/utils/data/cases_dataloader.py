@@ -1,4 +1,5 @@
 """Expressions of `DataLoader`: batches, orders, seeds, and what it refuses."""
+# ruff: noqa: E501  # an expression is a line, however long
 
 from tests.harness import Cases
 from tests.utils.data.expressions import enter

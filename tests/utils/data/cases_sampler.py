@@ -1,4 +1,5 @@
 """Expressions of samplers: their order under a seed, what they draw, what they refuse."""
+# ruff: noqa: E501  # an expression is a line, however long
 
 from tests.harness import Cases
 from tests.utils.data.expressions import enter

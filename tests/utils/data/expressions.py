@@ -41,7 +41,7 @@ def space_of(lib: Any) -> dict[str, Any]:
             return i * i
 
     names = {name: getattr(data, name) for name in data.__all__ if hasattr(data, name)}
-    g = lambda seed: lib.Generator().manual_seed(seed)  # noqa: E731
+    g = lambda seed: lib.Generator().manual_seed(seed)
     return {
         **names, "torch": lib, "data": data, "np": numpy, "collections": collections, "g": g,
         "Count": Count, "Sized": Sized, "Squares": Squares,

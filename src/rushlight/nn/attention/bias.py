@@ -62,7 +62,7 @@ class CausalBias:
         """Attention under this mask; `scaled_dot_product_attention` asks for it."""
         if is_causal:
             raise ValueError("CausalBias should not be used with causal=True")
-        more = {"scale": scale, "enable_gqa": enable_gqa}
+        more: dict[str, Any] = {"scale": scale, "enable_gqa": enable_gqa}
         if self.variant is CausalVariant.UPPER_LEFT or self.seq_len_q == self.seq_len_kv:
             return _attention(query, key, value, None, dropout_p, True, **more)
         mask = self._materialize(query.device)

@@ -75,23 +75,28 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw new values."""
         self.head.reset_parameters()
-        for first, second in self.tail:
-            first.reset_parameters()
-            second.reset_parameters()
+        cluster: Any
+        for cluster in self.tail:
+            cluster[0].reset_parameters()
+            cluster[1].reset_parameters()
 
     def forward(self, input_: Any, target_: Any) -> _ASMoutput:
         rank = target_.ndim
         if rank == 1:
             if input_.shape[0] != target_.shape[0]:
-                raise RuntimeError("Input and target should have the same size in the batch dimension.")
+                raise RuntimeError(
+                    "Input and target should have the same size in the batch dimension."
+                )
             if input_.ndim != 2:
                 raise RuntimeError(
-                    f"1D target tensor expects 2D input tensors, but found inputs with size {input_.shape}"
+                    f"1D target tensor expects 2D input tensors, but found inputs with size "
+                    f"{input_.shape}"
                 )
         elif rank == 0:
             if input_.ndim != 1:
                 raise RuntimeError(
-                    f"0D target tensor expects 1D input tensors, but found inputs with size {input_.shape}"
+                    f"0D target tensor expects 1D input tensors, but found inputs with size "
+                    f"{input_.shape}"
                 )
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")

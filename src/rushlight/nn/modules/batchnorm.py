@@ -159,9 +159,7 @@ class SyncBatchNorm(BatchNorm):
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
         if input.shape[1] == 0:
-            raise ValueError(
-                "SyncBatchNorm number of input channels should be non-zero"
-            )
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:

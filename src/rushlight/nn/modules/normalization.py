@@ -149,9 +149,7 @@ class LocalResponseNorm(Module):
     tensor([0.6667, 0.5000])
     """
 
-    def __init__(
-        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-    ) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha
@@ -178,7 +176,5 @@ class CrossMapLRN2d(LocalResponseNorm):
 
     def forward(self, input: Any) -> Any:
         if input.ndim != 4:
-            raise ValueError(
-                f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead."
-            )
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
         return cross_map_norm(input, self.size, self.alpha, self.beta, self.k)

@@ -51,13 +51,17 @@ def _detect_is_causal_mask(mask: Any, is_causal: bool | None, size: int | None) 
     if is_causal is not None or mask is None:
         return bool(is_causal)
     n = mask.shape[-2] if size is None else size
-    causal = _generate_square_subsequent_mask(n, mask.device, mask.dtype if mask.is_floating_point() else None)
+    causal = _generate_square_subsequent_mask(
+        n, mask.device, mask.dtype if mask.is_floating_point() else None
+    )
     return bool(mask.shape == causal.shape and (mask == causal).all())
 
 
 class Layer(Module):
     """What layers of encoder and decoder share: attention, and two linear maps with an activation
     between, each with dropout, normalised before or after."""
+
+    activation: Any
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int, dropout: float,
@@ -95,8 +99,7 @@ class Layer(Module):
         return drop(y)
 
     def _feed(self, drop: Any, x: Any) -> Any:
-        activation: Any = self.activation
-        return drop(self.linear2(self.dropout(activation(self.linear1(x)))))
+        return drop(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoderLayer(Layer):
@@ -123,7 +126,11 @@ class TransformerEncoderLayer(Layer):
         found = _get_activation_fn(activation) if isinstance(activation, str) else activation
         kind = type(found).__name__ if isinstance(found, Module) else ""
         self.activation_relu_or_gelu = (
-            1 if found is F.relu or kind == "ReLU" else 2 if found is F.gelu or kind == "GELU" else 0
+            1
+            if found is F.relu or kind == "ReLU"
+            else 2
+            if found is F.gelu or kind == "GELU"
+            else 0
         )
         self.activation = found
 
@@ -246,7 +253,9 @@ class TransformerEncoder(Module):
         )
         mask = canonical_mask(mask, "mask", src.dtype, warn=False)
         first = self.layers[0]
-        length = src.shape[1 if first.self_attn.batch_first else 0] if src.ndim == 3 else src.shape[0]
+        length = (
+            src.shape[1 if first.self_attn.batch_first else 0] if src.ndim == 3 else src.shape[0]
+        )
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         x = src
         for layer in self.layers:
@@ -314,7 +323,9 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Any:  # fmt: skip
         first = self.layers[0]
-        length = tgt.shape[1 if first.self_attn.batch_first else 0] if tgt.ndim == 3 else tgt.shape[0]
+        length = (
+            tgt.shape[1 if first.self_attn.batch_first else 0] if tgt.ndim == 3 else tgt.shape[0]
+        )
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
         x = tgt
         for layer in self.layers:

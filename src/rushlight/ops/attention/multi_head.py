@@ -45,8 +45,7 @@ def _is_batched(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads
     rank = query.ndim
     if rank not in (2, 3):
         raise AssertionError(
-            "query should be unbatched 2D or batched 3D tensor but received "
-            f"{rank}-D query tensor"
+            f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor"
         )
     which = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
     if not key.ndim == value.ndim == rank:
@@ -67,10 +66,8 @@ def _is_batched(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads
             )
         want = (heads, query.shape[0], key.shape[0])
         if rank == 2 and mask.ndim == 3 and mask.shape != want:
-            raise AssertionError(
-                f"Expected `attn_mask` shape to be {want} but got {mask.shape}"
-            )
-    return rank == 3
+            raise AssertionError(f"Expected `attn_mask` shape to be {want} but got {mask.shape}")
+    return bool(rank == 3)
 
 
 def _check_sizes(query: Any, key: Any, value: Any, width: int, heads: int, apart: bool) -> None:
@@ -123,9 +120,7 @@ def _project_apart(
 def _given(x: Any, name: str, batch: int, heads: int, width: int) -> Any:
     """Keys or values that the caller computed: (batch · heads, length, width of a head)."""
     if x.shape[0] != batch * heads:
-        raise AssertionError(
-            f"expecting {name}.size(0) of {batch * heads}, but got {x.shape[0]}"
-        )
+        raise AssertionError(f"expecting {name}.size(0) of {batch * heads}, but got {x.shape[0]}")
     if x.shape[2] != width:
         raise AssertionError(f"expecting {name}.size(2) of {width}, but got {x.shape[2]}")
     return x.view(batch, heads, x.shape[1], width)
@@ -235,7 +230,9 @@ def multi_head_attention_forward(
         v = _given(static_v, "static_v", batch, heads, each)
     if add_zero_attn:
         k, v = (
-            functions["cat"]([x, functions["zeros"](batch, heads, 1, each, dtype=x.dtype, device=x.device)], 2)
+            functions["cat"](
+                [x, functions["zeros"](batch, heads, 1, each, dtype=x.dtype, device=x.device)], 2
+            )
             for x in (k, v)
         )
         mask, padding = _one_more(mask), _one_more(padding)
@@ -253,18 +250,18 @@ def multi_head_attention_forward(
         mask = padding if mask is None else mask + padding
     p = dropout_p if training else 0.0
     if need_weights:
-        y, weights = _with_weights(q, k, v, mask, p)
+        y, shares = _with_weights(q, k, v, mask, p)
     else:
         y = scaled_dot_product_attention(q, k, v, mask, p, is_causal)
-        weights = None
+        shares = None
     y = y.permute(2, 0, 1, 3).reshape(length * batch, width)
     y = linear(y, out_proj_weight, out_proj_bias).view(length, batch, -1)
-    if weights is not None and average_attn_weights:
-        weights = weights.mean(1)
+    if shares is not None and average_attn_weights:
+        shares = shares.mean(1)
     if not batched:
         y = y.squeeze(1)
-        weights = None if weights is None else weights.squeeze(0)
-    return y, weights
+        shares = None if shares is None else shares.squeeze(0)
+    return y, shares
 
 
 def _with_weights(q: Any, k: Any, v: Any, mask: Any, p: float) -> tuple[Any, Any]:

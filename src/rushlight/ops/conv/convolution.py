@@ -52,7 +52,7 @@ class Convolution(Op):
     output_padding: Ints
     groups: int
     complex_too = True
-    lies = "channels"
+    lies = "either"
 
     def __init__(
         self, stride: Ints, padding: Ints, dilation: Ints, transposed: bool = False,
@@ -376,7 +376,23 @@ def convolution_of(
     b = None if bias is None else bias._array
     _check(x, w, b, what)
     _check_kinds(x, w, b)
+    if x.dtype.kind == "c":
+        return _of_parts(what, input, weight, bias)
     return apply(what, input, weight, bias)
+
+
+def _of_parts(what: Convolution, input: Any, weight: Any, bias: Any) -> Any:
+    """A convolution of complex numbers as three of real ones, as PyTorch has it."""
+    x, y = input.real, input.imag
+    u, w = weight.real, weight.imag
+    b = both = None
+    if bias is not None:
+        b = bias.real
+        both = b + bias.imag
+    first = apply(what, x, u, b)
+    second = apply(what, y, w, None)
+    cross = apply(what, x + y, u + w, both)
+    return first - second + 1j * (cross - first - second)
 
 
 def _check_arguments(title: str, input: Any, weight: Any, bias: Any, n: int) -> bool:

@@ -21,7 +21,6 @@ from rushlight.ops.linalg.common import (
     lower_solve,
     mh,
     mt,
-    square,
     upper_solve,
 )
 from rushlight.ops.linalg.solve import check_right_side
@@ -201,10 +200,10 @@ class CholeskySolve(Factored):
             common.on_subspace(CholeskySolve, common.lower, 1),
             common.on_subspace(CholeskySolve, _upper, 1),
         )
-        yield low(), draw.real(3, 2), common.lower(square(draw, 3, 3))
-        yield high(True), draw.real(3, 2), _upper(square(draw, 3, 3))
-        yield low(), draw.real(2, 2, 1), common.lower(square(draw, 2, 2))
-        yield low(), draw.complex(2, 3), common.lower(square(draw, 2, 2, complex=True))
+        yield low(), draw.real(3, 2), common.lower(draw.square(3, 3))
+        yield high(True), draw.real(3, 2), _upper(draw.square(3, 3))
+        yield low(), draw.real(2, 2, 1), common.lower(draw.square(2, 2))
+        yield low(), draw.complex(2, 3), common.lower(draw.complex_square(2, 2))
 
 
 @function()
@@ -256,9 +255,9 @@ class CholeskyInverse(Factored):
             common.on_subspace(CholeskyInverse, common.lower),
             common.on_subspace(CholeskyInverse, _upper),
         )
-        yield low(), common.lower(square(draw, 3, 3))
-        yield high(True), _upper(square(draw, 2, 2, 2))
-        yield low(), common.lower(square(draw, 2, 2, complex=True))
+        yield low(), common.lower(draw.square(3, 3))
+        yield high(True), _upper(draw.square(2, 2, 2))
+        yield low(), common.lower(draw.complex_square(2, 2))
 
 
 @function()

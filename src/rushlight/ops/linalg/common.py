@@ -120,18 +120,9 @@ def on_subspace(cls: Any, project: Callable[[Any], Any], at: int = 0) -> Any:
     return Projected
 
 
-def square(draw: Any, *shape: int, complex: bool = False) -> Any:
-    """Square matrices with an inverse, and eigenvalues well apart."""
-    n = shape[-1]
-    x = (draw.complex if complex else draw.real)(*shape) * 0.3
-    for i in range(n):
-        x[..., i, i] += 1 + i
-    return x
-
-
 def positive(draw: Any, *shape: int, complex: bool = False) -> Any:
     """Hermitian matrices with eigenvalues above zero, well apart."""
-    return hermitian(square(draw, *shape, complex=complex))
+    return hermitian((draw.complex_square if complex else draw.square)(*shape))
 
 
 def lower(x: Any) -> Any:

@@ -13,10 +13,11 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows, square
+from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.pointwise.comparison import where
 from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -39,11 +40,7 @@ class Cofactors(Op):
         turned = mt(lapack.inv(xs[0])[0])
         return y * v.reduce_sum(turned * ts[0], (-2, -1), True) - turned @ mt(ts[0]) @ y
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Cofactors(), square(draw, 3, 3)
-        yield Cofactors(), square(draw, 2, 2, 2, complex=True)
-        yield Cofactors(), draw.real(1, 1)
+    samples = drawn(square=[(3, 3)], real=[(1, 1)], complex_square=[(2, 2, 2)])
 
 
 # --- determinants ---------------------------------------------------------------------------------
@@ -65,12 +62,7 @@ class Det(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return v.reduce_sum(lapack.cofactors(xs[0]) * ts[0], (-2, -1), False)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Det(), square(draw, 3, 3)
-        yield Det(), square(draw, 2, 1, 2, 2)
-        yield Det(), draw.real(0, 0)
-        yield Det(), square(draw, 2, 2, complex=True)
+    samples = drawn(square=[(3, 3), (2, 1, 2, 2)], real=[(0, 0)], complex_square=[(2, 2)])
 
 
 def _compute_det(A: Any) -> Any:
@@ -124,12 +116,7 @@ class Slogdet(Op):
             return 1j * v.imag(step) * y[0], v.real(step)
         return step * 0, step
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Slogdet(), square(draw, 3, 3)
-        yield Slogdet(), square(draw, 2, 1, 2, 2)
-        yield Slogdet(), draw.real(0, 0)
-        yield Slogdet(), square(draw, 2, 2, complex=True)
+    samples = drawn(square=[(3, 3), (2, 1, 2, 2)], real=[(0, 0)], complex_square=[(2, 2)])
 
 
 def _compute_slogdet(A: Any, function: str) -> Any:

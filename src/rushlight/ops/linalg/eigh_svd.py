@@ -31,7 +31,6 @@ from rushlight.ops.linalg.common import (
     mt,
     quotient,
     rows,
-    square,
 )
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
@@ -245,7 +244,7 @@ class Eig(Op):
         kind = phaseless(Eig)
         yield kind(), common.positive(draw, 3, 3) + 0.05 * draw.real(3, 3)
         yield kind(), common.positive(draw, 2, 2, 2) + 0.05 * draw.real(2, 2, 2)
-        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.complex_square(3, 3)
         yield kind(), draw.real(0, 0)
 
 
@@ -357,13 +356,13 @@ class Svd(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield Svd(), square(draw, 3, 3)
+        yield Svd(), draw.square(3, 3)
         yield Svd(), draw.real(4, 2)
         yield Svd(), draw.real(2, 2, 3)
-        yield Svd(True), square(draw, 3, 3)
+        yield Svd(True), draw.square(3, 3)
         yield Svd(), draw.real(0, 2)
         kind = phaseless(Svd)
-        yield kind(), square(draw, 3, 3, complex=True)
+        yield kind(), draw.complex_square(3, 3)
         yield kind(), draw.complex(4, 2)
         yield kind(), draw.complex(2, 2, 3)
 

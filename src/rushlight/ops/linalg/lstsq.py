@@ -13,7 +13,7 @@ from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, invalid, raw_dtype
-from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows, square
+from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows
 from rushlight.ops.linalg.eigh_svd import describe_failure
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
@@ -72,7 +72,7 @@ class Pinv(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield Pinv(), square(draw, 3, 3), 0.0, 1e-15
+        yield Pinv(), draw.square(3, 3), 0.0, 1e-15
         yield Pinv(), draw.real(4, 2), 0.0, 1e-15
         yield Pinv(), draw.real(2, 2, 3), 0.0, 1e-15
         yield Pinv(), draw.real(0, 2), 0.0, 1e-15

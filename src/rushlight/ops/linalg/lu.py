@@ -11,7 +11,7 @@ from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.linalg import common
-from rushlight.ops.linalg.common import by_columns, columns, eye, mh, mt, rows, square
+from rushlight.ops.linalg.common import by_columns, columns, eye, mh, mt, rows
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
@@ -115,14 +115,7 @@ class LuFactor(Op):
         tl, tu = product_jvp(mt(permuting(order, both)) @ ts[0], *unpack(both))
         return pack(tl, tu, both.shape), pivots * 0, order * 0, info * 0
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield LuFactor(), draw.real(3, 3)
-        yield LuFactor(), draw.real(4, 2)
-        yield LuFactor(), draw.real(2, 4)
-        yield LuFactor(), square(draw, 2, 2, 2)
-        yield LuFactor(), draw.complex(3, 2)
-        yield LuFactor(), draw.complex(2, 3)
+    samples = drawn(square=[(2, 2, 2)], real=[(3, 3), (4, 2), (2, 4)], complex=[(3, 2), (2, 3)])
 
 
 @op
@@ -205,10 +198,10 @@ class LuSolve(Op):
     @staticmethod
     def samples(draw: Any) -> Any:
         for left, adjoint in ((True, False), (True, True), (False, False), (False, True)):
-            for kind in ("real", "complex"):
-                both, _, order, _ = lapack.lu(square(draw, 3, 3, complex=kind == "complex")[::-1])
+            for square, any_ in ((draw.square, draw.real), (draw.complex_square, draw.complex)):
+                both, _, order, _ = lapack.lu(square(3, 3)[::-1])
                 shape = (3, 2) if left else (2, 3)
-                yield LuSolve(left, adjoint), both, order, getattr(draw, kind)(*shape)
+                yield LuSolve(left, adjoint), both, order, any_(*shape)
 
 
 @op

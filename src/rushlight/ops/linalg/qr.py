@@ -14,9 +14,10 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg import common
-from rushlight.ops.linalg.common import half_diagonal, lower_solve, mh, mt, square, upper_solve
+from rushlight.ops.linalg.common import half_diagonal, lower_solve, mh, mt, upper_solve
 from rushlight.ops.out import write_outs
 from rushlight.ops.registry import function, op
+from rushlight.ops.sample_inputs import drawn
 
 
 @op
@@ -72,16 +73,11 @@ class Qr(Op):
         tv = mh(q) @ (v.window(t, (..., slice(m, n))) - tq @ right)
         return tq, v.concat([tu, tv], -1)
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Qr(), square(draw, 3, 3)
-        yield Qr(), draw.real(4, 2)
-        yield Qr(), draw.real(2, 4)
-        yield Qr("complete"), square(draw, 2, 2, 2)
-        yield Qr("complete"), draw.real(2, 3)
-        yield Qr(), draw.real(0, 2)
-        yield Qr(), draw.complex(3, 2)
-        yield Qr(), draw.complex(2, 3)
+    samples = drawn(
+        square=[(3, 3), ("complete", (2, 2, 2))],
+        real=[(4, 2), (2, 4), ("complete", (2, 3)), (0, 2)],
+        complex=[(3, 2), (2, 3)],
+    )
 
 
 def _qr_back(gq: Any, gr: Any, q: Any, r: Any) -> Any:

@@ -15,9 +15,10 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg import common
-from rushlight.ops.linalg.common import by_columns, mh, mt, rows, square
+from rushlight.ops.linalg.common import by_columns, mh, mt, rows
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
+from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.expand import broadcast_shape
 
 
@@ -40,12 +41,7 @@ class Inv(Op):
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return -(y[0] @ ts[0] @ y[0]), y[1] * 0
 
-    @staticmethod
-    def samples(draw: Any) -> Any:
-        yield Inv(), square(draw, 3, 3)
-        yield Inv(), square(draw, 2, 1, 2, 2)
-        yield Inv(), draw.real(0, 0)
-        yield Inv(), square(draw, 2, 2, complex=True)
+    samples = drawn(square=[(3, 3), (2, 1, 2, 2)], real=[(0, 0)], complex_square=[(2, 2)])
 
 
 def _invert(A: Any, function: str) -> Any:
@@ -142,14 +138,14 @@ class Solve(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield Solve(), square(draw, 3, 3), draw.real(3, 2)
-        yield Solve(False), square(draw, 3, 3), draw.real(2, 3)
-        yield Solve(True, True), square(draw, 3, 3), draw.real(3)
-        yield Solve(True, True), square(draw, 2, 2, 2), draw.real(2)
-        yield Solve(), square(draw, 2, 1, 2, 2), draw.real(3, 2, 2)
+        yield Solve(), draw.square(3, 3), draw.real(3, 2)
+        yield Solve(False), draw.square(3, 3), draw.real(2, 3)
+        yield Solve(True, True), draw.square(3, 3), draw.real(3)
+        yield Solve(True, True), draw.square(2, 2, 2), draw.real(2)
+        yield Solve(), draw.square(2, 1, 2, 2), draw.real(3, 2, 2)
         yield Solve(), draw.real(0, 0), draw.real(0, 2)
-        yield Solve(), square(draw, 2, 2, complex=True), draw.complex(2, 3)
-        yield Solve(False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
+        yield Solve(), draw.complex_square(2, 2), draw.complex(2, 3)
+        yield Solve(False), draw.complex_square(2, 2), draw.complex(3, 2)
 
 
 def _solve_for(A: Any, B: Any, left: bool, function: str) -> Any:
@@ -239,14 +235,14 @@ class SolveTriangular(Op):
 
     @staticmethod
     def samples(draw: Any) -> Any:
-        yield SolveTriangular(True), square(draw, 3, 3), draw.real(3, 2)
-        yield SolveTriangular(False), square(draw, 3, 3), draw.real(3, 2)
-        yield SolveTriangular(True, False), square(draw, 3, 3), draw.real(2, 3)
-        yield SolveTriangular(False, True, True), square(draw, 3, 3), draw.real(3, 2)
-        yield SolveTriangular(True), square(draw, 2, 1, 2, 2), draw.real(3, 2, 2)
+        yield SolveTriangular(True), draw.square(3, 3), draw.real(3, 2)
+        yield SolveTriangular(False), draw.square(3, 3), draw.real(3, 2)
+        yield SolveTriangular(True, False), draw.square(3, 3), draw.real(2, 3)
+        yield SolveTriangular(False, True, True), draw.square(3, 3), draw.real(3, 2)
+        yield SolveTriangular(True), draw.square(2, 1, 2, 2), draw.real(3, 2, 2)
         yield SolveTriangular(True), draw.real(0, 0), draw.real(0, 2)
-        yield SolveTriangular(True), square(draw, 2, 2, complex=True), draw.complex(2, 3)
-        yield SolveTriangular(True, False), square(draw, 2, 2, complex=True), draw.complex(3, 2)
+        yield SolveTriangular(True), draw.complex_square(2, 2), draw.complex(2, 3)
+        yield SolveTriangular(True, False), draw.complex_square(2, 2), draw.complex(3, 2)
 
 
 @function(method=False, free=False, namespace="linalg")
@@ -332,8 +328,8 @@ class TriangularSolve(Op):
     @staticmethod
     def samples(draw: Any) -> Any:
         for parameters in ((True,), (False,), (True, True), (False, True, True)):
-            yield TriangularSolve(*parameters), draw.real(3, 2), square(draw, 3, 3)
-        yield TriangularSolve(True, True), draw.complex(2, 3), square(draw, 2, 2, complex=True)
+            yield TriangularSolve(*parameters), draw.real(3, 2), draw.square(3, 3)
+        yield TriangularSolve(True, True), draw.complex(2, 3), draw.complex_square(2, 2)
 
 
 @function()

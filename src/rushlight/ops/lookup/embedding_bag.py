@@ -121,7 +121,7 @@ class EmbeddingBagMax(Bag):
     params = ("count", "padding_idx")
 
     def chosen(self, w: Any, i: Any, sizes: Any) -> tuple[Any, Any]:
-        """For each bag and column the index of the row that is largest; and whether there is one."""
+        """For each bag and column the row that is largest there; and whether a bag has any."""
         place = v.iota(i, i.shape[-1], _INT64)
         real = v.less(place, v.window(sizes, (..., None)))
         here = self.present(i)
@@ -344,7 +344,7 @@ def _settle(weight: Any, padding: int | None) -> int:
     """A padding index that counts from the start; -1 if there is none."""
     if padding is None:
         return -1
-    rows = weight._array.shape[0]
+    rows: int = weight._array.shape[0]
     if not -rows <= padding < rows:
         raise RuntimeError(
             f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but "
@@ -353,9 +353,7 @@ def _settle(weight: Any, padding: int | None) -> int:
     return padding % rows
 
 
-@function(
-    name="embedding_bag", method=False, returns="tuple[Tensor, Tensor, Tensor, Tensor]"
-)
+@function(name="embedding_bag", method=False, returns="tuple[Tensor, Tensor, Tensor, Tensor]")
 def _free_embedding_bag(
     weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
     sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,

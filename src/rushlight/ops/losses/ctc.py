@@ -3,10 +3,10 @@
 Note [States of a labelling]
     A labelling l of length L is read with blanks between: -, l1, -, l2, …, - (2L + 1 states). A
     path goes through the states in time, staying, taking the next, or passing over a blank between
-    two labels that differ. `log_alpha` is the log-probability of all ways to a state, given the
-    steps up to it, `log_beta` that of all ways from it (both count the step itself); so alpha + beta
-    less the step itself, at any time, sum to the likelihood. All examples and states go together;
-    only time is a loop.
+    two labels that differ. alpha is the log-probability of all ways to a state, beta that of all
+    ways from it; both count the step at the state itself. So alpha + beta less that step, summed
+    over the states at any time, is the likelihood. All examples and states go together; only time
+    is a loop.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ class CtcLoss(Op):
         return v.reshape(g, (1, -1, 1)) * s, None, None, None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return v.reduce_sum(self.slopes(*xs, y) * ts[0], (0, 2), False)
+        x, t, n, lengths = xs
+        return v.reduce_sum(self.slopes(x, t, n, lengths, y) * ts[0], (0, 2), False)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -163,9 +164,10 @@ class CtcLoss(Op):
 
 def _read_lengths(name: str, given: Any, n: int, most: int | None) -> list[int]:
     if isinstance(given, TensorBase):
-        if given._array.dtype.kind not in "iu":
+        lengths: Any = given._array
+        if lengths.dtype.kind not in "iu":
             raise RuntimeError(f"{name} must be integral")
-        given = given.reshape(-1).tolist()
+        given = lengths.reshape(-1).tolist()
     found = [int(i) for i in given]
     if len(found) != n:
         raise RuntimeError(f"{name} must be of size batch_size")
@@ -230,8 +232,6 @@ def _ctc(
     if kind not in (dtypes.float32, dtypes.float64):
         raise not_implemented("ctc_loss_cpu", kind)
     time, n, classes = x.shape
-    if single and targets._array.ndim == 1:
-        targets = targets.unsqueeze(0)
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     widths = _read_lengths("input_lengths", input_lengths, n, time)
@@ -242,7 +242,8 @@ def _ctc(
     if zero_infinity:
         y = functions["where"](y == _INF, 0.0, y)
     if how == MEAN:
-        return (y / of_labels.clamp_min(1).to(kind)).mean()
+        counts = v.maximum(v.constant(x, lengths, x.dtype), 1)
+        return (y / wrap(counts)).mean()
     if how != NONE:
         return y.sum()
     return y.squeeze(0) if single else y
@@ -275,9 +276,10 @@ def ctc_loss(
 @function(name="ctc_loss", method=False)
 def _free_ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: int = 1, zero_infinity: bool = False,
+    reduction: int = 0, zero_infinity: bool = False,
 ) -> Any:  # fmt: skip
-    """`nn.functional.ctc_loss`, with the reduction as a number: 0 none, 1 mean, 2 sum.
+    """`nn.functional.ctc_loss`, with the reduction as a number: 0 none (as in PyTorch by default),
+    1 mean, 2 sum.
 
     Args:
         log_probs: log-probabilities of the classes: (time, examples, classes).
@@ -289,6 +291,6 @@ def _free_ctc_loss(
 
     >>> even = torch.full((2, 1, 2), 0.5).log()
     >>> torch.ctc_loss(even, torch.tensor([[1]]), [2], [1])
-    tensor(0.2877)
+    tensor([0.2877])
     """
     return _ctc(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)

@@ -6,6 +6,7 @@ numbers, which its nodes show).
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
@@ -40,10 +41,7 @@ class Loss(Op):
         return tuple(range(-self.rank, 0))
 
     def count(self, x: Any) -> int:
-        n = 1
-        for d in self.axes:
-            n *= x.shape[d]
-        return n
+        return math.prod([x.shape[d] for d in self.axes])
 
     def apply_reduction(self, y: Any) -> Any:
         if self.reduction == NONE:

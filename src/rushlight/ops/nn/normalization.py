@@ -8,6 +8,7 @@ Note [Statistics are outputs]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -37,10 +38,7 @@ class Normalise(Op):
     eps: float = 0.0
 
     def count(self, x: Any) -> int:
-        n = 1
-        for d in self.axes:
-            n *= x.shape[d]
-        return n
+        return math.prod([x.shape[d] for d in self.axes])
 
     def align_weight(self, w: Any) -> Any:
         raise NotImplementedError
@@ -120,7 +118,8 @@ class LayerNorm(Normalise):
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
         wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
-        quick = fused.layer_norm_back(*g, x, w, mean, rstd, self.width, wants)
+        gy, gmean, grstd = g
+        quick = fused.layer_norm_back(gy, gmean, grstd, x, w, mean, rstd, self.width, wants)
         return super().vjp(node, g, x, w, mean, rstd) if quick is None else quick
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
@@ -429,9 +428,9 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return normalise_batch(
-        input, running_mean, running_var, weight, bias, training, momentum, eps
-    )[0]
+    return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[
+        0
+    ]
 
 
 @function(name="batch_norm", method=False)
@@ -446,9 +445,9 @@ def _free_batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    return normalise_batch(
-        input, running_mean, running_var, weight, bias, training, momentum, eps
-    )[0]
+    return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[
+        0
+    ]
 
 
 @function(method=False, returns="tuple[Tensor, Tensor, Tensor]")

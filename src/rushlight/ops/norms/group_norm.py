@@ -119,9 +119,7 @@ def group_norm(
     """
     x = check_tensor(input, "group_norm")
     if x.ndim < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {x.ndim}"
-        )
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
     if x.shape[0] * x.shape[1] // num_groups * math.prod(x.shape[2:]) == 1:
         raise ValueError(
             "Expected more than 1 value per channel when training, got input size "
@@ -182,14 +180,15 @@ def _instance_norm(
         )
     channels = x.shape[one_dim(1, x.ndim)]
     n = x.shape[0]
-    weights = [t if t is None else t.repeat(n) for t in (weight, bias)]
-    stats = [t if t is None else t.repeat(n) for t in (mean, var)]
+    w, b, each_mean, each_var = (
+        None if t is None else t.repeat(n) for t in (weight, bias, mean, var)
+    )
     shape = (1, n * channels, *x.shape[2:])
     flat = input.contiguous().view(shape)
-    y = normalise_batch(flat, *stats, *weights, by_input, momentum, eps)[0]
+    y = normalise_batch(flat, each_mean, each_var, w, b, by_input, momentum, eps)[0]
     if by_input:
-        for t, each in zip((mean, var), stats, strict=True):
-            if t is not None:
+        for t, each in ((mean, each_mean), (var, each_var)):
+            if t is not None and each is not None:
                 t.detach().copy_(each.view(n, channels).mean(0))
     return y.view(x.shape)
 
@@ -229,7 +228,8 @@ def _free_instance_norm(
     Args:
         use_input_stats: normalise by the input's own mean and variance, not by the running ones.
 
-    >>> torch.instance_norm(torch.tensor([[[1., 3.]]]), None, None, None, None, True, 0.1, 0., False)
+    >>> x = torch.tensor([[[1., 3.]]])
+    >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 0., False)
     tensor([[[-1.,  1.]]])
     """
     return _instance_norm(

@@ -17,7 +17,7 @@ from rushlight.ops.operands import widen_small_ints
 from rushlight.ops.pointwise.family import Pointwise, direction, expose, row
 from rushlight.ops.pointwise.unary import SIGMOID, SINC
 from rushlight.ops.registry import function, functions, implements, namespaces, op
-from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.sample_inputs import Draw, drawn
 
 ROOT_PI: Final = math.sqrt(math.pi)
 ROOT_2PI: Final = math.sqrt(2 * math.pi)
@@ -136,11 +136,7 @@ class Polygamma(Special):
     def partials(self, x: Any) -> Any:
         return (v.polygamma(x, self.n + 1),)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Polygamma(1), draw.positive(2, 3)
-        yield Polygamma(2), draw.positive()
-        yield Polygamma(0), draw.positive(0, 2)
+    samples = drawn(positive=[(1, (2, 3)), (2, ()), (0, (0, 2))])
 
 
 @op
@@ -165,11 +161,7 @@ class Mvlgamma(Special):
             y = y + v.special(x - k / 2, name)
         return y
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Mvlgamma(1), draw.above_one(2, 3)
-        yield Mvlgamma(3), draw.above_one()
-        yield Mvlgamma(2), draw.above_one(0, 2)
+    samples = drawn(above_one=[(1, (2, 3)), (3, ()), (2, (0, 2))])
 
 
 class HalfKnown(Special):

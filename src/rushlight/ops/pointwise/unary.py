@@ -7,7 +7,6 @@ right below, by `expose` where it takes tensors and nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rushlight import dtypes
@@ -32,7 +31,7 @@ from rushlight.ops.pointwise.family import (
     row,
 )
 from rushlight.ops.registry import function, functions, implements, methods, op
-from rushlight.ops.sample_inputs import Draw, drawn
+from rushlight.ops.sample_inputs import drawn
 
 
 # --- sign and size --------------------------------------------------------------------------------
@@ -292,12 +291,7 @@ class Logit(Pointwise):
         inside = v.logical_and(x >= low, x <= 1 - low)
         return (v.where(inside, 1 / (x * (1 - x)), outside),)
 
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield Logit(), draw.probability(2, 3)
-        yield Logit(), draw.probability()
-        yield Logit(0.2), draw.probability(0, 2)
-        yield Logit(0.2), draw.probability(2, 3)
+    samples = drawn(probability=[(2, 3), (), (0.2, (0, 2)), (0.2, (2, 3))])
 
 
 LOGIT = Logit()

@@ -39,8 +39,8 @@ class FractionalMaxPool(Largest):
         alpha = (size - kernel) / (out - 1)
         sample = v.reshape(sample, (*sample.shape, 1))
         steps = v.iota(sample, out - 1, raw_dtype(sample))
-        begin = v.cast(v.floor((steps + sample) * alpha), _INT64)
-        begin = begin - v.cast(v.floor(sample * alpha), _INT64)
+        begin = v.cast(v.trunc((steps + sample) * alpha), _INT64)
+        begin = begin - v.cast(v.trunc(sample * alpha), _INT64)
         last = v.full(begin, (*begin.shape[:-1], 1), size - kernel, _INT64)
         return v.concat([begin, last], -1)
 
@@ -128,7 +128,7 @@ def _fractional(
     _check_samples(samples._array, count, x.shape[-n - 1], n)
     name = title if n == 2 else f"{title}_out"
     for side, size, k, out in zip(_SIDES[n], x.shape[-n:], kernel, sizes, strict=True):
-        if out + k - 1 > size:
+        if out + k - 1 > size - (n - 2):  # of volumes PyTorch asks for one place more
             raise RuntimeError(
                 f"{name}(): pool {side} {k} too large relative to input {side} {size}"
             )

@@ -13,7 +13,7 @@ from weakref import ref
 from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, root_of
-from rushlight.arrays.layouts import shown_strides
+from rushlight.arrays.layouts import lies_in, shown_strides
 from rushlight.ops.checks import one_dim, varies
 from rushlight.ops.registry import function, methods
 from rushlight.size import unchecked
@@ -46,17 +46,6 @@ def _row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found[::-1])
 
 
-def _lies(array: Any, order: tuple[int, ...]) -> bool:
-    """Whether the elements lie densely in memory with the axes in this order."""
-    expected = array.dtype.itemsize
-    for d in reversed(order):
-        if array.shape[d] != 1:
-            if array.strides[d] != expected:
-                return False
-            expected *= array.shape[d]
-    return True
-
-
 @function(free=False)
 def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> bool:
     """Whether the elements lie in memory in order, without gaps.
@@ -66,9 +55,9 @@ def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> 
     """
     array = input._array
     if memory_format is dtypes.channels_last:
-        return array.ndim == 4 and _lies(array, (0, 2, 3, 1))
+        return array.ndim == 4 and lies_in(array, (0, 2, 3, 1))
     if memory_format is dtypes.channels_last_3d:
-        return array.ndim == 5 and _lies(array, (0, 2, 3, 4, 1))
+        return array.ndim == 5 and lies_in(array, (0, 2, 3, 4, 1))
     return bool(array.flags.c_contiguous)
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
-from rushlight.core.record import apply
 from rushlight.ops.apply import run
-from rushlight.ops.checks import check_tensor, from_end, ints, one_dim, tuple_of_ints
+from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 
 
@@ -20,6 +19,7 @@ class Flip(Linear):
     """The order along `dims` reversed."""
 
     name, params = "flip", ("dims",)
+    word = "flip"
     saved_names = "dims=dims*"
     dims: tuple[int, ...]
     vmap_rule = batch_leading
@@ -92,6 +92,7 @@ class Roll(Linear):
     """Elements moved along `dims`; what leaves at one end enters at the other. No dims: flat."""
 
     name, params = "roll", ("shifts", "dims")
+    word = "roll"
     saved_names = "shifts dims=dims*"
     shifts: tuple[int, ...]
     dims: tuple[int, ...]
@@ -199,15 +200,3 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
             f"{given[0]} and dim1 = {given[1]}"
         )
     return run(Rot90(k, (a, b)), (input,))
-
-
-@implements("flip")
-def _flip_word(x: Any, axes: Any) -> Any:
-    rank = x._array.ndim
-    return apply(Flip(tuple([from_end(a, rank) for a in axes])), x)
-
-
-@implements("roll")
-def _roll_word(x: Any, shifts: Any, axes: Any) -> Any:
-    rank = x._array.ndim
-    return apply(Roll(tuple(shifts), tuple([from_end(a, rank) for a in axes])), x)

@@ -37,6 +37,7 @@ class Diagonal(ViewOp):
     """A diagonal of two axes, as the last axis."""
 
     name, params = "diagonal", ("offset", "dim1", "dim2")
+    word = "diagonal"
     saved_names = "offset dim1 dim2 self_sym_sizes=self.sizes"
     offset: int
     dim1: int
@@ -68,18 +69,13 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return apply_view(Diagonal(offset, a, b), input)
 
 
-@implements("diagonal")
-def _diagonal(x: Any, offset: int, a: int, b: int) -> Any:
-    rank = x._array.ndim
-    return apply_view(Diagonal(offset, a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
-
-
 # --- windows --------------------------------------------------------------------------------------
 @op
 class Unfold(ViewOp):
     """Windows of `size` along an axis, every `step`; the window is a new last axis."""
 
     name, params = "unfold", ("dim", "size", "step")
+    word = "windows"
     saved_names = "dimension=dim size step self_sym_sizes=self.sizes"
     dim: int
     size: int
@@ -149,11 +145,6 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     if not shape:
         return apply_view(Slice(-1, 0, size), apply_view(ViewShape((1,)), input))
     return apply_view(Unfold(d, size, step), input)
-
-
-@implements("windows")
-def _windows(x: Any, axis: int, size: int, step: int) -> Any:
-    return apply_view(Unfold(axis - x._array.ndim if axis >= 0 else axis, size, step), x)
 
 
 # --- explicit strides -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import describe, function, implements, methods, op, variant
+from rushlight.ops.registry import describe, function, methods, op, variant
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import turn
@@ -22,6 +22,7 @@ class Permute(ViewOp):
     """The axes in another order (negative ints; further axes in front stay)."""
 
     name, params = "permute", ("dims",)
+    word = "permute"
     saved_names = "dims=dims*"
     dims: tuple[int, ...]
 
@@ -70,12 +71,6 @@ def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return permute(input, ints("permute", "dims", order if dims is None else (dims,)))
 
 
-@implements("permute")
-def _permute(x: Any, axes: Any) -> Any:
-    rank = x._array.ndim
-    return apply_view(Permute(tuple([a - rank if a >= 0 else a for a in axes])), x)
-
-
 @function()
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places; the rest keep their order.
@@ -121,6 +116,7 @@ class Transpose(ViewOp):
     """Two axes exchanged."""
 
     name, params = "transpose", ("dim0", "dim1")
+    word = "swap"
     aten = "transpose.int"
     saved_names = "dim0 dim1"
     dim0: int
@@ -169,12 +165,6 @@ def transpose_(input: Any, dim0: int, dim1: int) -> Any:
     """In-place version of `transpose`."""
     rank = input._array.ndim
     return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
-
-
-@implements("swap")
-def _swap(x: Any, a: int, b: int) -> Any:
-    rank = x._array.ndim
-    return apply_view(Transpose(a - rank if a >= 0 else a, b - rank if b >= 0 else b), x)
 
 
 # --- matrices -------------------------------------------------------------------------------------

@@ -49,12 +49,9 @@ class Upsample(Linear):
 
     def forward(self, x: Any) -> Any:
         n, dtype = len(self.output_size), raw_dtype(x)
-        bytes_ = dtype.kind == "u" and self.mode not in ("nearest", "exact")
-        y = v.cast(x, dtypes.float32.numpy) if bytes_ or v.low_precision(dtype) else x
+        y = v.cast(x, dtypes.float32.numpy) if v.low_precision(dtype) else x
         for axis in range(-1, -n - 1, -1):
             y = resample(y, axis, self.taps(axis, x.shape[axis], dtype))
-            if bytes_:
-                y = v.minimum(v.maximum(v.floor(y + 0.5), 0), 255)
         return v.cast(y, dtype)
 
     def adjoint(self, g: Any, shape: Ints) -> Any:

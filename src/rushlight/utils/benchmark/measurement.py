@@ -139,10 +139,6 @@ class Measurement:
         return self.task_spec.title
 
     @property
-    def env(self) -> str:
-        return "Unspecified env" if self.task_spec.env is None else self.task_spec.env
-
-    @property
     def as_row_name(self) -> str:
         return self.sub_label or self.stmt or "[Unknown]"
 

@@ -1,4 +1,5 @@
 """Expressions of `default_collate`, `default_convert` and `collate`."""
+# ruff: noqa: E501  # an expression is a line, however long
 
 from tests.harness import Cases
 from tests.utils.data.expressions import enter

@@ -20,6 +20,7 @@ __all__ = ["MP_STATUS_CHECK_INTERVAL", "ExceptionWrapper", "WorkerInfo", "get_wo
 __dir__ = __all__.copy
 
 MP_STATUS_CHECK_INTERVAL: Final = 5.0
+_LOOK: Final = 1.0  # seconds after which an idle worker looks whether its parent is there
 
 
 class _Message(str):
@@ -157,7 +158,7 @@ class _Sender:
 
 def _next_task(connection: Any, parent: int) -> Any:
     """What the loader asks for next; None when it has hung up, or is gone."""
-    while not connection.poll(MP_STATUS_CHECK_INTERVAL):
+    while not connection.poll(_LOOK):
         if os.getppid() != parent:
             return None
     if channel.is_hung_up(connection):

@@ -6,17 +6,18 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from rushlight.arrays.host import cpu_features
+from rushlight.missing import face as _face
 
 __all__ = [
     "Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",
     "get_capabilities", "is_available", "is_initialized", "set_device", "stream", "synchronize",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 def is_available() -> bool:
@@ -116,3 +117,7 @@ def stream(stream: Any) -> StreamContext:
     ...     pass
     """
     return StreamContext(stream)
+
+
+if not _typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _face("torch.cpu", globals(), {"amp": ""})

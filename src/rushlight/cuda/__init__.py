@@ -233,4 +233,4 @@ def initial_seed() -> int:
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.cuda", globals())
+    __getattr__, __dir__ = _face("torch.cuda", globals(), {"amp": ""})
