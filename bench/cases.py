@@ -5,6 +5,7 @@ A case is a function `case(lib) -> callable`; `lib` is rushlight or torch, whose
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,19 @@ def embedding_gradient(lib: Any) -> Work:
     return chosen(lib, lambda x, i: lib.nn.functional.embedding(i, x))
 
 
+def loader(lib: Any) -> Work:
+    """The first 200 shuffled batches of 256 of a million rows."""
+    lib.manual_seed(0)
+    data = lib.utils.data
+    rows = data.TensorDataset(lib.randn(1_000_000, 8), lib.arange(1_000_000))
+
+    def work() -> None:
+        for _ in itertools.islice(data.DataLoader(rows, batch_size=256, shuffle=True), 200):
+            pass
+
+    return work
+
+
 AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
     "100 2x2 multiplies, recorded": (multiply, 0.45),
     "100 multiplies, forward + backward": (chain, 0.35),
@@ -194,6 +208,7 @@ AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
     "gradient of x[i], 32 rows of 100x16": (index_gradient, 1.0),
     "gradient of index_select, 32 rows": (index_select_gradient, 1.0),
     "gradient of embedding, 32 rows": (embedding_gradient, 1.0),
+    "DataLoader, 200 batches of 256 of 1e6 rows": (loader, 1.0),
 }
 
 # the work, what it replaces, and how much of its time it may take

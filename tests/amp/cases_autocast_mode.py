@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from tests.nn.plain_cases import PlainCases
+from tests.harness import PlainCases
 
 exact = PlainCases()  # to the last letter
 close = PlainCases()  # to the rounding of bfloat16

@@ -36,8 +36,8 @@ def attend(
     nothing gives 0.
     """
     if low_precision(q.dtype):
-        wide = [x.astype(np.float32) for x in (q, k, value)]
-        y, sums = attend(*wide, mask, scale, causal)
+        a, b, c = (x.astype(np.float32) for x in (q, k, value))
+        y, sums = attend(a, b, c, mask, scale, causal)
         return y.astype(q.dtype), sums
     out = _empty_for(q, value.shape[-1])
     sums = np.empty_like(q, shape=(*q.shape[:-1], 1), order="C")
@@ -67,11 +67,9 @@ def attend_back(
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """The gradients of q, k and value, from those of both results of `attend`."""
     if low_precision(q.dtype):
-        wide = [x.astype(np.float32) for x in (q, k, value)]
-        gs = attend_back(
-            g.astype(np.float32), gsums, *wide, mask, y.astype(np.float32), sums, scale, causal
-        )
-        return tuple([a.astype(q.dtype) for a in gs])  # type: ignore[return-value]
+        h, a, b, c, out = (x.astype(np.float32) for x in (g, q, k, value, y))
+        gq, gk, gv = attend_back(h, gsums, a, b, c, mask, out, sums, scale, causal)
+        return gq.astype(q.dtype), gk.astype(q.dtype), gv.astype(q.dtype)
     gq, gk, gv = [_empty_for(x, x.shape[-1]) for x in (q, k, value)]
     bias = _bias(mask, q)
     shift = (g * y).sum(-1, keepdims=True) - gsums

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.nn import functional as F
+from rushlight.nn.modules.distance import PairwiseDistance
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
 
@@ -330,7 +331,7 @@ class TripletMarginWithDistanceLoss(Loss):
                 f"{margin} instead"
             )
         self.distance_function: Any = (
-            F.pairwise_distance if distance_function is None else distance_function
+            PairwiseDistance() if distance_function is None else distance_function
         )
         self.margin = margin
         self.swap = swap
@@ -453,11 +454,20 @@ class LinearCrossEntropyLoss(WeightedLoss):
         super().__init__(weight, None, None, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
-        self.out_features = out_features
+        self.in_features = in_features
         self.num_classes = num_classes
+        self.out_features = out_features
         self.options = options
         size = num_classes * math.prod(out_features)
         self.linear = Linear(in_features, size, bias=bias, device=device, dtype=dtype)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )
 
     def forward(self, input: Any, target: Any) -> Any:
         inner = (self.num_classes, *self.out_features)

@@ -67,7 +67,7 @@ def _is_batched(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads
         want = (heads, query.shape[0], key.shape[0])
         if rank == 2 and mask.ndim == 3 and mask.shape != want:
             raise AssertionError(f"Expected `attn_mask` shape to be {want} but got {mask.shape}")
-    return rank == 3
+    return bool(rank == 3)
 
 
 def _check_sizes(query: Any, key: Any, value: Any, width: int, heads: int, apart: bool) -> None:

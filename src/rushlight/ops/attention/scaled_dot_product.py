@@ -48,8 +48,11 @@ class Attention(Op):
     def forward(self, q: Any, k: Any, value: Any, mask: Any) -> Any:
         return words.attend(q, k, value, mask, self.scale, self.is_causal)
 
-    def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
-        return (*words.attend_back(*g, *saved, self.scale, self.is_causal), None)
+    def vjp(
+        self, node: Node, g: Any, q: Any, k: Any, value: Any, mask: Any, y: Any, sums: Any
+    ) -> Any:
+        back = words.attend_back(g[0], g[1], q, k, value, mask, y, sums, self.scale, self.is_causal)
+        return (*back, None)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         q, k, value, mask = xs

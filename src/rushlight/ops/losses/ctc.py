@@ -232,8 +232,6 @@ def _ctc(
     if kind not in (dtypes.float32, dtypes.float64):
         raise not_implemented("ctc_loss_cpu", kind)
     time, n, classes = x.shape
-    if single and targets._array.ndim == 1:
-        targets = targets.unsqueeze(0)
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     widths = _read_lengths("input_lengths", input_lengths, n, time)
@@ -278,9 +276,10 @@ def ctc_loss(
 @function(name="ctc_loss", method=False)
 def _free_ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: int = 1, zero_infinity: bool = False,
+    reduction: int = 0, zero_infinity: bool = False,
 ) -> Any:  # fmt: skip
-    """`nn.functional.ctc_loss`, with the reduction as a number: 0 none, 1 mean, 2 sum.
+    """`nn.functional.ctc_loss`, with the reduction as a number: 0 none (as in PyTorch by default),
+    1 mean, 2 sum.
 
     Args:
         log_probs: log-probabilities of the classes: (time, examples, classes).
@@ -292,6 +291,6 @@ def _free_ctc_loss(
 
     >>> even = torch.full((2, 1, 2), 0.5).log()
     >>> torch.ctc_loss(even, torch.tensor([[1]]), [2], [1])
-    tensor(0.2877)
+    tensor([0.2877])
     """
     return _ctc(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)

@@ -14,6 +14,7 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented, refuse_grad
 from rushlight.ops.nn.gelu import logsigmoid
 from rushlight.ops.nn.loss import MEAN, NONE, REDUCTIONS, SUM, reduce_loss, reduction_enum
+from rushlight.ops.numbers import Number
 from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 
@@ -146,11 +147,15 @@ def multi_margin_loss(
     refuse_grad("multi_margin_loss", weight=weight)
     if _outside(t, 0, classes):
         raise RuntimeError("target out of range")
-    one = x.ndim < 2
-    if one:
-        input, target = input.reshape(classes), target.reshape(())
-    y = apply(shared_op(MultiMarginLoss, how, 0 if one else 1, p, margin), input, target, weight)
-    return y.reshape(t.shape) if one and how == NONE else y
+    if x.ndim == 0:
+        input = input.reshape(1)
+    rank = 0 if x.ndim < 2 and t.ndim == 0 else 1
+    if x.ndim < 2 and t.ndim == 1:  # one example, its class in a list
+        if how == NONE:
+            input = input.unsqueeze(0)
+        else:
+            rank, target = 0, target.reshape(())
+    return apply(shared_op(MultiMarginLoss, how, rank, p, margin), input, target, weight)
 
 
 def _check_kinds(kernel: str, x: Any, t: Any) -> None:
@@ -277,7 +282,7 @@ def multilabel_soft_margin_loss(
 @functional()
 def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *,
-    distance_function: Callable[..., Any] | None = None, margin: float = 1.0, swap: bool = False,
+    distance_function: Callable[..., Any] | None = None, margin: Number = 1.0, swap: bool = False,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """max(0, distance to the positive - distance to the negative + margin), averaged; the distance

@@ -94,7 +94,12 @@ def local_response_norm(
 
 
 def cross_map_norm(input: Any, size: int, alpha: float, beta: float, k: float) -> Any:
-    """The older form: the window is centred, and its sum is divided by `size` even at the ends."""
+    """The older form: the window is centred. Where the first channel has left it, that one counts
+    all the same, as in PyTorch."""
     half = (size - 1) // 2
-    near = _channel_sums(input * input, half, half) * (alpha / size)
+    squares = input * input
+    near = _channel_sums(squares, half, half)
+    place = functions["arange"](input._array.shape[1], device=input.device)
+    gone = (place > half).to(input.dtype).reshape(-1, 1, 1)
+    near = (near + squares[:, :1] * gone) * (alpha / size)
     return input * (near + k) ** -beta
