@@ -727,6 +727,16 @@ def _as_strided(x: Any, shape: Any = None, strides: Any = None) -> Any:
 lib = types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=_as_strided))
 
 
+def _transform(name: str) -> Any:
+    def call(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        return _new(getattr(np.fft, name)(_whole(a), s, axes, norm))
+
+    return call
+
+
+fft = types.SimpleNamespace(**{n: _transform(n) for n in ("fftn", "ifftn", "rfftn", "irfftn")})
+
+
 class CUDARuntimeError(RuntimeError):
     """What the CUDA runtime raises."""
 
