@@ -102,6 +102,8 @@ def _raw(x: Any) -> Any:
         raise TypeError(f"Unsupported type {type(x)}")
     if isinstance(x, (list, tuple)):
         return type(x)(_raw(i) for i in x)
+    if not isinstance(x, _NUMBERS):
+        raise TypeError(f"Unsupported type {type(x)}")
     return x
 
 
