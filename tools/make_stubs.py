@@ -26,6 +26,7 @@ import rushlight
 from rushlight import dtypes, ops, return_types
 from rushlight.core.operators import Operators
 from rushlight.ops.registry import functions, methods, namespaces
+from rushlight.storage_types import storage_types
 from rushlight.tensor import Tensor
 from rushlight.tensor_types import tensor_types
 
@@ -319,11 +320,12 @@ def function_stub() -> str:
         "# type: ignore[misc]"
         for name in sorted(tensor_types)
     ]
+    typed += [f"class {name}(TypedStorage): ..." for name in sorted(storage_types)]
     # the parts of the package that are imported when first used
     later = [
         f"from rushlight{f'.{home}' if home else ''} import {name} as {name}"
         for name, home in rushlight._LATER.items()
-        if name not in tensor_types  # the classes below
+        if name not in tensor_types and name not in storage_types  # the classes below
     ]
     aliases = [f"{name}: _dtype" for name in sorted(dtypes.aliases)]
     head = HEAD.format(what="The functions of `rushlight` that the op table makes.")

@@ -6,12 +6,11 @@ import threading
 from typing import Any
 
 import pytest
-from tests.nn.plain_cases import compare
 
 import rushlight as torch
 from rushlight.amp import casting
 from tests.amp.cases_autocast_mode import close, exact, kind
-from tests.harness import LIVE, pytorch, stored
+from tests.harness import LIVE, compare, pytorch, stored
 
 STORED = stored("amp/autocast_mode")
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.nn.plain_cases import compare
 
 import rushlight as torch
 from tests.amp.cases_grad_scaler import exact
-from tests.harness import LIVE, pytorch, stored
+from tests.harness import LIVE, compare, pytorch, stored
 
 STORED = stored("amp/grad_scaler")
 

@@ -275,6 +275,7 @@ def test_an_optimiser_that_does_not_call_ours() -> None:
             self.inner = inner
             self.param_groups = inner.param_groups
             self.defaults = inner.defaults
+            self.state = inner.state
 
         def step(self, closure: Any = None) -> Any:
             return self.inner.step(closure)
@@ -285,6 +286,15 @@ def test_an_optimiser_that_does_not_call_ours() -> None:
     opt.step()
     opt.zero_grad()
     assert w.item() == 0.75 and w.grad is None and "Around" in repr(opt)
+    opt.load_state_dict(opt.state_dict())
+    assert opt.param_groups[0]["lr"] == 0.25
+
+
+def test_the_package_gives_all_names() -> None:
+    space: dict[str, Any] = {}
+    exec("from rushlight.optim import *", space)
+    assert {"LBFGS", "Muon", "SparseAdam", "lr_scheduler", "swa_utils"} <= space.keys()
+    assert set(torch.optim.__all__) <= set(dir(torch.optim)) & space.keys()
 
 
 def test_steps_are_wrapped_once() -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.amp.lists import LISTS
+from rushlight.arrays.device import cuda_count
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import TensorBase
 from rushlight.core.operators import table as operators
@@ -117,6 +118,8 @@ def call(
     dtype = {"lower": lower, "float32": dtypes.float32}.get(policy)
     if policy == "widest":
         dtype = _widest(values, device, lower)
+    elif policy == "first":
+        dtype = next((x.dtype for x in values if isinstance(x, TensorBase)), None)  # type: ignore[attr-defined]
     token = inside.set(True)  # what a function calls itself is not cast again
     try:
         if dtype is not None:
@@ -151,6 +154,7 @@ class Again:
 _lock: Final = lock()
 _in_force = [0]
 _codes: Final[dict[FunctionType, tuple[CodeType, CodeType]]] = {}  # the old, and ours
+_made: Final[dict[FunctionType, tuple[CodeType, CodeType]]] = {}  # likewise, of before
 _policies: Final[dict[FunctionType, dict[str, str]]] = {}
 _matmul: list[Any] = []
 
@@ -164,17 +168,24 @@ def install() -> None:
         if not _policies:
             _find()
         for fn in _policies:
-            if fn in _codes:  # someone put code of theirs around ours
-                continue
-            old = fn.__code__
-            inner = FunctionType(old, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
-            inner.__kwdefaults__ = fn.__kwdefaults__
-            ours = code_calling(call, inner, fn)
-            _codes[fn] = (old, ours)
-            fn.__code__ = ours
+            if fn not in _codes:  # else someone put code of theirs around ours
+                _codes[fn] = (fn.__code__, _code_of(fn))
+                fn.__code__ = _codes[fn][1]
         _matmul.append(operators.matmul)
         operators.matmul = functions["matmul"]
         state.active += 1
+
+
+def _code_of(fn: FunctionType) -> CodeType:
+    """The code that casts and then runs the function's present code: made once, for that takes
+    a hundred times as long as to exchange it."""
+    old = fn.__code__
+    made = _made.get(fn)
+    if made is None or made[0] is not old:
+        inner = FunctionType(old, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+        inner.__kwdefaults__ = fn.__kwdefaults__
+        made = _made[fn] = (old, code_calling(call, inner, fn))
+    return made[1]
 
 
 def uninstall() -> None:
@@ -199,6 +210,8 @@ def _find() -> None:
     fill_rest()
     places = (functions, methods, namespaces["nn.functional"], vars(functional))
     for device, lists in LISTS.items():
+        if device == "cuda" and cuda_count() == 0:
+            continue
         for policy, names in lists.items():
             for name in names:
                 home, _, last = name.rpartition(".")

@@ -9,6 +9,7 @@ Note [How results lie]
     operands   densely, the axes in the order of the operands' strides: all that is element-wise
     input      as `clone` lays out a copy of the first input: index_fill, sort
     channels   channels_last if the inputs are, else row by row: cat, pad, batch_norm
+    either     channels_last if one of the inputs is, else row by row: convolution
     stacked    likewise, with a new axis: stack
     twin       in a copy of the first input's whole memory, gaps and all: select_scatter
     (nothing)  as `forward` leaves them: views, and ops that are made of others
@@ -55,6 +56,9 @@ def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
     order = _CHANNELS_LAST.get(x.ndim)
     if order is None:
         return in_rows(y)
+    if lies == "either":
+        some = any(suggests_channels(z) for z in xs if getattr(z, "ndim", 0) == x.ndim)
+        return _in_order(y, order) if some else in_rows(y)
     if all(suggests_channels(z) for z in xs if z is x or getattr(z, "ndim", 0) == x.ndim):
         if lies == "channels":
             return _in_order(y, order)

@@ -113,6 +113,10 @@ class Optimizer:
         ):  # fmt: skip
             self.__dict__.setdefault(name, OrderedDict())
 
+    def _hooks(self, name: str) -> list[Hook]:
+        """Those of one kind; none if a subclass did not call our `__init__`."""
+        return list(self.__dict__.get(name, {}).values())
+
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
@@ -322,7 +326,7 @@ class Optimizer:
         >>> opt.state_dict()["param_groups"][0]["params"]
         [0]
         """
-        for hook in self.__dict__["_optimizer_state_dict_pre_hooks"].values():
+        for hook in self._hooks("_optimizer_state_dict_pre_hooks"):
             hook(self)
         numbers: dict[int, int] = {}
         groups = []
@@ -337,7 +341,7 @@ class Optimizer:
             for key, value in self.state.items()
         }
         found: dict[str, Any] = {"state": state, "param_groups": groups}
-        for hook in self.__dict__["_optimizer_state_dict_post_hooks"].values():
+        for hook in self._hooks("_optimizer_state_dict_post_hooks"):
             answer = hook(self, found)
             if answer is not None:
                 found = answer
@@ -346,7 +350,7 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over the state and the groups' options from a `state_dict`."""
         state_dict = state_dict.copy()
-        for hook in self.__dict__["_optimizer_load_state_dict_pre_hooks"].values():
+        for hook in self._hooks("_optimizer_load_state_dict_pre_hooks"):
             answer = hook(self, state_dict)
             if answer is not None:
                 state_dict = answer
@@ -373,7 +377,7 @@ class Optimizer:
             if "param_names" in old:
                 new.setdefault("param_names", old["param_names"])
         self.__setstate__({"state": state, "param_groups": saved})
-        for hook in self.__dict__["_optimizer_load_state_dict_post_hooks"].values():
+        for hook in self._hooks("_optimizer_load_state_dict_post_hooks"):
             hook(self)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:

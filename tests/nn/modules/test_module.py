@@ -208,3 +208,93 @@ def test_training_leaves_no_garbage() -> None:
         assert len(gc.get_objects()) - before < 20
     finally:
         gc.enable()
+
+
+def test_names_that_libraries_reach_for() -> None:
+    from rushlight.nn.modules import container, module
+
+    net = nn.ModuleList([nn.ReLU()])
+    assert net._get_abs_string_index(-1) == "0" and net._get_name() == "ModuleList"
+    assert module._addindent("a\nb", 4) == "a\n    b" == container._addindent("a\nb", 4)
+    assert module._EXTRA_STATE_KEY_SUFFIX == "_extra_state" and not module._has_any_global_hook()
+    layer = nn.Linear(1, 1)
+    layer.compile(fullgraph=True)
+    x = torch.ones(1)
+    for call in (layer._call_impl, layer._wrapped_call_impl, layer._slow_forward):
+        assert call(x).equal(layer(x))
+    hook = layer.register_full_backward_hook(lambda *_: None)
+    assert len(layer._get_backward_hooks()[0]) == 1 and layer._get_backward_pre_hooks() == []
+    hook.remove()
+    with pytest.warns(FutureWarning, match="Container"):
+        old = nn.Container(a=layer)
+    assert old.a is layer
+
+
+class Counting:
+    """Counts the rules that a backward pass runs, by the names of their nodes."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def watch(self, y: torch.Tensor) -> None:
+        seen: set[object] = set()
+        stack = [y.grad_fn]
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            node.register_hook(lambda *_, node=node: self.ran.append(node.name()))
+            stack += [after for after, _ in node.next_functions]
+
+
+def test_frozen_layers_compute_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    net[:4].requires_grad_(False)
+    y = net(torch.ones(2, 3))
+    count = Counting()
+    count.watch(y)
+    y.sum().backward()
+    # nothing before the last layer was recorded, and in it the input's gradient is not wanted
+    assert sorted(count.ran) == [
+        "AddmmBackward0",
+        "TBackward0",
+        *["torch::autograd::AccumulateGrad"] * 2,
+    ]
+    assert [p.grad is None for p in net.parameters()] == [True] * 4 + [False] * 2
+
+
+def test_frozen_layers_pass_gradients_on_without_their_own() -> None:
+    """A frozen layer behind a trained one gives its input a gradient, and its weights none."""
+    from rushlight.core.engine import engine
+
+    first, frozen = nn.LSTM(2, 3), nn.LSTM(3, 3).requires_grad_(False)
+    y = frozen(first(torch.ones(4, 1, 2))[0])[0]
+    node = y.grad_fn
+    grads = engine.backward_of(node, [torch.ones(4, 1, 3)._array, *[None] * 4], False)
+    assert [g is not None for g in grads[:5]] == [True, False, False, False, False]
+    y.sum().backward()
+    assert all(p.grad is None for p in frozen.parameters())
+    assert all(p.grad is not None for p in first.parameters())
+
+
+def test_inference_keeps_nothing() -> None:
+    import gc
+    import weakref
+
+    net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.LSTM(8, 8))
+    made: list[weakref.ref[torch.Tensor]] = []
+
+    def note(module: nn.Module, args: object, y: torch.Tensor) -> None:
+        assert y.grad_fn is None and not y.requires_grad
+        made.append(weakref.ref(y))
+
+    net[0].register_forward_hook(note)
+    net[1].register_forward_hook(note)
+    gc.disable()
+    try:
+        with torch.no_grad():
+            y, _ = net(torch.ones(2, 1, 8))
+    finally:
+        gc.enable()
+    assert y.grad_fn is None and [ref() for ref in made] == [None, None]

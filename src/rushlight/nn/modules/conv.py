@@ -27,6 +27,8 @@ class _ConvNd(Module):
         "out_channels", "kernel_size",
     ]  # fmt: skip
 
+    bias: Any
+
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
         stride: tuple[int, ...], padding: Any, dilation: tuple[int, ...], transposed: bool,

@@ -15,6 +15,8 @@ from rushlight.nn.utils.clip_grad import (
     get_total_norm,
 )
 from rushlight.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from rushlight.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+from rushlight.nn.utils.weight_norm import remove_weight_norm, weight_norm
 from rushlight.ops.described import describe_all as _describe_all
 
 # Imported when first used: name, and its module.
@@ -30,13 +32,8 @@ _LATER = {
     "memory_format": "",
     "parametrizations": "",
     "parametrize": "",
-    "prune": "",
-    "remove_spectral_norm": "spectral_norm",
-    "remove_weight_norm": "weight_norm",
     "skip_init": "init",
-    "spectral_norm": "spectral_norm",
     "stateless": "",
-    "weight_norm": "weight_norm",
 }
 
 __all__ = [

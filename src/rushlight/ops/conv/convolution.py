@@ -52,7 +52,7 @@ class Convolution(Op):
     output_padding: Ints
     groups: int
     complex_too = True
-    lies = "channels"
+    lies = "either"
 
     def __init__(
         self, stride: Ints, padding: Ints, dilation: Ints, transposed: bool = False,

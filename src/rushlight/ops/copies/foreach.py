@@ -64,7 +64,9 @@ def _forms(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 # --- families -------------------------------------------------------------------------------------
 def _export(name: str, fn: Any, text: str, at: str, gives: str) -> None:
     words = describe(text, f"torch.{name}({at})" if at else "", gives)
-    function(method=False, name=name, returns="tuple")(variant(fn, name, words))
+    function(
+        method=False, name=name, returns="Any" if name.endswith("_") else "tuple[Tensor, ...]"
+    )(variant(fn, name, words))
 
 
 def _export_unary(name: str) -> None:

@@ -63,7 +63,7 @@ def fill_diagonal_(input: Any, fill_value: Number, wrap: bool = False) -> Any:
     return input
 
 
-@function(free=False, returns="tuple")
+@function(free=False, returns="tuple[int, ...]")
 def dim_order(input: Any, *, ambiguity_check: Any = False) -> Any:
     """The dimensions in the order in which they lie in memory, the widest stride first.
 

@@ -133,39 +133,6 @@ def _fft_c2r(input: Any, dim: Any, normalization: int, last_dim_size: int) -> An
 
 # --- norms ----------------------------------------------------------------------------------------
 @function(method=False)
-def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
-    """The norms over all dimensions but one, which broadcast against `v`; over all, if `dim` is -1.
-
-    Args:
-        v: the tensor.
-        pow: which norm.
-        dim: the dimension that stays.
-
-    >>> torch.norm_except_dim(torch.tensor([[3., 4.], [0., 1.]]))
-    tensor([[5.],
-            [1.]])
-    """
-    array = check_tensor(v, "norm_except_dim", "v")
-    if dim == -1:
-        return functions["norm"](v, pow)
-    d = one_dim(dim, array.ndim) + array.ndim
-    shape = [1] * array.ndim
-    shape[d] = array.shape[d]
-    rows = v.transpose(0, d).contiguous().reshape((array.shape[d], -1))
-    return functions["norm"](rows, pow, 1).reshape(shape)
-
-
-@function(method=False)
-def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
-    """`v` with the norms `g` along all dimensions but one.
-
-    >>> torch._weight_norm(torch.tensor([[3., 4.]]), torch.tensor([[1.]]))
-    tensor([[0.6000, 0.8000]])
-    """
-    return v * (g / norm_except_dim(v, 2, dim))
-
-
-@function(method=False)
 def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The root of the sum of squares. Deprecated: use `torch.linalg.vector_norm`."""
     warnings.warn(
@@ -242,7 +209,7 @@ def _chunk_cat(tensors: Any, dim: int, num_chunks: int, *, out: Any = None) -> A
     return joined if out is None else out.resize_(joined.shape).copy_(joined)
 
 
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, ...]")
 def _unique2(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
@@ -256,7 +223,7 @@ def _unique2(
     return values, inverse if return_inverse else empty, counts if return_counts else empty
 
 
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, ...]")
 def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> Any:
     """`unique`, of which the inverse is empty if it is not asked for.
 
@@ -266,7 +233,7 @@ def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> An
     return _unique2(input, sorted, return_inverse)[:2]
 
 
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, ...]")
 def _aminmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest element. Deprecated: use `torch.aminmax`."""
     warnings.warn(
@@ -336,7 +303,7 @@ def _segment_reduce(
 
 
 # --- dropout --------------------------------------------------------------------------------------
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, ...]")
 def native_dropout(input: Any, p: float, train: bool | None) -> Any:
     """`dropout`, and which elements it kept.
 
@@ -356,16 +323,6 @@ def native_dropout(input: Any, p: float, train: bool | None) -> Any:
     kept = functions["empty_like"](input.detach()).bernoulli_(1.0 - p)
     scale = 0.0 if p == 1 else 1 / (1.0 - p)
     return input * kept * scale, kept.to(dtypes.bool_)
-
-
-@function(method=False)
-def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
-    """The gradient of `native_dropout`.
-
-    >>> torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 2.0)
-    tensor([2., 0.])
-    """
-    return grad_output * (mask.to(grad_output.dtype) * scale)
 
 
 # --- products and casts ---------------------------------------------------------------------------
@@ -401,7 +358,7 @@ def _conj(input: Any) -> Any:
     """`conj`.
 
     >>> torch._conj(torch.tensor([1j]))
-    tensor([-0.-1.j])
+    tensor([0.-1.j])
     """
     return functions["conj"](input)
 
@@ -411,6 +368,6 @@ def _conj_physical(input: Any) -> Any:
     """`conj_physical`.
 
     >>> torch._conj_physical(torch.tensor([1j]))
-    tensor([-0.-1.j])
+    tensor([0.-1.j])
     """
     return functions["conj_physical"](input)

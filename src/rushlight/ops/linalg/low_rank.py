@@ -41,7 +41,7 @@ def _svd(A: Any, q: int, niter: int, M: Any) -> tuple[Any, Any, Any]:
     return (v, s, u) if m < n else (u, s, v)
 
 
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, Tensor, Tensor]")
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
     """The largest singular values of a matrix with their vectors (U, S, V), nearly: by random
     projection.
@@ -53,14 +53,14 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
         M: what to subtract from A; it may have fewer dimensions.
 
     >>> generator = torch.manual_seed(0)
-    >>> torch.svd_lowrank(torch.diag(torch.tensor([3., 2., 1.])), q=2)[1]
-    tensor([3., 2.])
+    >>> torch.svd_lowrank(torch.diag(torch.tensor([3., 2., 0.])), q=2)[1]
+    tensor([3.0000, 2.0000])
     """
     check_tensor(A, "svd_lowrank", "A")
     return _svd(A, 6 if q is None else q, 2 if niter is None else niter, M)
 
 
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, Tensor, Tensor]")
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """The principal components of rows of numbers (U, S, V), nearly: see `svd_lowrank`.
 
@@ -90,7 +90,7 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
 
 
 # --- eigenvalues ----------------------------------------------------------------------------------
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, Tensor]")
 def lobpcg(
     A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None,
     iK: Any = None, niter: int | None = None, tol: float | None = None,

@@ -57,7 +57,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
         A = A.permute([d for d in range(a.ndim) if d not in given] + given)
         a = A._array
     shape = a.shape[b.ndim :]
-    n, m = math.prod(shape), math.prod(a.shape[: b.ndim])
+    n, m = math.prod(shape), b.size
     if n != m:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "

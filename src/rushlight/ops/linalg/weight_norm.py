@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.ops.checks import one_dim
 from rushlight.ops.registry import function, namespaces
 
 
@@ -21,7 +22,8 @@ def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
     """
     if dim == -1:
         return v.norm(pow)
-    dims = [d for d in range(v.ndim) if d != dim]
+    kept = one_dim(dim, v.ndim) + v.ndim
+    dims = [d for d in range(v.ndim) if d != kept]
     return namespaces["linalg"]["vector_norm"](v, pow, dims, keepdim=True)
 
 

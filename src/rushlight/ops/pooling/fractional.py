@@ -128,7 +128,7 @@ def _fractional(
     _check_samples(samples._array, count, x.shape[-n - 1], n)
     name = title if n == 2 else f"{title}_out"
     for side, size, k, out in zip(_SIDES[n], x.shape[-n:], kernel, sizes, strict=True):
-        if out + k - 1 > size:
+        if out + k - 1 > size - (n - 2):  # of volumes PyTorch asks for one place more
             raise RuntimeError(
                 f"{name}(): pool {side} {k} too large relative to input {side} {size}"
             )

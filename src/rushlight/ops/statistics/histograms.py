@@ -92,7 +92,7 @@ def _check_kind(x: Any) -> None:
         raise not_implemented("histogramdd", x._array.dtype)
 
 
-@function(returns="tuple")
+@function(returns="tuple[Tensor, Tensor]")
 def histogram(
     input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False,
     out: Any = None,
@@ -120,7 +120,7 @@ def histogram(
     return write_outs("histogram", return_types.histogram, found, out)
 
 
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, tuple[Tensor, ...]]")
 def histogramdd(
     input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Any:
@@ -164,7 +164,7 @@ def histogramdd(
 
 
 # --- indices --------------------------------------------------------------------------------------
-@function(method=False, returns="tuple")
+@function(method=False, returns="tuple[Tensor, ...]")
 def unravel_index(indices: Any, shape: Any) -> Any:
     """Places in a flattened tensor of `shape` as indices, one tensor a dimension.
 
@@ -187,7 +187,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     if any(n < 0 for n in given):
         raise ValueError(f"'shape' cannot have negative values, but got {given}")
     found: list[Any] = []
-    rest = indices
+    rest = indices.to(dtypes.int64)
     for n in reversed(given):
         found.append(functions["remainder"](rest, n))
         rest = functions["div"](rest, n, rounding_mode="floor")

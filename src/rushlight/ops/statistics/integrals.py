@@ -22,9 +22,8 @@ def _sides(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, Any, int]
     if x is not None and dx is not None:
         raise unmatched(name, _FORMS, (y,), {"dx": dx, "x": x})
     if array.dtype.kind == "b" or (isinstance(x, TensorBase) and x._array.dtype.kind == "b"):
-        raise RuntimeError(
-            f"{name}: received a bool input for `x` or `y`, but bool is not supported"
-        )
+        which = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
     d = one_dim(dim, array.ndim)
     n = array.shape[d] if array.ndim else 0
     width: Any = 1 if dx is None else plain(dx)
@@ -98,7 +97,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     """
     both, width, d = _sides("cumulative_trapezoid", y, x, dx, dim)
     if x is None:
-        return functions["cumsum"](both, d) * (width / 2.0)
+        return functions["cumsum"](both * (width / 2.0), d)
     return functions["cumsum"](both * width, d) / 2.0
 
 
@@ -160,7 +159,7 @@ def _slope(x: Any, d: int, at: Any, edge_order: int) -> Any:
     return functions["cat"]([first, inside, last], d)
 
 
-@function(method=False, returns="list")
+@function(method=False, returns="tuple[Tensor, ...]")
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """The slopes of a sampled function along dimensions, by differences between neighbours.
 

@@ -78,9 +78,7 @@ def _sum(
 ) -> Any:
     x = _as(input, _sum_kind(input, dtype))
     dims = _dims(x, dim)
-    return (
-        functions["sum"](_filled(x, mask, 0), dims, bool(keepdim)) if dims else _filled(x, mask, 0)
-    )
+    return functions["sum"](_filled(x, mask, 0), dims, bool(keepdim))
 
 
 def _prod(
@@ -101,7 +99,7 @@ def _extreme(name: str, sign: int) -> Any:
         x = _as(input, dtype)
         dims = _dims(x, dim)
         x = _filled(x, mask, _least(x, sign))
-        return functions[name](x, dims, bool(keepdim)) if dims else x
+        return functions[name](x, dims, bool(keepdim))
 
     return reduce
 
@@ -134,10 +132,8 @@ def _mean(
 def _median(
     input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    x = _as(input, dtype)
-    d = _dims(x, dim)[:1]
-    if not d:
-        return _filled(x, mask, float("nan"))
+    x = input  # PyTorch takes `dtype` here, and does not heed it
+    d = _dims(x, dim)[:1] or (-1,)
     if x.dtype.is_floating_point:
         return functions["nanmedian"](_filled(x, mask, float("nan")), d[0], bool(keepdim))[0]
     if mask is None:
@@ -205,10 +201,9 @@ def _std(
 def _logsumexp(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    x = _as(input, dtype)
-    x = _filled(x, mask, _least(x, 1))
+    x = _filled(input, mask, _least(input, 1))
     found = functions["logsumexp"](x, _dims(x, dim), bool(keepdim))
-    return found.to(x.dtype)
+    return found.to(x.dtype if dtype is None else dtype)
 
 
 # --- of the same shape ----------------------------------------------------------------------------
@@ -219,7 +214,7 @@ def _along(name: str, value: Callable[[Any], Any], shift: int = 1) -> Any:
         x = _as(input, dtype)
         d = _dims(x, dim)
         x = _filled(x, mask, value(x))
-        return functions[name](x if shift > 0 else -x, d[0] if d else -1)
+        return functions[name](x if shift > 0 else -x, d[0] if d else -1, dtype=x.dtype)
 
     return normalise
 

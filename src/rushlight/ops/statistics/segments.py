@@ -51,6 +51,17 @@ class SegmentReduce(Op):
         """What each element's run has."""
         return v.gather(y, self.axis, v.broadcast(self.beside(places, x), x.shape))
 
+    def others(self, x: Any, places: Any) -> Any:
+        """The product of all other elements of an element's run, zeros among them."""
+        kind = raw_dtype(x)
+        zero = v.equal(x, 0)
+        safe = v.where(zero, 1, x)
+        product = SegmentReduce("prod", self.axis, self.count, self.initial)
+        whole = self.spread(product.forward(safe, places, places), places, x)
+        counted = SegmentReduce("sum", self.axis, self.count)
+        zeros = self.spread(counted.forward(v.cast(zero, kind), places, places), places, x)
+        return v.where(v.equal(zeros, v.cast(zero, kind)), whole / safe, 0)
+
     def vjp(self, node: Node, g: Any, x: Any, places: Any, lengths: Any, y: Any) -> Any:
         back = self.spread(g, places, x)
         if self.reduce == "sum":
@@ -59,7 +70,7 @@ class SegmentReduce(Op):
             number = v.cast(self.beside(lengths, x), raw_dtype(x))
             return back / self.spread(v.broadcast(number, y.shape), places, x), None, None
         if self.reduce == "prod":
-            return back * self.spread(y, places, x) / x, None, None
+            return back * self.others(x, places), None, None
         chosen = v.cast(v.equal(x, self.spread(y, places, x)), raw_dtype(x))
         index = v.broadcast(self.beside(places, x), x.shape)
         ties = v.scatter_add(v.full(y, y.shape, 0, raw_dtype(y)), self.axis, index, chosen)

@@ -194,11 +194,12 @@ def _general_hamming(
     )  # fmt: skip
 
 
-def _cosines(weights: Sequence[float]) -> Any:
+def _cosines(weights: Sequence[float], name: str = "general_cosine") -> Any:
     def made(
         M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False,
     ) -> Any:  # fmt: skip
+        _check(name, M, dtype, layout)
         return _general_cosine(
             M, a=list(weights), sym=sym, dtype=dtype, layout=layout, device=device,
             requires_grad=requires_grad,
@@ -281,8 +282,8 @@ def _signal_kaiser(
 def _export_new() -> None:
     for name, fn, text, more, at, gives in (
         ("bartlett", _signal_bartlett, "Bartlett's window: a triangle.", "", "3", "[0., 1., 0.]"),
-        ("blackman", _cosines([0.42, 0.5, 0.08]), "Blackman's window: a sum of two cosines.", "",
-         "3", ""),
+        ("blackman", _cosines([0.42, 0.5, 0.08], "blackman"),
+         "Blackman's window: a sum of two cosines.", "", "3", ""),
         ("cosine", _signal_cosine, "Half a period of a sine.", "", "3", "[0.5000, 1.0000, 0.5000]"),
         ("exponential", _signal_exponential, "An exponential that falls to both sides.",
          "center: where it is highest; the middle if None.\n    tau: how slowly it falls.", "3",
@@ -290,14 +291,14 @@ def _export_new() -> None:
         ("gaussian", _signal_gaussian, "A normal curve.", "std: its deviation.", "3",
          "[0.6065, 1.0000, 0.6065]"),
         ("general_cosine", _general_cosine, "A sum of cosines.", "a: their weights.",
-         "3, a=[0.5, 0.5]", "[0.0000, 1.0000, 0.0000]"),
+         "3, a=[0.5, 0.5]", "[0., 1., 0.]"),
         ("general_hamming", _general_hamming, "A raised cosine.",
          "alpha: how far it is raised; its height is the rest.", "3", "[0.0800, 1.0000, 0.0800]"),
         ("hamming", _cosines([0.54, 1.0 - 0.54]),
          "Hamming's window: a raised cosine that does not reach 0.", "", "3",
          "[0.0800, 1.0000, 0.0800]"),
         ("hann", _cosines([0.5, 0.5]), "Hann's window: a raised cosine.", "", "3",
-         "[0.0000, 1.0000, 0.0000]"),
+         "[0., 1., 0.]"),
         ("kaiser", _signal_kaiser, "Kaiser's window, made of Bessel functions.",
          "beta: how steep it is.", "3", "[5.2773e-05, 1.0000e+00, 5.2773e-05]"),
         ("nuttall", _cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]),

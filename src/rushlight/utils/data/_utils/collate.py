@@ -10,7 +10,11 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import ARRAY, SCALARS, is_array, is_scalar
+from rushlight.core.grad_mode import state
+from rushlight.core.graph import wrap
+from rushlight.core.record import finish
 from rushlight.dtypes import float64
 from rushlight.ops.registry import functions
 from rushlight.tensor import Tensor
@@ -120,7 +124,29 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Tensors of one shape, stacked."""
-    return functions["stack"](batch, 0)
+    joined = _joined(batch)
+    return functions["stack"](batch, 0) if joined is None else joined
+
+
+def _joined(batch: Any) -> Any:
+    """Plain tensors of one shape, stacked; None for others, and for mistakes.
+
+    `stack` asks of each tensor what recording an op wants to know. A batch has hundreds, which
+    have no history: here one loop looks at them.
+    """
+    first = batch[0]
+    if state.active or not is_array(first._array) or not first._array.ndim:
+        return None
+    shape, dtype = first._array.shape, first._array.dtype
+    arrays = []
+    for t in batch:
+        if type(t) is not Tensor or t._requires_grad or t._node is not None:
+            return None
+        array = t._array
+        if array.shape != shape or array.dtype != dtype:
+            return None
+        arrays.append(array)
+    return finish(wrap(v.reshape(v.concat(arrays, 0), (len(arrays), *shape))))
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:

@@ -1,0 +1,35 @@
+"""`torch.fft` gives what PyTorch's gives: stored, and live where it is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+import rushlight as torch
+from tests.ops.expressions import check
+from tests.ops.fft.cases_transforms import cases
+
+
+@pytest.mark.parametrize("line", cases)
+def test_is_as_in_pytorch(line: str) -> None:
+    check(cases, "ops/fft/transforms", line, nodes=False)
+
+
+def test_nodes_are_named_as_in_pytorch() -> None:
+    x = torch.ones(4, requires_grad=True)
+    assert type(torch.fft.rfft(x).grad_fn).__name__ == "FftR2CBackward0"
+    assert type(torch.fft.fft(x + 0j).grad_fn).__name__ == "FftC2CBackward0"
+    assert type(torch.fft.irfft(x + 0j).grad_fn).__name__ == "FftC2RBackward0"
+
+
+def test_single_precision_stays_single() -> None:
+    x = torch.ones(3, 4)
+    assert torch.fft.fft(x).dtype is torch.complex64
+    assert torch.fft.irfft(torch.fft.rfft(x)).dtype is torch.float32
+
+
+def test_derivatives_of_any_order() -> None:
+    x = torch.rand(2, 5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x: torch.fft.irfftn(torch.fft.rfftn(x).sin()), x)
+    z = torch.rand(3, 4, dtype=torch.complex128, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.fft.hfft2, z)
+    assert torch.autograd.gradgradcheck(lambda z: torch.fft.fftn(z * z), z)
