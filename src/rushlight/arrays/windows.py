@@ -93,7 +93,10 @@ def _edged(x: Array, padding: Ints) -> Array:
         return x
     n = len(padding)
     sizes = [s + 2 * p for s, p in zip(x.shape[-n:], padding, strict=True)]
-    out = _zeros(x, (*x.shape[:-n], *sizes))
+    out = _room(x, (*x.shape[:-n], *sizes))
+    for d, p in enumerate(padding):  # the edges alone: zeros everywhere are written twice
+        out[_at(d - n, slice(0, p))] = 0
+        out[_at(d - n, slice(sizes[d] - p, sizes[d]))] = 0
     out[(..., *[slice(p, p + s) for s, p in zip(x.shape[-n:], padding, strict=True)])] = x
     return out
 
