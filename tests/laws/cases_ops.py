@@ -48,6 +48,7 @@ KNOWN: dict[str, tuple[str, float]] = {
     "as_strided_scatter:first": ("PyTorch lets a gradient through to elements it overwrote", 0),
     "addbmm:inplace": ("PyTorch resizes the tensor that is written", 0),
     "linalg.norm.subgradients_at_zero:second": ("NaN in PyTorch, 0 here", 0),
+    "nn.functional.ctc_loss:second": ("PyTorch has no second derivatives of it", 0),
     **{
         f"nn.functional.{name}:{d}": ("rounded at every step, in both", 0)
         for name in ("bilinear", "hinge_embedding_loss", "kl_div", "nll_loss")
