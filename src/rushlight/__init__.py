@@ -172,7 +172,8 @@ else:
         What the table does not have yet may be in a folder that is imported late."""
         if name == "__all__":
             ops.fill_rest()
-            return sorted((_here | _functions.keys()) - _METHODS_ONLY - _NOT_STARRED)
+            public = {name for name in _functions if not name.startswith("_")}
+            return sorted((_here | public) - _METHODS_ONLY - _NOT_STARRED)
         if name in _METHODS_ONLY or name.startswith("__"):
             return None
         if name not in _functions:
