@@ -142,7 +142,7 @@ _NOT_STARRED = set("""
     BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
     BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
     from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
-    strided symeig to_dlpack unique
+    pca_lowrank segment_reduce strided svd_lowrank symeig to_dlpack unique while_loop
     autograd ops random return_types storage
 """.split())  # fmt: skip
 
