@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 import warnings
 from typing import Any, ClassVar, Self
 
@@ -45,6 +46,12 @@ def apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
 
 def _permuted(tensor: Any, permutation: Any, dim: int = 1) -> Any:
     return tensor if permutation is None else tensor.index_select(dim, permutation)
+
+
+def _autocasting() -> bool:
+    """Whether autocast is on, and will see to dtypes."""
+    amp: Any = sys.modules.get("rushlight.amp.casting")  # not there: never in force
+    return amp is not None and any(amp.setting.get().enabled.values())
 
 
 class RNNBase(Module):
@@ -202,7 +209,7 @@ class RNNBase(Module):
     def check_input(self, input: Any, batch_sizes: Any) -> None:
         """Refuse an input whose dtype or shape does not fit."""
         weight = self._flat_weights[0]
-        if weight is not None and input.dtype != weight.dtype:
+        if weight is not None and input.dtype != weight.dtype and not _autocasting():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: "
