@@ -97,7 +97,7 @@ def face(
     waiting = later or {}
 
     def __dir__() -> list[str]:
-        listed = space.get("__all__") or __getattr__("__all__")
+        listed = space["__all__"] if "__all__" in space or given is None else __getattr__("__all__")
         dunders = (name for name in space if name.startswith("__"))
         return sorted({*listed, *waiting, *unlisted, *dunders})
 

@@ -14,6 +14,7 @@ from rushlight.nn.modules import (
     flatten,
     fold,
     instancenorm,
+    lazy,
     lazy_layers,
     linear,
     loss,
@@ -37,6 +38,7 @@ from rushlight.nn.modules.dropout import *  # noqa: F403
 from rushlight.nn.modules.flatten import *  # noqa: F403
 from rushlight.nn.modules.fold import *  # noqa: F403
 from rushlight.nn.modules.instancenorm import *  # noqa: F403
+from rushlight.nn.modules.lazy import *  # noqa: F403
 from rushlight.nn.modules.lazy_layers import *  # noqa: F403
 from rushlight.nn.modules.linear import *  # noqa: F403
 from rushlight.nn.modules.loss import *  # noqa: F403
@@ -52,11 +54,15 @@ from rushlight.nn.modules.upsampling import *  # noqa: F403
 
 _FILES = (
     activation, adaptive, batchnorm, channelshuffle, container, conv, distance, dropout, flatten,
-    fold, instancenorm, lazy_layers, linear, loss, normalization, padding, pixelshuffle, pooling,
-    rnn, sparse, transformer, upsampling,
+    fold, instancenorm, lazy, lazy_layers, linear, loss, normalization, padding, pixelshuffle,
+    pooling, rnn, sparse, transformer, upsampling,
 )  # fmt: skip
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
+    from rushlight.nn.modules.loss import LinearCrossEntropyOptions
+
     __all__ = ["Module", *(name for file in _FILES for name in file.__all__)]
+    __all__.append("LinearCrossEntropyOptions")  # not given by `modules.loss` itself
 
     def __dir__() -> list[str]:
-        return [*__all__, "module", *(file.__name__.rpartition(".")[2] for file in _FILES)]
+        files = {file.__name__.rpartition(".")[2] for file in _FILES}
+        return [*__all__, *(files - {"lazy_layers"}), "lazy", "module", "utils"]

@@ -8,6 +8,13 @@ from typing import Any
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
+def __dir__() -> list[str]:
+    return [
+        *__all__, "_list_with_default", "_ntuple", "_pair", "_quadruple", "_reverse_repeat_tuple",
+        "_single", "_triple",
+    ]  # fmt: skip
+
+
 def several(x: Any, n: int) -> tuple[Any, ...]:
     """One number as `n` of them; several as a tuple.
 
