@@ -458,7 +458,10 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            raise AssertionError(
+                "embed_dim must be divisible by num_heads\n"
+                f"Each of {num_heads} heads takes an equal part of the width, which is {embed_dim}."
+            )
         where = {"device": device, "dtype": dtype}
         apart = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
         if self._qkv_same_embed_dim:

@@ -221,7 +221,9 @@ class RNNBase(Module):
         if self.input_size != input.shape[-1]:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
-                f"{input.shape[-1]}"
+                f"{input.shape[-1]}\n"
+                "The last dimension holds the features of a step; the input is "
+                f"{list(input.shape)}."
             )
 
     def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
@@ -241,7 +243,11 @@ class RNNBase(Module):
     ) -> None:  # fmt: skip
         """Refuse a state of another shape."""
         if tuple(hx.shape) != expected_hidden_size:
-            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+            raise RuntimeError(
+                f"{msg.format(expected_hidden_size, list(hx.shape))}\n"
+                "A state is (layers * directions, batch, width), also with `batch_first`; left "
+                "out, it is zeros."
+            )
 
     def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
         """Refuse an input or a state that does not fit."""
@@ -328,11 +334,18 @@ class RNNBase(Module):
         want = 2 if alone else 3
         given = "unbatched 2-D" if alone else "batched 3-D"
         if self._states == 2:
+            if len(hx) == 1:
+                raise IndexError(
+                    "index 1 is out of bounds for dimension 0 with size 1\n"
+                    "An LSTM has two states: pass `(h, c)`, not `h`."
+                )
             h, c = hx[0], hx[1]
             if h.ndim != want or c.ndim != want:
                 raise RuntimeError(
                     f"For {given} input, hx and cx should also be {want}-D but got "
-                    f"({h.ndim}-D, {c.ndim}-D) tensors"
+                    f"({h.ndim}-D, {c.ndim}-D) tensors\n"
+                    "An LSTM has two states: pass `(h, c)`, each (layers * directions, batch, "
+                    "width)."
                 )
         elif hx.ndim != want:
             raise RuntimeError(

@@ -353,7 +353,7 @@ def _check_transposed(x: Any, w: Any, what: Convolution, n: int) -> None:
 
 
 def _check_kinds(x: Any, w: Any, b: Any, transposed: bool) -> None:
-    """Refuse operands of several dtypes. PyTorch looks at the bias first, but for transposed ones."""
+    """Refuse operands of several dtypes. PyTorch looks at the bias first, unless transposed."""
     kind = x.dtype
     if b is not None and b.dtype != kind and (not transposed or w.dtype == kind):
         raise RuntimeError(
@@ -366,9 +366,8 @@ def _check_kinds(x: Any, w: Any, b: Any, transposed: bool) -> None:
         want, have = dtypes.of(kind).scalar_type, dtypes.of(w.dtype).scalar_type
         text = f"expected scalar type {want} but found {have}"
         if kind.kind == "c" or want == "BFloat16":
-            text = (
-                f"Input type (CPU{want}Type) and weight type (torch.{have}Tensor) should be the same"
-            )
+            text = f"Input type (CPU{want}Type) and weight type (torch.{have}Tensor) "
+            text += "should be the same"
         if want == "BFloat16":
             text += " or input should be a MKLDNN tensor and weight is a dense tensor"
         raise RuntimeError(f"{text}\n{_cure_of_kinds(kind, w.dtype)}")
@@ -440,7 +439,8 @@ def _check_arguments(title: str, input: Any, weight: Any, bias: Any, n: int) -> 
 
 
 def _cure_of_rank(have: int, n: int) -> str:
-    cure = f"An input is [batch, channels, *{n} sizes], or one without the batch."
+    sizes = ("length", "height, width", "depth, height, width")[n - 1]
+    cure = f"An input is [batch, channels, {sizes}], or one of the batch."
     return f"{cure} `x.unsqueeze(0)` makes one channel." if have == n else cure
 
 
