@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
+from rushlight.nn.modules.utils import explain
 from rushlight.nn.utils.rnn import PackedSequence
 from rushlight.ops.registry import functions
 
@@ -578,3 +579,24 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         return self._step("gru_cell", input, hx)
+
+
+_SIZES = """
+input_size: features of each step of the input.
+hidden_size: features of the state.
+"""
+_LAYERS = (
+    _SIZES
+    + """num_layers: layers, each over the results of the one beneath.
+bias: whether there are b_ih and b_hh.
+batch_first: whether inputs and results are [sequences, steps, features], instead of
+    [steps, sequences, features]; states are [layers * directions, sequences, features] always.
+dropout: the share of results that is dropped between layers, while training.
+bidirectional: whether each layer also runs from the last step to the first; results are both.
+"""
+)
+explain(_LAYERS + "nonlinearity: 'tanh' or 'relu'.", RNN)
+explain(_LAYERS + "proj_size: if not 0, h is multiplied by a matrix to so many features.", LSTM)
+explain(_LAYERS, GRU)
+explain(_SIZES + "bias: whether there are b_ih and b_hh.", LSTMCell, GRUCell)
+explain(_SIZES + "bias: whether there are b_ih and b_hh.\nnonlinearity: 'tanh' or 'relu'.", RNNCell)
