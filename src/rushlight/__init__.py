@@ -74,6 +74,7 @@ _LATER = {
     "amp": "",
     "cpu": "",
     "cuda": "",
+    "distributions": "",
     "fft": "",
     "func": "",
     "library": "",
