@@ -104,6 +104,8 @@ _LATER = {
     "compile": "compiler",
     "compiler": "",
     "export": "",
+    "functional": "",
+    "fx": "",
     "futures": "",
     "hub": "",
     "jit": "",
