@@ -281,7 +281,7 @@ class Tracer(TracerBase):
 
     def _input(self, p: inspect.Parameter, concrete: dict[str, Any]) -> Any:
         default = () if p.default is p.empty else (p.default,)
-        kind = None if p.annotation is p.empty else p.annotation
+        kind = self._annotation(None if p.annotation is p.empty else p.annotation)
         if p.name in concrete and concrete[p.name] is not PH:
             value = concrete[p.name]
             if isinstance(value, (tuple, list, dict)):
@@ -297,6 +297,12 @@ class Tracer(TracerBase):
                 self.create_proxy("call_function", _assert_is_none, (made, said), {})
             return value
         return self.create_proxy("placeholder", p.name, default, {}, type_expr=kind)
+
+    def _annotation(self, kind: Any) -> Any:
+        """What an input or the result is said to be. Our own modules say it as texts."""
+        if isinstance(kind, str) and type(self.root).__module__.startswith("rushlight."):
+            return rushlight.Tensor if kind == "Tensor" else None
+        return kind
 
     # --- tracing ----------------------------------------------------------------------------------
     def trace(
@@ -322,6 +328,7 @@ class Tracer(TracerBase):
             with self._watching(fn):
                 found = fn(*args)
                 kind = getattr(inspect.unwrap(_inner(fn)), "__annotations__", {}).get("return")
+                kind = self._annotation(kind)
                 self.create_node("output", "output", (self.create_arg(found),), {}, type_expr=kind)
         finally:
             _is_fx_tracing_flag = before

@@ -102,7 +102,7 @@ class TracerBase:
             if isinstance(x, Node):
                 raise RuntimeError(
                     "Keys for dictionaries used as an argument cannot contain a Node. "
-                    f"Got key: {key}"
+                    f"Got key: {found}"
                 )
             return x
 
@@ -232,8 +232,6 @@ def _spelled(name: str, fn: Any, args: Any, kwargs: Any) -> Any:
     ):
         return args, kwargs
     signature = inspect.signature(getattr(fn, "__wrapped__", fn))
-    if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
-        return args, kwargs
     given = signature.bind(*args, **{k: x for k, x in kwargs.items() if k != "out"})
     given.apply_defaults()
     plain: list[Any] = []
@@ -242,6 +240,8 @@ def _spelled(name: str, fn: Any, args: Any, kwargs: Any) -> Any:
         about = signature.parameters[key]
         if about.kind is about.VAR_POSITIONAL:
             plain += value
+        elif about.kind is about.VAR_KEYWORD:
+            named.update(value)  # names of older times
         elif about.default is about.empty:
             plain.append(value)
         else:

@@ -178,7 +178,7 @@ def _replace(
         value = nodes.get(theirs)
         known[mine] = changed.get(value, value) if isinstance(value, Node) else value
     ends = list(nodes_in(pattern.output_node().args))
-    first = min((nodes[end] for end in ends), key=lambda n: n._position())
+    first = _first_user([nodes[end] for end in ends])
     before = {n: None for n in graph.nodes}
     with graph.inserting_before(first):
         result = graph.graph_copy(new, known)
@@ -192,6 +192,14 @@ def _replace(
             if not found.users and not found._erased:
                 graph.erase_node(found)
     return ReplacedPatterns(anchor, {**{anchor: nodes[anchor]}, **nodes}, added)
+
+
+def _first_user(results: list[Node]) -> Node:
+    """The first node that uses one of the results: what is new stands before it."""
+    users = {user for x in results for user in x.users}
+    if not users:
+        return max(results, key=lambda n: n._position()).next
+    return min(users, key=lambda n: n._position())
 
 
 def _add_parts(gm: GraphModule, replacement: Any) -> None:
