@@ -105,6 +105,8 @@ _LATER = {
     "compile": "compiler",
     "compiler": "",
     "export": "",
+    "functional": "",
+    "fx": "",
     "futures": "",
     "hub": "",
     "jit": "",
