@@ -107,6 +107,12 @@ def _raw(x: Any) -> Any:
     return x
 
 
+def _refuse_tensor(name: str, x: Any) -> None:
+    """CuPy reads a tensor's numbers, and its history is lost without a word: here it is an error."""
+    if hasattr(x, "__cuda_array_interface__"):
+        raise TypeError(f"cupy's {name} of an array and a tensor gives an array")
+
+
 def _new(a: Any) -> Any:
     if isinstance(a, tuple):
         return tuple(_new(i) for i in a)
@@ -405,6 +411,8 @@ class ndarray:
         if "out" in kwargs:
             (kwargs["out"],) = kwargs["out"]
         for x in inputs:
+            if not isinstance(x, ndarray):
+                _refuse_tensor(name, x)
             if not isinstance(x, (ndarray, np.ndarray, *_NUMBERS, tuple)):
                 return NotImplemented
         if name in _COMPARES:
@@ -448,6 +456,8 @@ def _operator(name: str, ufunc: Any, swapped: bool) -> None:
         rule = getattr(other, "__array_ufunc__", 0)
         if rule is None:
             return NotImplemented
+        if not isinstance(other, ndarray):
+            _refuse_tensor(name, other)
         return ufunc(other, self) if swapped else ufunc(self, other)
 
     setattr(ndarray, name, call)

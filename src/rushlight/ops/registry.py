@@ -20,6 +20,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
+from rushlight.arrays.batched import beside_tensors
 from rushlight.arrays.vocabulary import Kind, register
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
@@ -243,7 +244,7 @@ def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         answer = tensor_impls.get(name)
     if answer is None:
         raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
-    return answer(*args)
+    return answer(*beside_tensors(args))
 
 
 register(TensorBase, Kind(10, _answer))
