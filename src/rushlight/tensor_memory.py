@@ -285,18 +285,6 @@ def is_same_size(input: Any, other: Any) -> bool:
     return bool(input._array.shape == other._array.shape)
 
 
-@function(free=False)
-def dense_dim(input: Any) -> int:
-    """The number of dimensions: rushlight's tensors are dense."""
-    return int(input._array.ndim)
-
-
-@function(free=False)
-def sparse_dim(input: Any) -> int:
-    """0: rushlight's tensors are dense."""
-    return 0
-
-
 # --- element by element, in Python ----------------------------------------------------------------
 def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) -> Any:
     if requires_grad(input):
