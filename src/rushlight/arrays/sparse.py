@@ -41,13 +41,9 @@ _ZERO_KEPT: Final = frozenset(
 )
 
 
-class SparseRefused(NotImplementedError):
-    """A function that has no meaning for sparse arrays."""
-
-
-def refused(name: str, x: Any) -> SparseRefused:
-    """PyTorch's error, for the function or op `name`."""
-    return SparseRefused(
+def refused(name: str, x: Any) -> NotImplementedError:
+    """PyTorch's error, for a function or word; `record.rescue` puts the op's name into it."""
+    return NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the '{backend(x)}' backend. It has no "
         "meaning for sparse tensors, or would make them dense: `x.to_dense()` does that."
     )
@@ -119,7 +115,27 @@ class Sparse(np.lib.mixins.NDArrayOperatorsMixin):
         return self.with_values(self.values.copy())
 
     def get(self, order: str = "C") -> Any:
-        raise refused("numpy", self)
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def tolist(self) -> Any:
+        return self.get()
+
+    def deep_copy(self) -> Any:
+        """With nothing in common."""
+        made = self.copy()
+        for part in ("indices", "starts", "inner"):
+            if hasattr(made, part):
+                setattr(made, part, getattr(made, part).copy())
+        return made
+
+    def fill(self, value: Any) -> None:
+        if value != 0:
+            raise refused("fill_.Scalar", self)
+        self.become(self.emptied(self.dtype))
+
+    def emptied(self, dtype: Any) -> Any:
+        """An array of this shape and layout without elements."""
+        raise NotImplementedError
 
     def __array__(self, *args: Any, **options: Any) -> Any:
         raise TypeError(
@@ -208,6 +224,10 @@ class Coo(Sparse):
     def become(self, other: Any) -> None:
         x = other.coo()
         self.indices, self.values, self.coalesced = x.indices, x.values, x.coalesced
+
+    def emptied(self, dtype: Any) -> Coo:
+        values = np.zeros_like(self.values, shape=(0, *self.values.shape[1:]), dtype=dtype)
+        return Coo(self.indices[:, :0], values, self.shape, True)
 
     def places(self) -> Any:
         """The number of each element's place, sparse dimensions counted row by row."""
@@ -304,6 +324,14 @@ class Compressed(Sparse):
     def become(self, other: Any) -> None:
         x = other if isinstance(other, Compressed) else self.as_this(other)
         self.starts, self.inner, self.values = x.starts, x.inner, x.values
+
+    def emptied(self, dtype: Any) -> Compressed:
+        k = self.batch
+        shape = (*self.values.shape[:k], 0, *self.values.shape[k + 1 :])
+        values = np.zeros_like(self.values, shape=shape, dtype=dtype)
+        return Compressed(
+            self.layout, self.starts * 0, self.inner[..., :0], values, self.shape
+        )
 
     def outer(self) -> Any:
         """The row (or column) of each element of a matrix without batch dimensions."""
@@ -456,6 +484,9 @@ def _elementwise(ufunc: Any, xs: tuple[Any, ...], one: Sparse) -> Any:
                 f"{list(b.shape)} for divisor)"
             )
         return a.with_values(ufunc(a.values, b))
+    if name in ("greater", "less", "not_equal") and isinstance(b, (int, float)) and b == 0:
+        x = a.coalesce() if isinstance(a, Coo) else a
+        return x.with_values(ufunc(x.values, b))
     if name in ("power", "float_power", "floor_divide", "fmod", "remainder", "copysign") or (
         name in ("maximum", "minimum") and isinstance(b, (int, float)) and b == 0
     ):
@@ -916,6 +947,8 @@ def constant(like: Any, value: Any, dtype: Any) -> Any:
 
 @_rule
 def full(like: Any, shape: Any, value: Any, dtype: Any) -> Any:
+    if isinstance(value, (int, float)) and value == 0 and tuple(shape) == like.shape:
+        return like.emptied(dtype)
     return v.full(like.values, shape, value, dtype)
 
 
@@ -925,9 +958,26 @@ def empty(like: Any, shape: Any, dtype: Any) -> Any:
 
 
 @_rule
+def empty_as(like: Any, dtype: Any) -> Any:
+    return like.emptied(dtype)
+
+
+@_rule
+def laid_out(x: Any, order: Any) -> Any:
+    return x
+
+
+@_rule
+def contiguous(x: Any) -> Any:
+    return x
+
+
+@_rule
 def overwrite(target: Any, source: Any) -> None:
     if not isinstance(target, Sparse):
         target[...] = source.dense()
+    elif _is_number(source):
+        target.fill(source)
     elif isinstance(source, Sparse):
         if source.dtype != target.dtype:
             source = source.astype(target.dtype)
@@ -975,9 +1025,15 @@ def window(x: Any, index: Any) -> Any:
 
 @_rule
 def pick(x: Any, index: Any, *arrays: Any) -> Any:
-    if index.count(v.SLOT) != 1 or not all(p is v.SLOT or p == slice(None) for p in index):
+    parts = [p for p in index if p is not Ellipsis]
+    if len(arrays) != 1 or not all(p is v.SLOT or p == slice(None) for p in parts):
         raise refused("index.Tensor", x)
-    return taken(x, index.index(v.SLOT), arrays[0])
+    dim = parts.index(v.SLOT)
+    if index[0] is Ellipsis:
+        dim -= len(parts)
+    if arrays[0].ndim != 1:
+        raise refused("index.Tensor", x)
+    return taken(x, dim, arrays[0])
 
 
 @_rule
@@ -989,9 +1045,21 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
 
 @_rule
 def reshape(x: Any, shape: tuple[int, ...]) -> Any:
-    if tuple(shape) == x.shape:
+    shape = tuple(shape)
+    if shape == x.shape:
         return x
-    raise refused("view", x)
+    c = x.coo()
+    if -1 in shape:
+        known = math.prod(n for n in shape if n != -1)
+        shape = tuple(x.size // known if n == -1 else n for n in shape)
+    dense = x.shape[c.sparse_dim :]
+    if dense and shape[len(shape) - len(dense) :] != dense:
+        raise refused("view", x)
+    flat, rows = c.places(), []
+    for n in reversed(shape[: len(shape) - len(dense)]):
+        rows.append(flat % n)
+        flat = flat // n
+    return Coo(np.stack(rows[::-1]), c.values, shape, c.coalesced)
 
 
 @_rule

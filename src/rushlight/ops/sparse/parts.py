@@ -211,7 +211,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
             "sparse_mask(): operands have incompatible sizes; self has size "
             f"{list(self._array.shape)} but mask has size {list(mask._array.shape)}"
         )
-    return apply(shared_op(rules.SparseMask), self, mask)
+    return apply(shared_op(rules.SparseMask), self, mask.detach())
 
 
 def _resizing(name: str, clear: bool, text: str) -> None:
