@@ -18,7 +18,6 @@ PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.sparse": "dense tensors",
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
