@@ -13,7 +13,7 @@ MODULES = [
     "torch", "torch.Tensor", "torch.amp", "torch.autograd", "torch.autograd.anomaly_mode",
     "torch.autograd.forward_ad", "torch.autograd.function", "torch.autograd.functional",
     "torch.autograd.grad_mode", "torch.autograd.graph", "torch.autograd.profiler", "torch.backends",
-    "torch.cpu", "torch.cuda", "torch.fft", "torch.func", "torch.futures", "torch.jit",
+    "torch.cpu", "torch.distributions", "torch.distributions.constraints", "torch.distributions.transforms", "torch.fx", "torch.sparse", "torch.cuda", "torch.fft", "torch.func", "torch.futures", "torch.jit",
     "torch.library", "torch.linalg", "torch.masked", "torch.multiprocessing", "torch.nn",
     "torch.nn.attention", "torch.nn.functional", "torch.nn.init", "torch.nn.parameter",
     "torch.nn.utils", "torch.nn.utils.parametrizations", "torch.nn.utils.parametrize",
