@@ -108,7 +108,7 @@ def _raw(x: Any) -> Any:
 
 
 def _refuse_tensor(name: str, x: Any) -> None:
-    """CuPy reads a tensor's numbers, and its history is lost without a word: here it is an error."""
+    """CuPy reads a tensor's numbers, and forgets its history: here that is an error."""
     if hasattr(x, "__cuda_array_interface__"):
         raise TypeError(f"cupy's {name} of an array and a tensor gives an array")
 

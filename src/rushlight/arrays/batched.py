@@ -283,7 +283,7 @@ def members(x: Any, level: Any) -> tuple[Any, bool]:
 
 
 def beside_tensors(xs: Any) -> Any:
-    """CuPy's arrays as tensors where a tensor is among them: CuPy would take the tensor for an array
+    """CuPy's arrays as tensors where a tensor is among them: CuPy would take it for an array too
     and compute without its history. NumPy asks the tensor."""
     if not cuda._state:  # nobody has used CuPy
         return xs

@@ -80,11 +80,18 @@ def _export(
 ) -> None:
     for name in names:
         if free:
-            functions[name] = fn
+            _put(functions, name, fn)
         if method:
-            methods[name] = fn
+            _put(methods, name, fn)
         if namespace:
-            namespaces[namespace][name] = fn
+            _put(namespaces[namespace], name, fn)
+
+
+def _put(place: dict[str, Callable[..., Any]], name: str, fn: Callable[..., Any]) -> None:
+    known = place.get(name)
+    if known is not None and known.__module__ != fn.__module__:  # whichever is imported last wins
+        raise ValueError(f"{known.__module__} and {fn.__module__} both export {name!r}")
+    place[name] = fn
 
 
 def function(
