@@ -211,7 +211,7 @@ def _pooled_signal(
     count = window_count(x.shape[-1], kernel, step, edge, spread, ceil_mode)
     if count < 1:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
-    if not places:
+    if not places and _is_plain(input):
         refuse("max_pool1d_impl", x)
     found = pooled(
         title, 2, input.unsqueeze(-2), (1, kernel), (1, step), (0, edge), (1, spread), ceil_mode,
