@@ -179,8 +179,9 @@ def _spread(
     total = _sum(square, dim, keepdim=keepdim, mask=mask)
     if not keepdim:
         count = count.reshape(total._array.shape)
-    below = functions["clamp"](count - correction, 0) if correction else count
-    found = (total / below).to(x.dtype)
+    if correction:  # it may be a fraction: in the precision of the result
+        count = functions["clamp"](count.to(total.real.dtype) - correction, 0)
+    found = (total / count).to(x.dtype)
     return functions["sqrt"](found) if root else found
 
 
