@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.nn.linear import linear
 from rushlight.ops.nn.loss_classes import cross_entropy
@@ -17,8 +19,8 @@ def linear_cross_entropy(
     reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
     options: Any = None,
 ) -> Any:  # fmt: skip
-    """cross_entropy(linear(input, linear_weight, linear_bias), target). `options`, which say how
-    PyTorch works by pieces, are accepted and change nothing.
+    """cross_entropy(linear(input, linear_weight, linear_bias), target). `options` say how
+    PyTorch works by pieces; here they say only that low precision is rounded once, at the end.
 
     Args:
         linear_weight: (classes, features), or (classes, …, features) for a class at each position.
@@ -33,6 +35,13 @@ def linear_cross_entropy(
     """
     check_tensor(input, "linear_cross_entropy")
     check_tensor(linear_weight, "linear_cross_entropy", "linear_weight", 2)
+    kind = input.dtype
+    once = options is not None and v.low_precision(input._array.dtype)
+    if once:  # PyTorch's pieces are added up in float32
+        input, linear_weight, target, linear_bias, weight = (
+            x.to(dtypes.float32) if x is not None and x.dtype is kind else x
+            for x in (input, linear_weight, target, linear_bias, weight)
+        )
     w = linear_weight._array
     inner = w.shape[:-1]
     if len(inner) > 1:
@@ -42,7 +51,8 @@ def linear_cross_entropy(
     logits = logits.view((*lead, *inner))
     if ignore_index is None:
         ignore_index = -100
-    return cross_entropy(
+    loss = cross_entropy(
         logits, target, weight=weight, ignore_index=ignore_index, reduction=reduction,
         label_smoothing=label_smoothing,
     )  # fmt: skip
+    return loss.to(kind) if once else loss
