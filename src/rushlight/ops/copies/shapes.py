@@ -31,7 +31,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     dims = [d for d in range(len(have)) if d < short or (want[d - short] == 1 and have[d] != 1)]
     if dims:
         input = input.sum(dims, keepdim=True)
-    return input.reshape(want) if short else input if dims else input.view(have)
+    return input.reshape(want) if short else input
 
 
 @function(free=False)

@@ -44,6 +44,9 @@ def linear_cross_entropy(
         )
     w = linear_weight._array
     inner = w.shape[:-1]
+    _check(input._array.shape, w.shape, linear_bias)
+    if target.dtype.is_floating_point and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     if len(inner) > 1:
         linear_weight = linear_weight.reshape(math.prod(inner), w.shape[-1])
     logits = linear(input, linear_weight, None if linear_bias is None else linear_bias.reshape(-1))
@@ -56,3 +59,23 @@ def linear_cross_entropy(
         label_smoothing=label_smoothing,
     )  # fmt: skip
     return loss.to(kind) if once else loss
+
+
+def _check(x: tuple[int, ...], w: tuple[int, ...], bias: Any) -> None:
+    """PyTorch's errors for a layer that does not fit."""
+    if len(x) not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {len(x)}")
+    if len(w) < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {len(w)}")
+    if x[-1] != w[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{x[-1]} and {w[-1]}, respectively"
+        )
+    if len(x) == 1 and len(w) > 2:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {w} requires batched input, "
+            f"(N, {x[-1]}), got unbatched input with shape {x}"
+        )
+    if bias is not None and bias._array.shape != w[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {w[:-1]}, got {bias._array.shape}")

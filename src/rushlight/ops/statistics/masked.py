@@ -87,6 +87,8 @@ def _prod(
     x = _as(input, _sum_kind(input, dtype))
     dims = _dims(x, dim)
     x = _filled(x, mask, 1)
+    if not x._array.ndim and isinstance(dim, int):
+        return functions["prod"](x, dim, bool(keepdim))
     for d in reversed(dims):
         x = functions["prod"](x, d, bool(keepdim))
     return x
