@@ -18,9 +18,6 @@ PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.fx": "torch.func, which transforms functions as they run",
-    "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
-    "torch.sparse": "dense tensors",
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
@@ -63,8 +60,8 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> print(advice("torch", "sparse", []))
-    PyTorch has torch.sparse, rushlight has not. Nearest to it: dense tensors.
+    >>> print(advice("torch", "quint8", ["uint8"]))
+    PyTorch has torch.quint8, rushlight has not. Nearest to it: torch.uint8.
     docs/missing.md lists all that is missing.
     """
     if not is_missing(home, name):
