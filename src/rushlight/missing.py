@@ -18,8 +18,6 @@ PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.fx": "torch.func, which transforms functions as they run",
-    "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
     "torch.sparse": "dense tensors",
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }

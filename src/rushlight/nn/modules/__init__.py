@@ -58,7 +58,7 @@ _FILES = (
     pooling, rnn, sparse, transformer, upsampling,
 )  # fmt: skip
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
-    from rushlight.nn.modules.loss import LinearCrossEntropyOptions
+    from rushlight.nn.modules.loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 
     __all__ = ["Module", *(name for file in _FILES for name in file.__all__)]
     __all__.append("LinearCrossEntropyOptions")  # not given by `modules.loss` itself
