@@ -87,6 +87,7 @@ _LATER = {
     "DisableTorchFunctionSubclass": "_C",
     "profiler": "",
     "signal": "",
+    "sparse": "",
     "special": "",
     "testing": "",
     "types": "",
@@ -145,6 +146,7 @@ _NOT_STARRED = set("""
     BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
     BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
     from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
+    sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr
     strided symeig to_dlpack unique pca_lowrank segment_reduce svd_lowrank while_loop
     autograd ops random return_types storage
 """.split())  # fmt: skip

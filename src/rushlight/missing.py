@@ -18,10 +18,15 @@ PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
+<<<<<<< HEAD
     "torch.ao": "tensors in bfloat16 or float16",
     "torch.distributed": "torch.multiprocessing, for processes on one machine",
     "torch.nested": "torch.nn.utils.rnn.pad_sequence, for sequences of several lengths",
     "torch.sparse": "dense tensors",
+||||||| c02cda2
+    "torch.sparse": "dense tensors",
+=======
+>>>>>>> main
     "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
@@ -64,8 +69,8 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> print(advice("torch", "sparse", []))
-    PyTorch has torch.sparse, rushlight has not. Nearest to it: dense tensors.
+    >>> print(advice("torch", "quint8", ["uint8"]))
+    PyTorch has torch.quint8, rushlight has not. Nearest to it: torch.uint8.
     docs/missing.md lists all that is missing.
     """
     if not is_missing(home, name):

@@ -79,6 +79,11 @@ def has_values(x: Any) -> bool:
     return not hasattr(x, "has_batch_dim") and device_of(x).type == "cuda"
 
 
+def is_sparse(x: Any) -> bool:
+    """Whether `x` is a sparse array; see `arrays.sparse`."""
+    return not isinstance(x, np.ndarray) and hasattr(x, "layout")
+
+
 def is_scalar(x: Any) -> bool:
     """Whether `x` is one of NumPy's scalars."""
     return isinstance(x, np.generic)

@@ -38,6 +38,7 @@ functions: Final[dict[str, Callable[..., Any]]] = {}
 methods: Final[dict[str, Callable[..., Any]]] = {}
 namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}, "signal.windows": {},
+    "sparse": {},
 }  # fmt: skip
 # which parameters are numbers is read at the first call: for all functions it takes 2 ms
 UNREAD: Final = object()

@@ -14,7 +14,6 @@ from rushlight.nn.modules import (
     flatten,
     fold,
     instancenorm,
-    lazy,
     lazy_layers,
     linear,
     loss,
@@ -38,7 +37,6 @@ from rushlight.nn.modules.dropout import *  # noqa: F403
 from rushlight.nn.modules.flatten import *  # noqa: F403
 from rushlight.nn.modules.fold import *  # noqa: F403
 from rushlight.nn.modules.instancenorm import *  # noqa: F403
-from rushlight.nn.modules.lazy import *  # noqa: F403
 from rushlight.nn.modules.lazy_layers import *  # noqa: F403
 from rushlight.nn.modules.linear import *  # noqa: F403
 from rushlight.nn.modules.loss import *  # noqa: F403
@@ -54,8 +52,8 @@ from rushlight.nn.modules.upsampling import *  # noqa: F403
 
 _FILES = (
     activation, adaptive, batchnorm, channelshuffle, container, conv, distance, dropout, flatten,
-    fold, instancenorm, lazy, lazy_layers, linear, loss, normalization, padding, pixelshuffle,
-    pooling, rnn, sparse, transformer, upsampling,
+    fold, instancenorm, lazy_layers, linear, loss, normalization, padding, pixelshuffle, pooling,
+    rnn, sparse, transformer, upsampling,
 )  # fmt: skip
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
     from rushlight.nn.modules.loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
