@@ -607,9 +607,11 @@ def product(a: Any, b: Any) -> Any:
         raise refused("matmul", a if isinstance(a, Sparse) else b)
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not fit")
+    if a.dtype.char not in _SCIPY or b.dtype.char not in _SCIPY:
+        return _plain_product(a, b)
     x = _for_scipy(a) if isinstance(a, Sparse) else a
     y = _for_scipy(b) if isinstance(b, Sparse) else b
-    if x is None or y is None or a.dtype.char not in _SCIPY or b.dtype.char not in _SCIPY:
+    if x is None or y is None:
         return _plain_product(a, b)
     made = x @ y
     if isinstance(a, Sparse) and isinstance(b, Sparse):
@@ -1078,6 +1080,26 @@ def special(x: Any, name: str, *others: Any) -> Any:
         raise refused(name, x)
     c = x.coalesce() if isinstance(x, Coo) else x
     return c.with_values(v.special(c.values, name))
+
+
+@_rule
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """With a sparse condition, and `b` zero wherever that stores nothing."""
+    if not isinstance(condition, Sparse) or not (isinstance(b, Sparse) or _is_zero(b)):
+        raise refused("where.self", next(x for x in (condition, a, b) if isinstance(x, Sparse)))
+    parts = [_aligned(x, condition) for x in (condition, a, b)]
+    return condition.with_values(v.where(*parts))
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, (int, float)) and x == 0
+
+
+def _aligned(x: Any, like: Sparse) -> Any:
+    """The values of `x` in the places of `like`."""
+    if not isinstance(x, Sparse):
+        return x if _is_number(x) else masked(x, like).values
+    return x.values if x.values.shape == like.values.shape else masked(x, like).values
 
 
 @_rule

@@ -229,3 +229,25 @@ def sspaddmm(
     _fits(mat1, mat2)
     made = making.to_sparse(mat1 @ mat2 * alpha) + making.to_sparse(input) * beta
     return made if out is None else out.copy_(made)
+
+
+@function(method=False)
+def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
+    """A sparse matrix times a dense one: rows that are not empty, as a sparse tensor with one sparse
+    dimension.
+
+    Args:
+        mat1: a sparse matrix.
+        mat2: a dense matrix.
+
+    >>> torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).sparse_dim()
+    1
+    """
+    _product_only(mat1)
+    _fits(mat1, mat2)
+    rows = v.unique(mat1._array.coalesce().indices[0])[0]
+    made = (mat1 @ mat2)[wrap(rows)]
+    found = making.sparse_coo_tensor(
+        wrap(v.reshape(rows, (1, -1))), made, (mat1._array.shape[0], mat2._array.shape[1])
+    )
+    return found if out is None else out.copy_(found)

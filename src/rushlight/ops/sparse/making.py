@@ -494,3 +494,26 @@ def zeros_in(layout: Any, shape: tuple[int, ...], dtype: Any, place: Any) -> Any
     )
 
 
+
+
+# --- as files and pickles hold them ---------------------------------------------------------------
+def parts_of(t: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The layout of a sparse tensor and what it is made of, as PyTorch writes it."""
+    plain = t.detach()
+    if t.is_sparse:
+        data = (plain._indices(), plain._values(), t.size(), plain.is_coalesced())
+        return t.layout, data
+    starts, inner = (getattr(plain, name)() for name in PARTS[t.layout])
+    return t.layout, (starts, inner, plain.values(), t.size())
+
+
+def remade(layout: Any, data: tuple[Any, ...]) -> Any:
+    """A sparse tensor of what `parts_of` gives. What is read may be anything, so it is checked."""
+    if layout is dtypes.sparse_coo:
+        places, held, size, *coalesced = data
+        done = coalesced[0] if coalesced else None
+        return sparse_coo_tensor(places, held, size, check_invariants=True, is_coalesced=done)
+    starts, inner, held, size = data
+    return sparse_compressed_tensor(
+        starts, inner, held, size, layout=layout, check_invariants=True
+    )

@@ -256,3 +256,17 @@ def _resizing(name: str, clear: bool, text: str) -> None:
 
 _resizing("sparse_resize_", False, "Give a sparse tensor a larger shape, in place.")
 _resizing("sparse_resize_and_clear_", True, "Give a sparse tensor another shape, and no elements.")
+
+
+@function(method=True)
+def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+    """Give a sparse tensor the shape of another, in place.
+
+    Args:
+        the_template: a sparse tensor of the wanted shape.
+
+    >>> torch.eye(2).to_sparse().resize_as_sparse_(torch.eye(3).to_sparse()).shape
+    torch.Size([3, 3])
+    """
+    shape = the_template._array.shape
+    return input.sparse_resize_(shape, sparse_dim(the_template), dense_dim(the_template))
