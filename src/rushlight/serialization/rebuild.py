@@ -10,7 +10,6 @@ it is told, and either makes what it is named after or raises
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 from rushlight import dtypes

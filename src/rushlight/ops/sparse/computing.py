@@ -57,9 +57,7 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
 
 
 @function(method=False, free=False, namespace="sparse", name="addmm")
-def sparse_addmm(
-    mat: Any, mat1: Any, mat2: Any, *, beta: Number = 1.0, alpha: Number = 1.0
-) -> Any:
+def sparse_addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Number = 1.0, alpha: Number = 1.0) -> Any:
     """beta mat + alpha mat1 @ mat2, with a sparse `mat1`, whose gradient is sparse too.
 
     Args:
@@ -92,7 +90,7 @@ def sampled_addmm(
     """
     if not is_sparse(input._array):
         raise RuntimeError("Expected input to be a sparse tensor")
-    made = (mat1 @ mat2 * alpha).sparse_mask(input) + input * beta
+    made = apply(shared_op(rules.Sampled), mat1, mat2, input.detach()) * alpha + input * beta
     return made if out is None else out.copy_(made)
 
 
