@@ -34,7 +34,7 @@ class check_sparse_tensor_invariants:
     @staticmethod
     def is_enabled() -> bool:
         """Whether new sparse tensors are checked."""
-        return _checking().on
+        return bool(_checking().on)
 
     @staticmethod
     def enable() -> None:

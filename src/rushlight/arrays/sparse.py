@@ -851,7 +851,8 @@ def softmax_of(x: Coo, dim: int, logarithm: bool) -> Coo:
     kind = x.dtype
     if kind.kind == "f":
         x = x.astype(np.float64)  # the logarithm of a sum near 1 needs the digits
-    return _softmax_wide(x, dim, logarithm).astype(kind)
+    made: Coo = _softmax_wide(x, dim, logarithm).astype(kind)
+    return made
 
 
 def _softmax_wide(x: Coo, dim: int, logarithm: bool) -> Any:

@@ -95,10 +95,9 @@ def sparse_coo_tensor(
         return _asks(made if place is None else made.to(place), requires_grad)  # type: ignore[attr-defined]
     x = _tensor(values, dtype, place)
     i = _places(indices, x.device if place is None else place)
-    shape = None if size is None else _sizes(size)
-    _check_coo(i._array, x._array, shape)
-    if shape is None:
-        shape = _least(i._array, x._array)
+    given = None if size is None else _sizes(size)
+    _check_coo(i._array, x._array, given)
+    shape = _least(i._array, x._array) if given is None else given
     if checking.on if check_invariants is None else check_invariants:
         _check_places(i._array, shape, bool(is_coalesced))
     if requires_grad:
@@ -384,8 +383,8 @@ def _converted(name: str, x: Any, layout: Any, blocksize: Any, dense_dim: int | 
         shape = x._array.shape[batch : batch + 2]
         if len(block) != 2 or any(b <= 0 or n % b for n, b in zip(shape, block)):
             raise RuntimeError(
-                f"dense_{name}: tensor sparse size ({shape[0]},{shape[1]}) must be divisible by given "
-                f"blocksize ({','.join(map(str, block))})"
+                f"dense_{name}: tensor sparse size ({shape[0]},{shape[1]}) must be divisible by "
+                f"given blocksize ({','.join(map(str, block))})"
             )
         return apply(_OPS[layout](layout, None, block, dense_dim), x)
     if is_sparse(x._array) and ndim != 2 and x._array.layout is dtypes.sparse_coo:

@@ -326,13 +326,14 @@ class Sampled(Op):
     name = "sampled_mm"
     aten = None
     inputs = ("mat1", "mat2", "mask")
-    saves = ("mat1", "mat2")
+    saves = ("mat1", "mat2", "mask")
 
     def forward(self, a: Any, b: Any, mask: Any) -> Any:
         return sampled(a, b, mask)
 
-    def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
-        if is_complex(g):
+    def vjp(self, node: Node, g: Any, a: Any, b: Any, mask: Any) -> Any:
+        g = sparse_masked(g, mask)
+        if is_complex(a):
             a, b = conj(a), conj(b)
         ga = v.matmul(g, v.swap(b, -1, -2)) if node._needs_grad(0) else None
         gb = v.matmul(v.swap(a, -1, -2), g) if node._needs_grad(1) else None
