@@ -285,3 +285,17 @@ def test_functions_look_the_same_afterwards() -> None:
         "except TypeError as e: assert str(e).startswith('mm(): argument'), e\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_frames_can_be_looked_at() -> None:
+    """Debuggers read the variables of each frame, closed over or not."""
+    program = (
+        "import sys, rushlight as torch\n"
+        "class T(torch.Tensor): pass\n"
+        "try: torch.cat([torch.ones(1), T([[1.0]])], 7)\n"
+        "except Exception as error: at = error.__traceback__\n"
+        "while at is not None: dict(at.tb_frame.f_locals); at = at.tb_next\n"
+        "sys.setprofile(lambda frame, *_: frame.f_locals)\n"
+        "x = T([1.0]); torch.exp(x) + torch.add(x, 1).sum()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -28,6 +28,7 @@ SMALL = 150  # elements of a sample, where there are so small ones
 ORDER = {
     "einsum": (1, 0), "polygamma": (1, 0), "special.polygamma": (1, 0), "where": (1, 0, 2),
     "normal.number_mean": (1, 0), "nn.functional.embedding": (1, 0),
+    "nn.functional.embedding_bag": (1, 0),
 }  # fmt: skip
 RENAMED = {"normal.in_place": "Tensor.normal_"}
 SPARSE = ("to_sparse",)  # rushlight has strided tensors only

@@ -526,7 +526,8 @@ def matrix_exp(x: Array) -> Array:
     wide = x if x.dtype.kind == "c" or x.dtype.itemsize >= 4 else x.astype(np.float32)
     bad = _some(~np.isfinite(wide))
     expm = importlib.import_module("scipy.linalg").expm
-    y = np.ascontiguousarray(expm(_replace(wide, bad) if bad.any() else wide))
+    with np.errstate(all="ignore"):  # what is too large for the dtype becomes infinite, or NaN
+        y = np.ascontiguousarray(expm(_replace(wide, bad) if bad.any() else wide))
     if bad.any():
         y[bad] = np.nan
     return y.astype(x.dtype, copy=False)

@@ -88,7 +88,8 @@ def local_response_norm(
     if x.size == 0:
         return input
     if size <= 0:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kH: {size} kW: 1")
+        sides = f"kH: {size} kW: 1" if x.ndim == 3 else f"kT: {size} kH: 1 kW: 1"
+        raise RuntimeError(f"kernel size should be greater than zero, but got {sides}")
     near = _channel_sums(input * input, size // 2, (size - 1) // 2) / size
     return input / (near * alpha + k) ** beta
 

@@ -89,7 +89,8 @@ def check_windows(
         made = "x".join(str(s) for s in (shape[-n - 1], *outs))
         raise RuntimeError(
             f"Given input size: ({given}). Calculated output size: ({made}). Output size is too "
-            "small"
+            "small\n"
+            "The window does not fit into the input: pool less before, or by smaller windows."
         )
     return outs
 

@@ -274,7 +274,11 @@ def _export(n: int) -> None:
         return run(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     x = f"torch.arange({4 * n}.).reshape({'1, ' * n}{'2, ' * (n > 1)}-1)"
-    shown = {1: "tensor([[1., 3.]])", 2: "tensor([[[5., 7.]]])", 3: "tensor([[[[ 7.,  9., 11.]]]])"}
+    shown = {
+        1: "tensor([[1., 3.]])",
+        2: "tensor([[[[5., 7.]]]])",
+        3: "tensor([[[[[ 7.,  9., 11.]]]]])",
+    }
     args = f"{x}, {(1,) * (n - 2) + (2, 2) if n > 1 else 2}"
     text = f"The largest of each window of {_WHAT[n]}.{_ARGS}"
     functional()(
