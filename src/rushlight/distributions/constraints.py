@@ -408,8 +408,7 @@ class _Cat(_Joined):
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
             raise AssertionError(
-                f"lengths ({len(self.lengths)}) must match number of constraints "
-                f"({len(self.cseq)})"
+                f"lengths ({len(self.lengths)}) must match number of constraints ({len(self.cseq)})"
             )
 
     def parts(self, value: Any) -> list[Any]:
@@ -423,6 +422,11 @@ class _Cat(_Joined):
 
 class _Stack(_Joined):
     """Parts that lie next to each other, as `stack` puts them."""
+
+    @property
+    def event_dim(self) -> int:
+        inner = super().event_dim
+        return inner + 1 if self.dim + inner < 0 else inner  # they may lie inside of the event
 
     def parts(self, value: Any) -> list[Any]:
         if not -value.dim() <= self.dim < value.dim():
@@ -463,4 +467,3 @@ positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 cat = _Cat
 stack = _Stack
-

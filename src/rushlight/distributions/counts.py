@@ -170,18 +170,16 @@ class Binomial(Odds):
         if self._validate_args:
             self._validate_sample(value)
         n, logits = self.total_count, self.logits
-        ways = torch.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
-        # log(1 + exp(logits)), safe from overflow
-        norm = _clamp_by_zero(logits) + torch.log1p(torch.exp(-torch.abs(logits)))
-        return value * logits + ways - n * norm
+        # n * log(1 + exp(logits)), safe from overflow
+        softplus = _clamp_by_zero(logits) * n + n * torch.log1p(torch.exp(-torch.abs(logits)))
+        norm = softplus - torch.lgamma(n + 1)
+        return value * logits - torch.lgamma(value + 1) - torch.lgamma(n - value + 1) - norm
 
     def entropy(self) -> Any:
         """The entropy, summed over all counts."""
         count = int(self.total_count.max())
         if not self.total_count.min() == count:
-            raise NotImplementedError(
-                "Inhomogeneous total count not supported by `entropy`."
-            )
+            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(torch.exp(log_prob) * log_prob).sum(0)
 
@@ -437,9 +435,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         new._lims = self._lims
 
     def _outside_unstable_region(self) -> Any:
-        return torch.max(
-            torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1])
-        )
+        return torch.max(torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1]))
 
     def _cut_probs(self) -> Any:
         """The probabilities, with harmless ones where series take their place."""

@@ -343,9 +343,7 @@ class MixtureSameFamily(Distribution):
         self._num_component = choices
         event_shape = component_distribution.event_shape
         self._event_ndims = len(event_shape)
-        super().__init__(
-            batch_shape=parts, event_shape=event_shape, validate_args=validate_args
-        )
+        super().__init__(batch_shape=parts, event_shape=event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution with a larger batch.
@@ -444,4 +442,6 @@ class MixtureSameFamily(Distribution):
         )
 
     def __repr__(self) -> str:
-        return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
+        return (
+            f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
+        )

@@ -23,7 +23,7 @@ from rushlight.distributions.counts import (
     Poisson,
 )
 from rushlight.distributions.derived import Independent, TransformedDistribution
-from rushlight.distributions.distribution import Distribution, ExponentialFamily
+from rushlight.distributions.distribution import ExponentialFamily
 from rushlight.distributions.location import Cauchy, Laplace, Normal, Uniform
 from rushlight.distributions.multivariate import (
     LowRankMultivariateNormal,
@@ -32,7 +32,7 @@ from rushlight.distributions.multivariate import (
     _batch_mahalanobis,
     _half_log_det,
 )
-from rushlight.distributions.names import torch
+from rushlight.distributions.names import F, torch
 from rushlight.distributions.positive import Beta, Dirichlet, Exponential, Gamma
 from rushlight.distributions.transformed import Gumbel, HalfNormal, Pareto
 from rushlight.distributions.utils import _sum_rightmost, euler_constant
@@ -60,7 +60,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     tensor(0.)
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(fun: Any) -> Any:
@@ -154,13 +154,8 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # --- of one family --------------------------------------------------------------------------------
 @register_kl(Bernoulli, Bernoulli)
 def _kl_bernoulli_bernoulli(p: Any, q: Any) -> Any:
-    softplus = torch.special.log1p  # log(1 + exp(x)) below, in a form that does not overflow
-
-    def log_one_plus_exp(x: Any) -> Any:
-        return x.clamp(min=0) + softplus(torch.exp(-x.abs()))
-
-    one = p.probs * (log_one_plus_exp(-q.logits) - log_one_plus_exp(-p.logits))
-    zero = (1 - p.probs) * (log_one_plus_exp(q.logits) - log_one_plus_exp(p.logits))
+    one = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
+    zero = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
     # what p never gives counts nothing; what q never gives and p does is infinitely far
     one = torch.where(q.probs == 0, math.inf, one)
     one = torch.where((p.probs == 0).expand(one.shape), 0.0, one)
@@ -293,9 +288,7 @@ def _kl_lowrankmultivariatenormal_lowrankmultivariatenormal(p: Any, q: Any) -> A
         - _batch_trace_XXT(half * p._unbroadcasted_cov_diag.sqrt().unsqueeze(-2))
         - _batch_trace_XXT(half.matmul(p._unbroadcasted_cov_factor))
     )
-    return 0.5 * (
-        q._log_det() - p._log_det() + trace + _lowrank_distance(q, p) - p.event_shape[0]
-    )
+    return 0.5 * (q._log_det() - p._log_det() + trace + _lowrank_distance(q, p) - p.event_shape[0])
 
 
 def _lowrank_distance(q: Any, p: Any) -> Any:
@@ -424,17 +417,16 @@ def _exponential_cross(p: Any, q: Any) -> Any:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
-def _gamma_cross(p: Any, q: Any, mean_log: Any) -> Any:
+def _gamma_cross(p: Any, q: Any, mean: Any, mean_log: Any) -> Any:
     """To a gamma distribution the means of p and of its logarithm count."""
     norm = q.concentration.lgamma() - q.concentration * q.rate.log()
-    return -p.entropy() + norm - (q.concentration - 1) * mean_log + q.rate * p.mean
+    return -p.entropy() + norm - (q.concentration - 1) * mean_log + q.rate * mean
 
 
-def _normal_cross(p: Any, q: Any) -> Any:
+def _normal_cross(p: Any, q: Any, mean: Any, variance: Any) -> Any:
     """To a normal distribution the mean and variance of p count."""
-    apart = ((p.mean - q.loc) / q.scale).pow(2)
-    spread = (p.stddev / q.scale).pow(2)
-    return -p.entropy() + _HALF_LOG_2PI + q.scale.log() + 0.5 * (spread + apart)
+    squares = (variance + (mean - q.loc).pow(2)) / q.scale.pow(2)
+    return -p.entropy() + _HALF_LOG_2PI + q.scale.log() + 0.5 * squares
 
 
 def _within(kl: Any, p_low: Any, p_high: Any, q_low: Any, q_high: Any) -> Any:
@@ -450,12 +442,12 @@ def _kl_beta_exponential(p: Any, q: Any) -> Any:
 @register_kl(Beta, Gamma)
 def _kl_beta_gamma(p: Any, q: Any) -> Any:
     total = p.concentration1 + p.concentration0
-    return _gamma_cross(p, q, p.concentration1.digamma() - total.digamma())
+    return _gamma_cross(p, q, p.mean, p.concentration1.digamma() - total.digamma())
 
 
 @register_kl(Beta, Normal)
 def _kl_beta_normal(p: Any, q: Any) -> Any:
-    return _normal_cross(p, q)
+    return _normal_cross(p, q, p.mean, p.variance)
 
 
 @register_kl(Beta, Uniform)
@@ -472,7 +464,7 @@ def _kl_continuous_bernoulli_exponential(p: Any, q: Any) -> Any:
 
 @register_kl(ContinuousBernoulli, Normal)
 def _kl_continuous_bernoulli_normal(p: Any, q: Any) -> Any:
-    return _normal_cross(p, q)
+    return _normal_cross(p, q, p.mean, p.variance)
 
 
 @register_kl(ContinuousBernoulli, Uniform)
@@ -485,7 +477,7 @@ def _kl_continuous_bernoulli_uniform(p: Any, q: Any) -> Any:
 
 @register_kl(Exponential, Gamma)
 def _kl_exponential_gamma(p: Any, q: Any) -> Any:
-    return _gamma_cross(p, q, -euler_constant - p.rate.log())
+    return _gamma_cross(p, q, p.mean, -euler_constant - p.rate.log())
 
 
 @register_kl(Exponential, Gumbel)
@@ -497,7 +489,7 @@ def _kl_exponential_gumbel(p: Any, q: Any) -> Any:
 
 @register_kl(Exponential, Normal)
 def _kl_exponential_normal(p: Any, q: Any) -> Any:
-    return _normal_cross(p, q)
+    return _normal_cross(p, q, p.mean, p.variance)
 
 
 @register_kl(Gamma, Exponential)
@@ -515,17 +507,17 @@ def _kl_gamma_gumbel(p: Any, q: Any) -> Any:
 
 @register_kl(Gamma, Normal)
 def _kl_gamma_normal(p: Any, q: Any) -> Any:
-    return _normal_cross(p, q)
+    return _normal_cross(p, q, p.mean, p.variance)
 
 
 @register_kl(Gumbel, Normal)
 def _kl_gumbel_normal(p: Any, q: Any) -> Any:
-    return _normal_cross(p, q)
+    return _normal_cross(p, q, p.mean, p.variance)
 
 
 @register_kl(Laplace, Normal)
 def _kl_laplace_normal(p: Any, q: Any) -> Any:
-    return _normal_cross(p, q)
+    return _normal_cross(p, q, p.mean, p.variance)
 
 
 @register_kl(Normal, Gumbel)
@@ -556,13 +548,16 @@ def _kl_pareto_exponential(p: Any, q: Any) -> Any:
 
 @register_kl(Pareto, Gamma)
 def _kl_pareto_gamma(p: Any, q: Any) -> Any:
-    kl = _gamma_cross(p, q, p.scale.log() + p.alpha.reciprocal())
+    mean = p.alpha * p.scale / (p.alpha - 1)  # not clamped, as `p.mean` is: gradients stay finite
+    kl = _gamma_cross(p, q, mean, p.scale.log() + p.alpha.reciprocal())
     return torch.where(p.alpha <= 1, math.inf, kl)
 
 
 @register_kl(Pareto, Normal)
 def _kl_pareto_normal(p: Any, q: Any) -> Any:
-    return torch.where(p.alpha <= 2, math.inf, _normal_cross(p, q))
+    mean = p.alpha * p.scale / (p.alpha - 1)
+    variance = p.alpha * (p.scale / (p.alpha - 1)).pow(2) / (p.alpha - 2)
+    return torch.where(p.alpha <= 2, math.inf, _normal_cross(p, q, mean, variance))
 
 
 @register_kl(Uniform, Beta)
@@ -603,7 +598,7 @@ def _kl_uniform_exponetial(p: Any, q: Any) -> Any:
 def _kl_uniform_gamma(p: Any, q: Any) -> Any:
     width = p.high - p.low
     mean_log = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
-    kl = _gamma_cross(p, q, mean_log)
+    kl = _gamma_cross(p, q, p.mean, mean_log)
     return torch.where(p.low < q.support.lower_bound, math.inf, kl)
 
 
@@ -617,7 +612,7 @@ def _kl_uniform_gumbel(p: Any, q: Any) -> Any:
 
 @register_kl(Uniform, Normal)
 def _kl_uniform_normal(p: Any, q: Any) -> Any:
-    return _normal_cross(p, q)
+    return _normal_cross(p, q, p.mean, p.variance)
 
 
 @register_kl(Uniform, Pareto)

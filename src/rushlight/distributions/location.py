@@ -235,9 +235,7 @@ class Cauchy(LocationScale):
         Args:
             value: a tensor that broadcasts with a sample.
         """
-        return (
-            -math.log(math.pi) - self.scale.log() - (self._standardized(value) ** 2).log1p()
-        )
+        return -math.log(math.pi) - self.scale.log() - (self._standardized(value) ** 2).log1p()
 
     def cdf(self, value: Any) -> Any:
         """The probability of a draw that is at most `value`.
@@ -511,18 +509,18 @@ class GeneralizedPareto(LocationScale):
 
     @property
     def mean(self) -> Any:
-        """Finite for concentrations below 1."""
+        """NaN for concentrations of 1 and more."""
         k = self.concentration
-        safe = torch.where(k < 1, k, 0.5)
-        return torch.where(k < 1, self.loc + self.scale / (1 - safe), math.inf)
+        safe = torch.where(k < 1, k, 0.5)  # a value that does not spoil the gradient
+        return torch.where(k < 1, self.loc + self.scale / (1 - safe), math.nan)
 
     @property
     def variance(self) -> Any:
-        """Finite for concentrations below 1/2."""
+        """NaN for concentrations of 1/2 and more."""
         k = self.concentration
         safe = torch.where(k < 0.5, k, 0.25)
         found = self.scale**2 / ((1 - safe) ** 2 * (1 - 2 * safe))
-        return torch.where(k < 0.5, found, math.inf)
+        return torch.where(k < 0.5, found, math.nan)
 
     def entropy(self) -> Any:
         """The entropy, of the batch's shape."""
@@ -539,7 +537,10 @@ class VonMises(Expands):
     (tensor(-0.6619), tensor(0.3022))
     """
 
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "concentration": constraints.positive}
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "concentration": constraints.positive,
+    }
     support = constraints.real
     has_rsample = False
 

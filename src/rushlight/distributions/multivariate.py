@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar
 
 from rushlight.distributions import constraints
@@ -483,29 +482,29 @@ class Wishart(_OfMatrix, ExponentialFamily):
 
         Args:
             sample_shape: how many draws, as a shape.
-            max_try_correction: how often; 3 if None.
+            max_try_correction: how often they are drawn; 3 times if None.
         """
-        if max_try_correction is None:
-            max_try_correction = 3
+        tries = 3 if max_try_correction is None else max_try_correction
         sample_shape = Size(sample_shape)
-        sample = self._bartlett_sampling(sample_shape)
-        singular = self.support.check(sample).logical_not()
-        if self._batch_shape:
-            singular = singular.amax(self._batch_dims)
-        if not singular.any():
-            return sample
-        warnings.warn("Singular sample detected.", stacklevel=2)
-        for _ in range(max_try_correction):
-            fresh = self._bartlett_sampling(sample[singular].shape[:1] if sample_shape else EMPTY)
-            sample = sample.clone()
-            sample[singular] = fresh
-            again = self.support.check(fresh).logical_not()
-            if self._batch_shape:
-                again = again.amax(self._batch_dims)
-            singular[singular.clone()] = again
+        drawn = self._bartlett_sampling(sample_shape)
+        if tries < 1 or sample_shape.numel() == 0:
+            return drawn
+        # PyTorch takes every valid draw for a singular one, and draws it again, once. One seed
+        # gives its numbers only if the first draw is thrown away here too.
+        drawn = self._bartlett_sampling(Size((sample_shape.numel(),)))
+        singular = self._singular(drawn)
+        for _ in range(tries - 1):
             if not singular.any():
                 break
-        return sample
+            fresh = self._bartlett_sampling(singular[singular].shape)
+            drawn = drawn.index_put((singular.clone(),), fresh)
+            singular[singular.clone()] = self._singular(fresh)
+        return drawn.reshape(self._extended_shape(sample_shape))
+
+    def _singular(self, drawn: Any) -> Any:
+        """Which draws hold a matrix that is not positive definite."""
+        found = self.support.check(drawn.detach()).logical_not()
+        return found.reshape(found.shape[0], -1).any(1)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.

@@ -455,5 +455,3 @@ class Beta(Expands, ExponentialFamily):
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
         return torch.lgamma(x) + torch.lgamma(y) - torch.lgamma(x + y)
-
-

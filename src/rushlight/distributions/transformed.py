@@ -391,10 +391,9 @@ class Kumaraswamy(_Transformed):
     def mode(self) -> Any:
         """Where the density is highest, if neither concentration is below 1."""
         a, b = self.concentration1, self.concentration0
-        # in logarithms: ((a - 1) / (a * b - 1)) ** (1 / a)
-        log_mode = a.reciprocal() * (-b).log1p() - (-b * a).log1p()
-        log_mode[(b < 1) | (a < 1)] = math.nan
-        return log_mode.exp()
+        inside = (a >= 1) & (b >= 1) & (a * b > 1)
+        found = ((a - 1) / (a * b - 1)) ** a.reciprocal()
+        return torch.where(inside, found, math.nan)
 
     @property
     def variance(self) -> Any:
@@ -522,8 +521,8 @@ class LogitRelaxedBernoulli(Odds):
 
     The log-odds of draws from `RelaxedBernoulli`.
 
-    >>> from rushlight.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
-    >>> LogitRelaxedBernoulli(torch.tensor(1.0), 0.5).log_prob(torch.tensor(0.0))
+    >>> relaxed_bernoulli = torch.distributions.relaxed_bernoulli
+    >>> relaxed_bernoulli.LogitRelaxedBernoulli(torch.tensor(1.0), 0.5).log_prob(torch.tensor(0.0))
     tensor(-1.3863)
     """
 
@@ -614,8 +613,8 @@ class ExpRelaxedCategorical(_OfChoices):
 
     The logarithms of draws from `RelaxedOneHotCategorical`.
 
-    >>> from rushlight.distributions.relaxed_categorical import ExpRelaxedCategorical
-    >>> ExpRelaxedCategorical(torch.tensor(1.0), torch.ones(2)).event_shape
+    >>> relaxed_categorical = torch.distributions.relaxed_categorical
+    >>> relaxed_categorical.ExpRelaxedCategorical(torch.tensor(1.0), torch.ones(2)).event_shape
     torch.Size([2])
     """
 

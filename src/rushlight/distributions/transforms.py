@@ -60,6 +60,7 @@ class Transform:
     bijective: Any = False
     domain: Any
     codomain: Any
+    _made_of: tuple[str, ...] = ()  # the attributes that the constructor takes, in order
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -103,8 +104,9 @@ class Transform:
         """
         if self._cache_size == cache_size:
             return self
-        if type(self).__init__ is Transform.__init__:
-            return type(self)(cache_size=cache_size)
+        if type(self).__init__ is Transform.__init__ or self._made_of:
+            made_of = (getattr(self, name) for name in self._made_of)
+            return type(self)(*made_of, cache_size=cache_size)
         raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
 
     def __eq__(self, other: object) -> bool:
@@ -251,6 +253,8 @@ class ComposeTransform(Transform):
     tensor(4.)
     """
 
+    _made_of = ("parts",)
+
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
         if cache_size:
             parts = [part.with_cache(cache_size) for part in parts]
@@ -304,16 +308,6 @@ class ComposeTransform(Transform):
             made._inv = weakref.ref(self)
         return made
 
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return ComposeTransform(self.parts, cache_size=cache_size)
-
     def __call__(self, x: Any) -> Any:
         for part in self.parts:
             x = part(x)
@@ -362,9 +356,7 @@ class ComposeTransform(Transform):
         return shape
 
     def __repr__(self) -> str:
-        return (
-            type(self).__name__ + "(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
-        )
+        return type(self).__name__ + "(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
 
 
 identity_transform = ComposeTransform([])
@@ -382,24 +374,14 @@ class IndependentTransform(Transform):
     tensor(3.)
     """
 
+    _made_of = ("base_transform", "reinterpreted_batch_ndims")
+
     def __init__(
         self, base_transform: Any, reinterpreted_batch_ndims: int, cache_size: int = 0
     ) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return IndependentTransform(
-            self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size
-        )
 
     @property
     def domain(self) -> Any:  # type: ignore[override]  # follows from the base
@@ -471,6 +453,8 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
+    _made_of = ("in_shape", "out_shape")
+
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         self.in_shape = Size(in_shape)
         self.out_shape = Size(out_shape)
@@ -485,16 +469,6 @@ class ReshapeTransform(Transform):
     @property
     def codomain(self) -> Any:  # type: ignore[override]  # likewise
         return constraints.independent(constraints.real, len(self.out_shape))
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
     def _call(self, x: Any) -> Any:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
@@ -580,19 +554,11 @@ class PowerTransform(Transform):
     codomain = constraints.positive
     bijective = True
 
+    _made_of = ("exponent",)
+
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
     def sign(self) -> Any:  # type: ignore[override]  # follows from the exponent
@@ -759,6 +725,8 @@ class AffineTransform(Transform):
 
     bijective = True
 
+    _made_of = ("loc", "scale", "event_dim")
+
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc = loc
@@ -777,16 +745,6 @@ class AffineTransform(Transform):
     @property
     def codomain(self) -> Any:  # type: ignore[override]  # likewise
         return _raised(constraints.real, self.event_dim)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -1084,15 +1042,15 @@ class CatTransform(_JoinedTransform):
     Transforms of parts that stand behind each other along `dim`, as `cat` puts them. `lengths` are
     the sizes of the parts, 1 each if None.
 
-    >>> from torch.distributions import AffineTransform, CatTransform, ExpTransform
-    >>> t = CatTransform([ExpTransform(), AffineTransform(1.0, 2.0)], lengths=[1, 2])
+    >>> D = torch.distributions
+    >>> t = D.CatTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)], lengths=[1, 2])
     >>> t(torch.tensor([0.0, 0.0, 1.0]))
     tensor([1., 1., 3.])
     """
 
-    def __init__(
-        self, tseq: Any, dim: int = 0, lengths: Any = None, cache_size: int = 0
-    ) -> None:
+    _made_of = ("transforms", "dim", "lengths")
+
+    def __init__(self, tseq: Any, dim: int = 0, lengths: Any = None, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self._take(tseq, dim)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
@@ -1111,16 +1069,6 @@ class CatTransform(_JoinedTransform):
     def length(self) -> int:
         """The size along `dim`."""
         return int(sum(self.lengths))
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _parts(self, x: Any) -> list[Any]:
         if not -x.dim() <= self.dim < x.dim():
@@ -1165,25 +1113,17 @@ class StackTransform(_JoinedTransform):
 
     Transforms of parts that lie next to each other along `dim`, as `stack` puts them.
 
-    >>> from torch.distributions import AffineTransform, ExpTransform, StackTransform
-    >>> StackTransform([ExpTransform(), AffineTransform(1.0, 2.0)])(torch.zeros(2, 3))
+    >>> D = torch.distributions
+    >>> D.StackTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)])(torch.zeros(2, 3))
     tensor([[1., 1., 1.],
             [1., 1., 1.]])
     """
 
+    _made_of = ("transforms", "dim")
+
     def __init__(self, tseq: Any, dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self._take(tseq, dim)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return StackTransform(self.transforms, self.dim, cache_size)
 
     def _parts(self, x: Any) -> list[Any]:
         if not -x.dim() <= self.dim < x.dim():
@@ -1231,6 +1171,8 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = +1
 
+    _made_of = ("distribution",)
+
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
@@ -1253,13 +1195,3 @@ class CumulativeDistributionTransform(Transform):
             y: the output.
         """
         return self.distribution.log_prob(x)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)

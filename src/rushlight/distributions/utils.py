@@ -105,7 +105,7 @@ class lazy_property:  # noqa: N801  # PyTorch's name
 
     A property that is computed when it is first read, and is an attribute from then on.
 
-    >>> from torch.distributions.utils import lazy_property
+    >>> lazy_property = torch.distributions.utils.lazy_property
     >>> class Square:
     ...     side = 3
     ...     @lazy_property
