@@ -1,12 +1,12 @@
-"""Small programs of distributions: all that each one gives, KL divergences, transforms, constraints,
-what is printed, and errors."""
+"""Small programs of distributions: all that each one gives, KL divergences, transforms,
+constraints, what is printed, and errors."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.harness import PlainCases, attempt
 
@@ -322,7 +322,8 @@ def transformed(torch: Any, text: str, dtype: Any) -> Any:
     return {
         "repr": [repr(t), repr(t.inv), repr(t.with_cache(1))],
         "facts": [
-            t.bijective, failing(lambda: float(torch.as_tensor(t.sign).detach())), repr(t.domain), repr(t.codomain),
+            t.bijective, failing(lambda: float(torch.as_tensor(t.sign).detach())),
+            repr(t.domain), repr(t.codomain),
             t.domain.event_dim, t.codomain.event_dim, failing(lambda: t.event_dim),
         ],
         "shapes": [list(t.forward_shape(x.shape)), list(t.inverse_shape(y.shape))],
@@ -346,7 +347,7 @@ for _text in TRANSFORMS_LIST:
 @exact
 def caches(torch: Any) -> Any:
     """What a cache keeps, and what it does not."""
-    D = torch.distributions  # noqa: N806  # as programs call it
+    D = torch.distributions  # as programs call it
     x = torch.tensor([0.3, 0.9])
     found = []
     for make in (D.ExpTransform, D.SigmoidTransform, D.StickBreakingTransform):
@@ -410,7 +411,7 @@ square | symmetric | boolean | one_hot | nonnegative_integer | dependent | multi
 
 def registries(torch: Any) -> Any:
     """Which transform belongs to a constraint, and what it gives."""
-    D = torch.distributions  # noqa: N806  # as programs call it
+    D = torch.distributions  # as programs call it
     found = {}
     for text in REGISTERED:
         if not text.strip():
@@ -581,7 +582,7 @@ U.broadcast_all('a')
 U.broadcast_all(1,2.)
 U.broadcast_all(1,t([2.],dtype=torch.float64))
 D.kl_divergence(D.Normal(0.,1.), D.Bernoulli(.5))
-D.kl_divergence(D.Independent(D.Normal(torch.zeros(2),1.),1), D.Independent(D.Normal(torch.zeros(2,2),1.),2))
+D.kl_divergence(D.Independent(D.Normal(t([0.]),1.),1), D.Independent(D.Normal(t([[0.]]),1.),2))
 D.biject_to(C.dependent)
 D.biject_to(C.lower_cholesky)
 D.biject_to(3)
@@ -657,7 +658,7 @@ D.CumulativeDistributionTransform(D.Normal(0.,1.)).domain
 @exact
 def spoken(torch: Any) -> Any:
     """Printed forms and errors."""
-    D = torch.distributions  # noqa: N806  # as programs call it
+    D = torch.distributions  # as programs call it
     names = {
         "torch": torch, "D": D, "t": torch.tensor, "C": D.constraints, "U": D.utils,
         "nan": float("nan"),
@@ -671,7 +672,7 @@ def spoken(torch: Any) -> Any:
 @exact
 def expanding(torch: Any) -> Any:
     """Subclasses of users."""
-    D = torch.distributions  # noqa: N806  # as programs call it
+    D = torch.distributions  # as programs call it
 
     class Plain(D.Normal):
         pass
@@ -681,7 +682,7 @@ def expanding(torch: Any) -> Any:
             super().__init__(x, x)
 
     class Silent(D.Distribution):
-        arg_constraints: Any = {}
+        arg_constraints: ClassVar[Any] = {}
 
     plain = Plain(torch.zeros(2), 1.0).expand((3, 2))
     return [
