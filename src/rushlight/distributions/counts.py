@@ -10,7 +10,7 @@ from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily, Odds
 from rushlight.distributions.names import F, ops
 from rushlight.distributions.positive import Gamma
-from rushlight.distributions.utils import broadcast_all, clamp_probs, lazy_property
+from rushlight.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = [
     "Bernoulli", "Binomial", "ContinuousBernoulli", "Geometric", "NegativeBinomial", "Poisson",
@@ -433,6 +433,11 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def _expand_more(self, new: Any, batch_shape: Any) -> None:
         super()._expand_more(new, batch_shape)
         new._lims = self._lims
+
+    @lazy_property
+    def probs(self) -> Any:
+        """Probabilities, away from 0 and 1."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self) -> Any:
         return ops.max(ops.le(self.probs, self._lims[0]), ops.gt(self.probs, self._lims[1]))
