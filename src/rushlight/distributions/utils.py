@@ -46,8 +46,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
     """Numbers of the standard normal distribution, without a history."""
-    zeros = ops.zeros(shape, dtype=dtype, device=device)
-    return ops.normal(zeros, ops.ones(shape, dtype=dtype, device=device))
+    return ops.randn(shape, dtype=dtype, device=device)
 
 
 def _sum_rightmost(value: Any, dim: int) -> Any:
