@@ -1,6 +1,5 @@
 """`torch._utils`: the functions that pickles of tensors call, by the name that programs use."""
 
-from rushlight.serialization.rebuild import _rebuild_from_type_v2 as _rebuild_from_type_v2
 from rushlight.serialization.rebuild import (
     _rebuild_meta_tensor_no_storage as _rebuild_meta_tensor_no_storage,
 )

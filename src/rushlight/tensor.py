@@ -113,7 +113,16 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def layout(self) -> dtypes.layout:
-        return dtypes.strided
+        found: dtypes.layout = getattr(self._array, "layout", dtypes.strided)
+        return found
+
+    @property
+    def is_sparse(self) -> bool:
+        return getattr(self._array, "layout", None) is dtypes.sparse_coo
+
+    @property
+    def is_sparse_csr(self) -> bool:
+        return getattr(self._array, "layout", None) is dtypes.sparse_csr
 
     @property
     def itemsize(self) -> int:
@@ -527,7 +536,7 @@ def _attach() -> None:
         setattr(Tensor, name, method)
     after_filling.append(_attach_methods)
     for name in (
-        "is_sparse", "is_sparse_csr", "is_quantized", "is_mps", "is_mkldnn", "is_nested",
+        "is_quantized", "is_mps", "is_mkldnn", "is_nested",
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))

@@ -24,8 +24,8 @@ LAYERS = [
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage storage_types "
     "settings linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
-    "func nn optim data serialization _utils testing utils library profiler functorch absent "
-    "accelerator amp backends compiler cpu cuda _dynamo distributions export futures fx hub "
+    "func nn optim data serialization _tensor _utils testing utils library profiler functorch "
+    "absent accelerator amp backends compiler cpu cuda _dynamo distributions export futures fx hub "
     "_inductor jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu",
     "compile viz explain distributed",

@@ -21,8 +21,11 @@ TOGETHER = {
     "func/transforms": "transforms of every kind",
     "library/library": "operators from their making to their use",
     "nn/nn": "modules, losses and training",
+    "ops/copies/copies": "what is made from other functions",
     "ops/later": "what ops/__init__ imports late",
+    "ops/linalg/rest": "small functions of linear algebra",
     "ops/linalg/strides": "how results of linear algebra lie in memory",
+    "ops/statistics/statistics": "statistics, windows and masked functions",
     "optim/optim": "optimisers and schedulers",
     "serialization/files": "files between rushlight and PyTorch, and of older versions",
 }

@@ -246,10 +246,15 @@ def _averaged(
     edge = several(title, "padding", padding, n)
     if divisor_override is not None and divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    if x.ndim < n + 1:
+    if n == 2 and x.ndim < 3:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(x.ndim, 1)}, "
             f"{max(x.ndim, 1) - 1}], but got {-n - 1})"
+        )
+    if n == 2 and x.ndim > 4:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(x.shape)}"
         )
     check_windows(x.shape, kernel, steps, edge, (1,) * n, ceil_mode)
     refuse(f"avg_pool{n}d", x, "int64")
