@@ -125,7 +125,7 @@ def run_doctests() -> dict[str, str]:
                 continue
             name = getattr(node, "name", path.name)
             test = parser.get_doctest(
-                text, {"torch": rushlight, **vars(module)}, name, str(path), 0
+                text, {**vars(module), "torch": rushlight}, name, str(path), 0
             )
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
             runner.run(test, out=report.write)
