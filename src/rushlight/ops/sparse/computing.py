@@ -83,8 +83,8 @@ def sparse_addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Number = 1.0, alpha: N
 
     >>> s = torch.eye(2).to_sparse()
     >>> torch.sparse.addmm(torch.ones(2, 2), s, torch.ones(2, 2))
-    tensor([[2., 1.],
-            [1., 2.]])
+    tensor([[2., 2.],
+            [2., 2.]])
     """
     _fits(mat1, mat2)
     return apply(rules.SparseAddmm(beta, alpha), mat, mat1, mat2)
