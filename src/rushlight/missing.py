@@ -20,7 +20,6 @@ PAGE: Final = "docs/missing.md"
 HINTS: Final[dict[str, str]] = {
     "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
     "torch.sparse": "dense tensors",
-    "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
 

@@ -132,6 +132,7 @@ class Tracer(TracerBase):
         self.num_calls: dict[str, int] = {}
         self.tensor_attrs: dict[int, str] = {}
         self._constants: dict[int, str] = {}
+        self._is_ours = False  # is it a module of rushlight's that is traced?
 
     # --- what subclasses change -------------------------------------------------------------------
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
@@ -300,7 +301,7 @@ class Tracer(TracerBase):
 
     def _annotation(self, kind: Any) -> Any:
         """What an input or the result is said to be. Our own modules say it as texts."""
-        if isinstance(kind, str) and type(self.root).__module__.startswith("rushlight."):
+        if isinstance(kind, str) and self._is_ours:
             return rushlight.Tensor if kind == "Tensor" else None
         return kind
 
@@ -313,10 +314,12 @@ class Tracer(TracerBase):
         overriding.switch_on()
         if isinstance(root, nn.Module):
             self.root = root
+            self._is_ours = type(root).__module__.startswith("rushlight.")
             fn = getattr(type(root), self.traced_func_name)
             self.submodule_paths = {m: name for name, m in root.named_modules()}
         else:
             self.root = nn.Module()
+            self._is_ours = False
             fn = root
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = _tensors_of(self.root)
