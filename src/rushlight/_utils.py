@@ -49,4 +49,3 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     if found.type == "cpu" and not allow_cpu:
         raise ValueError(f"Expected a non cpu device, but got: {device}")
     return -1 if found.type == "cpu" else (found.index or 0)
-

@@ -23,6 +23,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
 
 def _vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
+    allow_none_pass_through: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     return _new(func, in_dims, out_dims, randomness="same")

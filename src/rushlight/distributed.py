@@ -61,9 +61,17 @@ def _needing_group(name: str) -> Callable[..., NoReturn]:
     return call
 
 
-for _name in __all__:
-    if _name not in globals():
-        globals()[_name] = _needing_group(_name)
+all_gather, all_gather_object, all_reduce, barrier, broadcast, broadcast_object_list = map(
+    _needing_group,
+    "all_gather all_gather_object all_reduce barrier broadcast broadcast_object_list".split(),
+)
+destroy_process_group, gather, get_backend, get_rank, get_world_size, new_group = map(
+    _needing_group,
+    "destroy_process_group gather get_backend get_rank get_world_size new_group".split(),
+)
+recv, reduce, reduce_scatter, scatter, send = map(
+    _needing_group, "recv reduce reduce_scatter scatter send".split()
+)
 
 
 if not _typing.TYPE_CHECKING:

@@ -354,7 +354,11 @@ def assert_allclose(
     if not isinstance(expected, Tensor):
         expected = functions["tensor"](expected, dtype=actual.dtype)
     if rtol is None and atol is None:
-        pairs = {dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8)}
+        pairs = {
+            dtypes.float16: (1e-3, 1e-3),
+            dtypes.float32: (1e-4, 1e-5),
+            dtypes.float64: (1e-5, 1e-8),
+        }
         both = [pairs.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]
         rtol, atol = max(r for r, _ in both), max(a for _, a in both)
     assert_close(

@@ -593,7 +593,7 @@ def _grad_preprocess(inputs: Any, create_graph: bool, need_graph: bool) -> tuple
 
 def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
     if inputs and isinstance(inputs[0], TensorBase):
-        return inputs if create_graph else tuple(x.detach() for x in inputs)  # type: ignore[attr-defined]
+        return inputs if create_graph else tuple(x.detach() for x in inputs)
     return tuple(_grad_postprocess(x, create_graph) for x in inputs)
 
 

@@ -85,7 +85,7 @@ class Addmm(AddProduct):
     name = "addmm"
     inputs = ("self", "mat1", "mat2")
     saves = ("mat1", "mat2")
-    saved_names: str | None = (
+    saved_names: ClassVar[str | None] = (
         "alpha beta mat1_sym_sizes=mat1.sizes mat1_sym_strides=mat1.strides "
         "mat2_sym_sizes=mat2.sizes mat2_sym_strides=mat2.strides"
     )
