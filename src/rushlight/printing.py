@@ -26,8 +26,6 @@ class Printable(Protocol):
     @property
     def device(self) -> Any: ...
     @property
-    def layout(self) -> dtypes.layout: ...
-    @property
     def requires_grad(self) -> bool: ...
     @property
     def grad_fn(self) -> Any: ...
@@ -285,7 +283,7 @@ def tensor_str(
     'Weights(?)'
     """
     indent = len(name) + 1
-    if t.layout is not dtypes.strided:
+    if getattr(t, "layout", dtypes.strided) is not dtypes.strided:
         return _sparse_str(t, contents, name, tangent)
     if contents is None:
         if t.device.type == "meta":

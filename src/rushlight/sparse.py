@@ -34,7 +34,7 @@ class check_sparse_tensor_invariants:
     @staticmethod
     def is_enabled() -> bool:
         """Whether new sparse tensors are checked."""
-        return _checking().on
+        return bool(_checking().on)
 
     @staticmethod
     def enable() -> None:
@@ -60,7 +60,9 @@ class check_sparse_tensor_invariants:
         _checking().on = self.saved_state
         self.saved_state = None
 
-    def __call__(self, fn: _typing.Callable[..., _typing.Any]) -> _typing.Callable[..., _typing.Any]:
+    def __call__(
+        self, fn: _typing.Callable[..., _typing.Any]
+    ) -> _typing.Callable[..., _typing.Any]:
         @_functools.wraps(fn)
         def checked(*args: _typing.Any, **kwargs: _typing.Any) -> _typing.Any:
             with type(self)(self.state):

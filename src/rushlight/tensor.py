@@ -117,14 +117,6 @@ class Tensor(Methods, metaclass=TensorClass):
         return found
 
     @property
-    def is_sparse(self) -> bool:
-        return getattr(self._array, "layout", None) is dtypes.sparse_coo
-
-    @property
-    def is_sparse_csr(self) -> bool:
-        return getattr(self._array, "layout", None) is dtypes.sparse_csr
-
-    @property
     def itemsize(self) -> int:
         return int(self._array.dtype.itemsize)
 
@@ -531,6 +523,10 @@ def _is_meta(t: Any) -> bool:
     return device_of(t._array).type == "meta"
 
 
+def _has_layout(layout: dtypes.layout) -> property:
+    return property(lambda self: getattr(self._array, "layout", None) is layout)
+
+
 def _attach() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
@@ -540,6 +536,8 @@ def _attach() -> None:
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))
+    setattr(Tensor, "is_sparse", _has_layout(dtypes.sparse_coo))  # noqa: B010  # likewise
+    setattr(Tensor, "is_sparse_csr", _has_layout(dtypes.sparse_csr))  # noqa: B010  # likewise
     setattr(Tensor, "is_meta", property(_is_meta))  # noqa: B010  # the stubs call it a plain bool
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))

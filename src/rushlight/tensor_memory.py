@@ -387,9 +387,9 @@ def __setstate__(input: Any, state: dict[str, Any]) -> None:
 @function(free=False)
 def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
     if is_sparse(input._array):
-        from rushlight.serialization.rebuild import _rebuild_sparse_tensor, sparse_parts
+        from rushlight.ops.sparse.making import parts_of, remade
 
-        return _rebuild_sparse_tensor, sparse_parts(input)
+        return remade, parts_of(input)
     root, array, offset = _root(input._array)
     among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it

@@ -41,8 +41,6 @@ KNOWN: dict[str, tuple[str, float]] = {
     "special.bessel_j1": (_BESSEL, 1e-6),
     "special.bessel_y0": (_BESSEL, 1e-6),
     "special.bessel_y1": (_BESSEL, 1e-6),
-    "special.airy_ai": (_BESSEL, 1e-6),
-    "fft.ihfftn:out": ("PyTorch leaves `out` as it was", 0),
     "nn.functional.hardsigmoid:first": ("PyTorch's 1/6 is a float32 there, in float64 too", 1e-7),
     "nn.functional.binary_cross_entropy:second": ("PyTorch adds 1e-12 to denominators", 1e-6),
     **{

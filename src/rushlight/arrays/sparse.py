@@ -34,10 +34,10 @@ from rushlight.arrays.vocabulary import Array, Kind, primitive, register
 INT64: Final = np.dtype(np.int64)
 _SCIPY: Final = "fdFD"  # dtypes that SciPy's products take without widening
 # element-wise functions with f(0) = 0: those that are linear need no coalescing
-_LINEAR: Final = frozenset("negative positive conjugate deg2rad rad2deg".split())
+_LINEAR: Final = frozenset("negative positive conjugate".split())
 _ZERO_KEPT: Final = frozenset(
-    "absolute arcsin arcsinh arctan arctanh ceil expm1 floor isinf isnan log1p rint sign signbit sin "
-    "sinh sqrt square tan tanh trunc".split()
+    "absolute arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor isinf isnan log1p rad2deg rint "
+    "sign signbit sin sinh sqrt square tan tanh trunc".split()
 )
 
 
@@ -138,9 +138,7 @@ class Sparse(np.lib.mixins.NDArrayOperatorsMixin):
         raise NotImplementedError
 
     def __array__(self, *args: Any, **options: Any) -> Any:
-        raise TypeError(
-            "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."
-        )
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -175,7 +173,9 @@ class Sparse(np.lib.mixins.NDArrayOperatorsMixin):
         if target is None:
             return made
         if not isinstance(made, Sparse):
-            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+            raise RuntimeError(
+                "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+            )
         target[0].become(made)
         return target[0]
 
@@ -329,13 +329,14 @@ class Compressed(Sparse):
         k = self.batch
         shape = (*self.values.shape[:k], 0, *self.values.shape[k + 1 :])
         values = np.zeros_like(self.values, shape=shape, dtype=dtype)
-        return Compressed(
-            self.layout, self.starts * 0, self.inner[..., :0], values, self.shape
-        )
+        return Compressed(self.layout, self.starts * 0, self.inner[..., :0], values, self.shape)
 
     def outer(self) -> Any:
         """The row (or column) of each element of a matrix without batch dimensions."""
-        return np.repeat(np.arange(self.starts.shape[0] - 1, dtype=INT64, **_on(self.starts)), _lengths(self.starts))
+        return np.repeat(
+            np.arange(self.starts.shape[0] - 1, dtype=INT64, **_on(self.starts)),
+            _lengths(self.starts),
+        )
 
     def coo(self) -> Coo:
         if self.batch:
@@ -402,7 +403,10 @@ def compress(x: Coo, layout: Any, block: tuple[int, int] | None = None) -> Compr
         blocks = np.zeros_like(values, shape=(places.shape[0], height, width, *values.shape[1:]))
         blocks[which, i % height, j % width] = values
         values = blocks
-        outer, inner = places // (columns if by_rows else rows), places % (columns if by_rows else rows)
+        outer, inner = (
+            places // (columns if by_rows else rows),
+            places % (columns if by_rows else rows),
+        )
     elif by_rows:
         outer, inner = i, j
     else:
@@ -424,9 +428,7 @@ def compress_dense(x: Any, layout: Any, block: tuple[int, int] | None, dense_dim
     flat = x.reshape((n, *x.shape[lead:]))
     parts = [compress(dense_to_coo(flat[b], 2), layout, block) for b in range(n)]
     if len({p.nnz for p in parts}) > 1:
-        raise RuntimeError(
-            "Expect the same number of specified elements per batch."
-        )
+        raise RuntimeError("Expect the same number of specified elements per batch.")
 
     def joined(arrays: list[Any]) -> Any:
         made = np.stack(arrays)
@@ -607,9 +609,11 @@ def product(a: Any, b: Any) -> Any:
         raise refused("matmul", a if isinstance(a, Sparse) else b)
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not fit")
+    if a.dtype.char not in _SCIPY or b.dtype.char not in _SCIPY:
+        return _plain_product(a, b)
     x = _for_scipy(a) if isinstance(a, Sparse) else a
     y = _for_scipy(b) if isinstance(b, Sparse) else b
-    if x is None or y is None or a.dtype.char not in _SCIPY or b.dtype.char not in _SCIPY:
+    if x is None or y is None:
         return _plain_product(a, b)
     made = x @ y
     if isinstance(a, Sparse) and isinstance(b, Sparse):
@@ -665,9 +669,7 @@ def _batched_product(a: Any, b: Any) -> Any:
         raise refused("bmm", a if isinstance(a, Sparse) else b)
     n, rows, columns = a.shape
     batch, i, j = a.indices
-    flat = Coo(
-        np.stack((batch * rows + i, batch * columns + j)), a.values, (n * rows, n * columns)
-    )
+    flat = Coo(np.stack((batch * rows + i, batch * columns + j)), a.values, (n * rows, n * columns))
     return product(flat, b.reshape(n * columns, b.shape[2])).reshape(n, rows, b.shape[2])
 
 
@@ -722,7 +724,9 @@ def taken(x: Any, dim: int, index: Any) -> Any:
     n = int(index.shape[0])
     shape = (*x.shape[:dim], n, *x.shape[dim + 1 :])
     if dim >= c.sparse_dim:
-        return x.as_this(Coo(c.indices, c.values.take(index, axis=1 + dim - c.sparse_dim), shape, c.coalesced))
+        return x.as_this(
+            Coo(c.indices, c.values.take(index, axis=1 + dim - c.sparse_dim), shape, c.coalesced)
+        )
     order = np.argsort(c.indices[dim], kind="stable")
     known = c.indices[dim][order]
     first, last = np.searchsorted(known, index), np.searchsorted(known, index, side="right")
@@ -820,6 +824,18 @@ def masked(x: Any, mask: Any) -> Any:
     return m.with_values(values)
 
 
+def sampled_product(a: Any, b: Any, mask: Any) -> Any:
+    """The elements of `a @ b` in the places of `mask`, without computing the others."""
+    m = mask.coo()
+    if m.sparse_dim != 2 or m.ndim != 2 or isinstance(a, Sparse) or isinstance(b, Sparse):
+        return masked(v.matmul(a, b), mask)
+    if v.low_precision(a.dtype):
+        return masked(v.narrow_matmul(a, b), mask)
+    rows, columns = m.indices
+    values = np.einsum("ij,ij->i", a[rows], b.swapaxes(0, 1)[columns])
+    return mask.as_this(m.with_values(values))
+
+
 def stored_at(g: Any, indices: Any, values_shape: tuple[int, ...]) -> Any:
     """The elements of `g`, dense or sparse, at `indices`."""
     if isinstance(g, Sparse):
@@ -832,17 +848,31 @@ def softmax_of(x: Coo, dim: int, logarithm: bool) -> Coo:
     """Softmax over the stored elements of each line along `dim`; the others count as -inf."""
     x = x.coalesce()
     dim %= x.ndim
+    kind = x.dtype
+    if kind.kind == "f":
+        x = x.astype(np.float64)  # the logarithm of a sum near 1 needs the digits
+    made: Coo = _softmax_wide(x, dim, logarithm).astype(kind)
+    return made
+
+
+def _softmax_wide(x: Coo, dim: int, logarithm: bool) -> Any:
     if dim >= x.sparse_dim:
         axis = 1 + dim - x.sparse_dim
-        shifted = x.values - v.reduce_max(x.values, (axis,), True)
-        total = v.reduce_sum(np.exp(shifted), (axis,), True)
-        return x.with_values(shifted - np.log(total) if logarithm else np.exp(shifted) / total)
+        top = v.reduce_max(x.values, (axis,), True)
+        total = v.reduce_sum(np.exp(x.values - top), (axis,), True)
+        return _normed(x, top, total, logarithm)
     which, n = lines(x, dim)
     top = np.full_like(x.values, -np.inf, shape=(n, *x.values.shape[1:]))
     np.maximum.at(top, which, x.values)
-    shifted = x.values - top[which]
-    total = v.unpick(np.exp(shifted), top.shape, (v.SLOT,), which)[which]
-    return x.with_values(shifted - np.log(total) if logarithm else np.exp(shifted) / total)
+    top_of_each = top[which]
+    total = v.unpick(np.exp(x.values - top_of_each), top.shape, (v.SLOT,), which)[which]
+    return _normed(x, top_of_each, total, logarithm)
+
+
+def _normed(x: Coo, top: Any, total: Any, logarithm: bool) -> Coo:
+    if logarithm:
+        return x.with_values(x.values - (top + np.log(total)))
+    return x.with_values(np.exp(x.values - top) / total)
 
 
 def lines(x: Coo, dim: int) -> tuple[Any, int]:
@@ -891,6 +921,12 @@ def sparse_masked(x: Array, mask: Array) -> Array:
 
 
 @primitive
+def sampled(a: Array, b: Array, mask: Array) -> Array:
+    """The elements of the product `a @ b` in the places of `mask`."""
+    return sampled_product(a, b, mask)
+
+
+@primitive
 def stored(x: Array) -> Array:
     """The values."""
     return x
@@ -907,6 +943,7 @@ _rules: Final[dict[str, Callable[..., Any]]] = {
     "sparse_of": Coo,
     "to_dense": lambda x: x.dense() if isinstance(x, Sparse) else x,
     "sparse_masked": masked,
+    "sampled": sampled_product,
     "stored": lambda x: x.values,
     "cast": lambda x, dtype: x if x.dtype == dtype else x.astype(dtype),
     "copy": lambda x: x.copy(),
@@ -927,6 +964,13 @@ def _rule(fn: Callable[..., Any]) -> Callable[..., Any]:
 @_rule
 def swap(x: Any, a: int, b: int) -> Any:
     axes = list(range(x.ndim))
+    if isinstance(x, Coo):
+        low, high = sorted((a % x.ndim, b % x.ndim))
+        if low < x.sparse_dim <= high:
+            raise RuntimeError(
+                f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: "
+                f"{x.sparse_dim}, d0: {a % x.ndim}, d1: {b % x.ndim}"
+            )
     axes[a], axes[b] = axes[b], axes[a]
     return permuted(x, tuple(axes))
 
@@ -981,7 +1025,9 @@ def overwrite(target: Any, source: Any) -> None:
     elif isinstance(source, Sparse):
         if source.dtype != target.dtype:
             source = source.astype(target.dtype)
-        target.become(target.as_this(source.coo()) if source.layout is not target.layout else source)
+        target.become(
+            target.as_this(source.coo()) if source.layout is not target.layout else source
+        )
     else:
         raise refused("copy_", target)
 
@@ -1078,6 +1124,26 @@ def special(x: Any, name: str, *others: Any) -> Any:
         raise refused(name, x)
     c = x.coalesce() if isinstance(x, Coo) else x
     return c.with_values(v.special(c.values, name))
+
+
+@_rule
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """With a sparse condition, and `b` zero wherever that stores nothing."""
+    if not isinstance(condition, Sparse) or not (isinstance(b, Sparse) or _is_zero(b)):
+        raise refused("where.self", next(x for x in (condition, a, b) if isinstance(x, Sparse)))
+    parts = [_aligned(x, condition) for x in (condition, a, b)]
+    return condition.with_values(v.where(*parts))
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, (int, float)) and x == 0
+
+
+def _aligned(x: Any, like: Sparse) -> Any:
+    """The values of `x` in the places of `like`."""
+    if not isinstance(x, Sparse):
+        return x if _is_number(x) else masked(x, like).values
+    return x.values if x.values.shape == like.values.shape else masked(x, like).values
 
 
 @_rule

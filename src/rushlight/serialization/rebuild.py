@@ -10,14 +10,12 @@ it is told, and either makes what it is named after or raises
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import meta_array
-from rushlight.ops import fill_rest
 from rushlight.ops.registry import functions
 from rushlight.serialization.archive import corrupt
 from rushlight.storage import TypedStorage, among
@@ -156,32 +154,12 @@ def _sets_state(cls: type) -> bool:
 
 
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
-    """A sparse tensor of its indices and values, where rushlight has such tensors."""
-    fill_rest()
-    make: Callable[..., Any] | None = functions.get(
-        {"torch.sparse_coo": "sparse_coo_tensor"}.get(str(layout), "sparse_compressed_tensor")
-    )
-    if make is None or type(data) is not tuple:
-        raise _bad("this file holds a sparse tensor, which rushlight cannot make")
-    if str(layout) == "torch.sparse_coo":
-        indices, values, size, *coalesced = data
-        done = coalesced[0] if coalesced else None
-        return make(indices, values, size, check_invariants=True, is_coalesced=done)
-    outer, inner, values, size = data
-    return make(outer, inner, values, size, layout=layout, check_invariants=True)
+    """A sparse tensor of its indices and values."""
+    if type(data) is not tuple or not isinstance(layout, dtypes.layout):
+        raise _bad("a sparse tensor in this file has no parts")
+    from rushlight.ops.sparse.making import remade  # few files have one
 
-
-def sparse_parts(t: Any) -> tuple[Any, Any]:
-    """What `_rebuild_sparse_tensor` makes a sparse tensor of, as PyTorch writes it."""
-    plain = t.detach()
-    if t.is_sparse:
-        data: tuple[Any, ...] = (
-            plain._indices(), plain._values(), t.size(), plain.is_coalesced(),
-        )  # fmt: skip
-        return t.layout, data
-    rows = str(t.layout) in ("torch.sparse_csr", "torch.sparse_bsr")
-    names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
-    return t.layout, (*[getattr(plain, n)() for n in names], plain.values(), t.size())
+    return remade(layout, data)
 
 
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any:

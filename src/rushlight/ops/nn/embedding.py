@@ -77,9 +77,7 @@ def sparse_rows(g: Any, i: Any, shape: tuple[int, ...], padding_idx: int) -> Any
     return sparse_of(i, g, tuple(shape), False)
 
 
-def _embed(
-    weight: Any, indices: Any, padding_idx: int, by_freq: bool, sparse: bool = False
-) -> Any:
+def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool, sparse: bool = False) -> Any:
     i, w = indices._array, weight._array
     if i.dtype.kind != "i" or i.dtype.itemsize < 4:
         kind = dtypes.of(i.dtype).scalar_type

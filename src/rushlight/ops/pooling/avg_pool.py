@@ -257,7 +257,7 @@ def _averaged(
             f"got:{list(x.shape)}"
         )
     check_windows(x.shape, kernel, steps, edge, (1,) * n, ceil_mode)
-    refuse(f"avg_pool{n}d", x, "int64")
+    refuse("avg_pool3d_out_frame" if n == 3 else "avg_pool2d", x, "int64")
     what = OPS[n][0](
         kernel, steps, edge, bool(ceil_mode), bool(count_include_pad), divisor_override
     )
@@ -365,7 +365,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
             )
     if all(s == 1 for s in sizes) and x.dtype.kind not in "biu":
         return input.mean(tuple(range(-n, 0)), keepdim=True)
-    refuse(title, x)
+    refuse(f"{title}_cpu" if n == 3 else title, x)
     return apply(OPS[n][1](sizes), input)
 
 

@@ -202,6 +202,8 @@ def _pooled_signal(
     (edge,), (spread,) = _single(title, "padding", padding), _single(title, "dilation", dilation)
     if not places:  # else PyTorch checks no more than `max_pool2d` does
         _check_signal(x.shape[-1], kernel, step, edge, spread, ceil_mode)
+        if _is_plain(input):
+            refuse("max_pool1d_impl", x)
     found = pooled(
         title, 2, input.unsqueeze(-2), (1, kernel), (1, step), (0, edge), (1, spread), ceil_mode,
         places,
@@ -351,7 +353,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
                 f"{title}(): Expected input to have non-zero size for non-batch dimensions, but "
                 f"input has sizes {list(x.shape)} with dimension {d + x.ndim} being empty"
             )
-    refuse(title, x)
+    refuse(f"{title}_cpu" if n == 3 else title, x)
     return apply(OPS[n][2](sizes), input)
 
 

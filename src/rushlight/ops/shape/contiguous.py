@@ -94,7 +94,7 @@ def stride(input: Any, dim: Any = None) -> Any:
 
 def _sparse_strides(x: Any) -> tuple[int, ...]:
     if x.is_sparse:
-        return (0,) * x._array.ndim
+        return (0,) * int(x._array.ndim)
     name = str(x.layout).rpartition("_")[2].upper()
     raise RuntimeError(f"Sparse {name} tensors do not have strides")
 

@@ -13,7 +13,7 @@ from rushlight.core.record import apply
 from rushlight.errors import product_mismatch
 from rushlight.ops.checks import one_dim
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, shared_op
+from rushlight.ops.registry import function, functions, shared_op
 from rushlight.ops.sparse import making, parts, rules
 
 
@@ -32,7 +32,8 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     Args:
         mat1: the left factor.
         mat2: the right factor.
-        reduce: not supported.
+        reduce: of a CSR matrix and a dense one: 'sum', 'mean', 'amax' or 'amin' of the products that
+            make an element, of those which are stored.
 
     >>> s = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2., 3.], (2, 2), requires_grad=True)
     >>> y = torch.sparse.mm(s, torch.tensor([[1.], [10.]]))
@@ -43,9 +44,9 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     >>> s.grad.coalesce().values()
     tensor([10.,  1.])
     """
-    if reduce is not None:
-        raise NotImplementedError("sparse.mm(): reduce is not supported by rushlight")
     _fits(mat1, mat2)
+    if reduce is not None:
+        return _reduced(mat1, mat2, reduce)
     first, second = is_sparse(mat1._array), is_sparse(mat2._array)
     if first and second:
         return apply(shared_op(rules.SparseSparseMatmul), mat1, mat2)
@@ -56,10 +57,23 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     return sparse_mm(mat2.t(), mat1.t()).t()
 
 
+def _reduced(a: Any, b: Any, how: str) -> Any:
+    """A product in which another reduction stands for the sum."""
+    if how not in ("sum", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {how}")
+    x = a._array
+    if getattr(x, "layout", None) is not dtypes.sparse_csr or is_sparse(b._array):
+        raise RuntimeError("sparse.mm(): reduce needs a CSR matrix and a dense one")
+    rows, columns = x.coo().indices
+    each = parts.values(a).unsqueeze(1) * b[wrap(columns)]
+    shape = (x.shape[0], b._array.shape[1])
+    at = wrap(v.broadcast(v.reshape(rows, (-1, 1)), tuple(each.shape)))
+    zeros = functions["zeros"](shape, dtype=each.dtype, device=each.device)
+    return zeros.scatter_reduce(0, at, each, reduce=how, include_self=False)
+
+
 @function(method=False, free=False, namespace="sparse", name="addmm")
-def sparse_addmm(
-    mat: Any, mat1: Any, mat2: Any, *, beta: Number = 1.0, alpha: Number = 1.0
-) -> Any:
+def sparse_addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Number = 1.0, alpha: Number = 1.0) -> Any:
     """beta mat + alpha mat1 @ mat2, with a sparse `mat1`, whose gradient is sparse too.
 
     Args:
@@ -92,7 +106,7 @@ def sampled_addmm(
     """
     if not is_sparse(input._array):
         raise RuntimeError("Expected input to be a sparse tensor")
-    made = (mat1 @ mat2 * alpha).sparse_mask(input) + input * beta
+    made = apply(shared_op(rules.Sampled), mat1, mat2, input.detach()) * alpha + input * beta
     return made if out is None else out.copy_(made)
 
 
@@ -229,3 +243,25 @@ def sspaddmm(
     _fits(mat1, mat2)
     made = making.to_sparse(mat1 @ mat2 * alpha) + making.to_sparse(input) * beta
     return made if out is None else out.copy_(made)
+
+
+@function(method=False)
+def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
+    """A sparse matrix times a dense one: rows that are not empty, as a sparse tensor with one sparse
+    dimension.
+
+    Args:
+        mat1: a sparse matrix.
+        mat2: a dense matrix.
+
+    >>> torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).sparse_dim()
+    1
+    """
+    _product_only(mat1)
+    _fits(mat1, mat2)
+    rows = v.unique(mat1._array.coalesce().indices[0])[0]
+    made = (mat1 @ mat2)[wrap(rows)]
+    found = making.sparse_coo_tensor(
+        wrap(v.reshape(rows, (1, -1))), made, (mat1._array.shape[0], mat2._array.shape[1])
+    )
+    return found if out is None else out.copy_(found)

@@ -67,8 +67,8 @@ def _asks(t: Any, wanted: bool) -> Any:
 
 @function(method=False)
 def sparse_coo_tensor(
-    indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+    indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Any:  # fmt: skip
     """A sparse tensor of places and the values there; a place that is named more than once has the
@@ -95,10 +95,9 @@ def sparse_coo_tensor(
         return _asks(made if place is None else made.to(place), requires_grad)  # type: ignore[attr-defined]
     x = _tensor(values, dtype, place)
     i = _places(indices, x.device if place is None else place)
-    shape = None if size is None else _sizes(size)
-    _check_coo(i._array, x._array, shape)
-    if shape is None:
-        shape = _least(i._array, x._array)
+    given = None if size is None else _sizes(size)
+    _check_coo(i._array, x._array, given)
+    shape = _least(i._array, x._array) if given is None else given
     if checking.on if check_invariants is None else check_invariants:
         _check_places(i._array, shape, bool(is_coalesced))
     if requires_grad:
@@ -193,14 +192,18 @@ def sparse_compressed_tensor(
     """
     if layout not in PARTS:
         raise RuntimeError(
-            "expected sparse compressed tensor layout but got "
+            "sparse_compressed_tensor expected sparse compressed tensor layout but got "
             + ("none" if layout is None else LAYOUTS.get(layout, str(layout)))
         )
     place = None if device is None else device_class(device)
     x = _tensor(values, dtype, place)
     at = x.device if place is None else place
     starts, inner = (_ints(p, at) for p in (compressed_indices, plain_indices))
-    shape = _compressed_size(starts._array, inner._array, x._array, layout) if size is None else _sizes(size)
+    shape = (
+        _compressed_size(starts._array, inner._array, x._array, layout)
+        if size is None
+        else _sizes(size)
+    )
     _check_compressed(starts._array, inner._array, x._array, shape, layout)
     if checking.on if check_invariants is None else check_invariants:
         _check_order(starts._array, inner._array, shape, x._array, layout)
@@ -250,8 +253,8 @@ def _check_compressed(starts: Any, inner: Any, x: Any, shape: tuple[int, ...], l
         raise RuntimeError(f"values must have dimensionality > {batch} but got {x.ndim}")
     if inner.shape[-1] != x.shape[batch]:
         raise RuntimeError(
-            f"number of {inner_name} and values must be equal, but got {inner.shape[-1]} and "
-            f"{x.shape[batch]}, respectively"
+            f"{inner_name}.shape[-1] must be equal to nnz (={x.shape[batch]}) as defined by "
+            f"values.shape[{batch}], but got {inner.shape[-1]}"
         )
     height, width = _block_of(x, batch, layout)
     rows, columns = shape[batch : batch + 2]
@@ -259,7 +262,8 @@ def _check_compressed(starts: Any, inner: Any, x: Any, shape: tuple[int, ...], l
     if starts.shape[-1] != n + 1:
         raise RuntimeError(
             f"{outer_name}.shape[-1] must be equal to the number of "
-            f"{'rows' if layout in _ROWS else 'columns'} + 1 = {n + 1}, but got {starts.shape[-1]}"
+            f"{'rows' if layout in _ROWS else 'columns'} + 1 (={n + 1}), but got "
+            f"{starts.shape[-1]}"
         )
 
 
@@ -379,8 +383,8 @@ def _converted(name: str, x: Any, layout: Any, blocksize: Any, dense_dim: int | 
         shape = x._array.shape[batch : batch + 2]
         if len(block) != 2 or any(b <= 0 or n % b for n, b in zip(shape, block)):
             raise RuntimeError(
-                f"{name}: tensor sparse size ({shape[0]},{shape[1]}) must be divisible by given "
-                f"blocksize ({','.join(map(str, block))})"
+                f"dense_{name}: tensor sparse size ({shape[0]},{shape[1]}) must be divisible by "
+                f"given blocksize ({','.join(map(str, block))})"
             )
         return apply(_OPS[layout](layout, None, block, dense_dim), x)
     if is_sparse(x._array) and ndim != 2 and x._array.layout is dtypes.sparse_coo:
@@ -420,7 +424,10 @@ def to_sparse(
         return apply(shared_op(rules.ToSparse), self)
     n = self._array.ndim
     if not (0 < sparse_dim <= n or (sparse_dim == 0 and n == 0)):
-        raise RuntimeError(f"sparse_dim argument must be in >0 and <={n} range, but {sparse_dim} was given")
+        raise RuntimeError(
+            f"dense_to_sparse: sparse_dim argument must be in [0,{n}] range, but {sparse_dim} is "
+            "given"
+        )
     return apply(rules.ToSparseDims(dtypes.sparse_coo, sparse_dim), self)
 
 
@@ -494,3 +501,22 @@ def zeros_in(layout: Any, shape: tuple[int, ...], dtype: Any, place: Any) -> Any
     )
 
 
+# --- as files and pickles hold them ---------------------------------------------------------------
+def parts_of(t: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The layout of a sparse tensor and what it is made of, as PyTorch writes it."""
+    plain = t.detach()
+    if t.is_sparse:
+        data = (plain._indices(), plain._values(), t.size(), plain.is_coalesced())
+        return t.layout, data
+    starts, inner = (getattr(plain, name)() for name in PARTS[t.layout])
+    return t.layout, (starts, inner, plain.values(), t.size())
+
+
+def remade(layout: Any, data: tuple[Any, ...]) -> Any:
+    """A sparse tensor of what `parts_of` gives. What is read may be anything, so it is checked."""
+    if layout is dtypes.sparse_coo:
+        places, held, size, *coalesced = data
+        done = coalesced[0] if coalesced else None
+        return sparse_coo_tensor(places, held, size, check_invariants=True, is_coalesced=done)
+    starts, inner, held, size = data
+    return sparse_compressed_tensor(starts, inner, held, size, layout=layout, check_invariants=True)

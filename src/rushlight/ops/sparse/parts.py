@@ -1,4 +1,4 @@
-"""What a sparse tensor is made of: its indices and values, how many, and whether they are in order."""
+"""What a sparse tensor is made of: its indices and values, and whether they are in order."""
 
 from __future__ import annotations
 
@@ -186,7 +186,9 @@ def _old_name(name: str, fn: Any) -> None:
             raise _no_backend(name, self)
         return fn(self)
 
-    function(free=False, returns="int")(variant(count, name, "Another name of `" + fn.__name__ + "`."))
+    function(free=False, returns="int")(
+        variant(count, name, "Another name of `" + fn.__name__ + "`.")
+    )
 
 
 _old_name("_dimI", sparse_dim)
@@ -214,6 +216,10 @@ def sparse_mask(self: Any, mask: Any) -> Any:
     return apply(shared_op(rules.SparseMask), self, mask.detach())
 
 
+def _fixed(what: str) -> RuntimeError:
+    return RuntimeError(f"{what} on a non-empty sparse tensor is not supported.")
+
+
 def _resizing(name: str, clear: bool, text: str) -> None:
     def resize(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
         if self._requires_grad and recording():
@@ -233,15 +239,19 @@ def _resizing(name: str, clear: bool, text: str) -> None:
             x.indices = v.full(x.indices, (sparse_dim, 0), 0, x.indices.dtype)
             x.values = v.full(x.values, (0, *shape[sparse_dim:]), 0, x.dtype)
             x.coalesced = True
-        elif sparse_dim != x.sparse_dim or dense_dim != x.ndim - x.sparse_dim:
-            raise RuntimeError(
-                "changing the number of sparse or dense dimensions on a non-empty sparse tensor "
-                "is not supported."
+        elif sparse_dim != x.sparse_dim:
+            raise _fixed(
+                f"changing the number of sparse dimensions (from {x.sparse_dim} to {sparse_dim})"
             )
+        elif dense_dim != x.ndim - sparse_dim:
+            have = x.ndim - sparse_dim
+            raise _fixed(f"changing the number of dense dimensions (from {have} to {dense_dim})")
         elif any(new < old for new, old in zip(shape, x.shape)):
-            raise RuntimeError(
-                "shrinking the size of sparse or dense dimensions on a non-empty sparse tensor is "
-                "not supported."
+            lead = shape[:sparse_dim], x.shape[:sparse_dim]
+            kind = "sparse" if any(new < old for new, old in zip(*lead)) else "dense"
+            new, old = lead if kind == "sparse" else (shape[sparse_dim:], x.shape[sparse_dim:])
+            raise _fixed(
+                f"shrinking the size of {kind} dimensions (from {list(old)} to {list(new)})"
             )
         elif shape[sparse_dim:] != x.shape[sparse_dim:]:
             widths = tuple((0, n - old) for n, old in zip(shape[sparse_dim:], x.shape[sparse_dim:]))
@@ -256,3 +266,17 @@ def _resizing(name: str, clear: bool, text: str) -> None:
 
 _resizing("sparse_resize_", False, "Give a sparse tensor a larger shape, in place.")
 _resizing("sparse_resize_and_clear_", True, "Give a sparse tensor another shape, and no elements.")
+
+
+@function(method=True)
+def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+    """Give a sparse tensor the shape of another, in place.
+
+    Args:
+        the_template: a sparse tensor of the wanted shape.
+
+    >>> torch.eye(2).to_sparse().resize_as_sparse_(torch.eye(3).to_sparse()).shape
+    torch.Size([3, 3])
+    """
+    shape = the_template._array.shape
+    return input.sparse_resize_(shape, sparse_dim(the_template), dense_dim(the_template))

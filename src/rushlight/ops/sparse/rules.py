@@ -1,9 +1,9 @@
 """The ops between sparse and dense tensors, with their derivatives.
 
-A sparse tensor is a plain tensor over an array of `arrays.sparse`, so most functions need nothing of
-their own: `sin`, `mul` or `mm` are the same ops as ever. Here stands what makes sparse tensors, and what
-takes them apart. These ops are not in the table, whose laws draw dense samples and compare element by
-element: `tests/ops/sparse` tests them.
+A sparse tensor is a plain tensor over an array of `arrays.sparse`, so most functions need nothing
+of their own: `sin`, `mul` or `mm` are the same ops as ever. Here stands what makes sparse tensors,
+and what takes them apart. These ops are not in the table, whose laws draw dense samples and compare
+element by element: `tests/ops/sparse` tests them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from rushlight import dtypes
 from rushlight.arrays import sparse as raw
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.sparse import sparse_masked, sparse_of, stored, to_dense
+from rushlight.arrays.sparse import sampled, sparse_masked, sparse_of, stored, to_dense
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
@@ -42,7 +42,7 @@ class SparseCoo(Op):
         return raw.Coo(i, x, self.size, self.coalesced)
 
     def vjp(self, node: Node, g: Any, i: Any) -> Any:
-        return None, apply(StoredAt(), g, i) if isinstance(g, TensorBase) else _at(g, i)
+        return None, _at_on_any(g, i)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return sparse_of(xs[0], ts[1], self.size, self.coalesced)
@@ -53,6 +53,13 @@ def _at(g: Any, i: Any) -> Any:
     return raw.stored_at(g, i, (i.shape[1], *dense))
 
 
+def _at_on_any(g: Any, i: Any) -> Any:
+    """`_at`, of an array or a tensor."""
+    if not isinstance(g, TensorBase):
+        return _at(g, i)
+    return apply(StoredAt(isinstance(g._array, raw.Sparse)), g, i)
+
+
 class StoredAt(Op):
     """The elements of a tensor at given places."""
 
@@ -60,6 +67,8 @@ class StoredAt(Op):
     aten = None
     inputs = ("self", "indices")
     saves = ("indices",)
+    params = ("of_sparse",)
+    of_sparse: bool = True
 
     def forward(self, x: Any, i: Any) -> Any:
         return _at(x, i)
@@ -67,11 +76,11 @@ class StoredAt(Op):
     def vjp(self, node: Node, g: Any, i: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
-        return sparse_of(i, g, tuple(shapes[0]), False), None
+        gx = sparse_of(i, g, tuple(shapes[0]), False)
+        return (gx if self.of_sparse else to_dense(gx)), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        i = xs[1]
-        return apply(StoredAt(), ts[0], i) if isinstance(ts[0], TensorBase) else _at(ts[0], i)
+        return _at_on_any(ts[0], xs[1])
 
 
 class SparseCompressed(Op):
@@ -120,7 +129,13 @@ class ToDense(Op):
         return to_dense(x)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (sparse_masked(g, _settled(x)) if self.masked else g,)
+        if self.masked:
+            return (sparse_masked(g, _settled(x)),)
+        kept = x._array if isinstance(x, TensorBase) else x
+        block = kept.block if isinstance(kept, raw.Compressed) else None
+        dims = kept.sparse_dim if isinstance(kept, raw.Coo) else None
+        back = ToSparse(kept.layout, dims, block)
+        return (apply(back, g) if isinstance(g, TensorBase) else back.forward(g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return to_dense(ts[0])
@@ -288,7 +303,7 @@ class SparseAddmm(Op):
             gx = g if self.beta == 1 else g * self.beta
         if node._needs_grad(1):
             other = conj(b) if is_complex(b) else b
-            ga = sparse_masked(v.matmul(g, v.swap(other, -1, -2)), _settled(a))
+            ga = sampled(g, v.swap(other, -1, -2), _settled(a))
             ga = ga if self.alpha == 1 else ga * self.alpha
         if node._needs_grad(2):
             other = conj(a) if is_complex(a) else a
@@ -303,6 +318,34 @@ class SparseAddmm(Op):
         if ts[2] is not None:
             found = found + v.matmul(xs[1], ts[2]) * self.alpha
         return found
+
+
+class Sampled(Op):
+    """The elements of a product of dense matrices in the places of a sparse one."""
+
+    name = "sampled_mm"
+    aten = None
+    inputs = ("mat1", "mat2", "mask")
+    saves = ("mat1", "mat2", "mask")
+
+    def forward(self, a: Any, b: Any, mask: Any) -> Any:
+        return sampled(a, b, mask)
+
+    def vjp(self, node: Node, g: Any, a: Any, b: Any, mask: Any) -> Any:
+        g = sparse_masked(g, mask)
+        if is_complex(a):
+            a, b = conj(a), conj(b)
+        ga = v.matmul(g, v.swap(b, -1, -2)) if node._needs_grad(0) else None
+        gb = v.matmul(v.swap(a, -1, -2), g) if node._needs_grad(1) else None
+        return ga, gb, None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        a, b, mask = xs
+        found = None if ts[0] is None else sampled(ts[0], b, mask)
+        if ts[1] is None:
+            return found
+        other = sampled(a, ts[1], mask)
+        return other if found is None else found + other
 
 
 class SparseSparseMatmul(Op):
@@ -408,6 +451,11 @@ def _to_dense(x: Any) -> Any:
 @implements("sparse_masked")
 def _sparse_masked(x: Any, mask: Any) -> Any:
     return apply(SparseMask(), x, mask)
+
+
+@implements("sampled")
+def _sampled(a: Any, b: Any, mask: Any) -> Any:
+    return apply(Sampled(), a, b, mask)
 
 
 @implements("stored")
