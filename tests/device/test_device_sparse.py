@@ -14,7 +14,8 @@ x.to_sparse_bsc((2, 1)) | s.coalesce() | c.to_sparse() | s.to_sparse_csr() | s @
 torch.sparse.mm(s, w) | torch.sparse.mm(s, s.t()) | x + s | s + s | s * 2 | s * x | s * s | s.sin()
 s.t() | s[1] | s.unsqueeze(0) | s.index_select(1, j) | torch.cat([s, s]) | torch.stack([s, s])
 torch.sparse.sum(s) | torch.sparse.sum(s, 0) | torch.sparse.softmax(s, 1) | x.sparse_mask(s)
-c.values() | torch.sparse.log_softmax(s, 0) | c * 2 | c.t() | s.norm() | s.clone().zero_() | s.clone().mul_(2)
+c.values()
+torch.sparse.log_softmax(s, 0) | c * 2 | c.t() | s.norm() | s.clone().zero_() | s.clone().mul_(2)
 torch.sparse.spdiags(x, torch.tensor([0, 1], device=d), (3, 3))
 """
 

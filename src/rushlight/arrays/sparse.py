@@ -36,8 +36,8 @@ _SCIPY: Final = "fdFD"  # dtypes that SciPy's products take without widening
 # element-wise functions with f(0) = 0: those that are linear need no coalescing
 _LINEAR: Final = frozenset("negative positive conjugate".split())
 _ZERO_KEPT: Final = frozenset(
-    "absolute arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor isinf isnan log1p rad2deg rint "
-    "sign signbit sin sinh sqrt square tan tanh trunc".split()
+    "absolute arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor isinf isnan log1p rad2deg "
+    "rint sign signbit sin sinh sqrt square tan tanh trunc".split()
 )
 
 
@@ -186,7 +186,7 @@ class Sparse(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class Coo(Sparse):
-    """Places and values. `indices` is [sparse dimensions, elements], `values` [elements, *dense]."""
+    """Places and values: `indices` is [sparse dimensions, elements], `values` [elements, …]."""
 
     __slots__ = ("coalesced", "indices")
     layout = dtypes.sparse_coo
@@ -256,7 +256,7 @@ class Coo(Sparse):
             which = np.cumsum(first) - 1
             shape = (starts.shape[0], *values.shape[1:])
             kind = values.dtype
-            if kind == bool:
+            if kind.kind == "b":
                 values = v.unpick(values.astype(INT64), shape, (v.SLOT,), which) > 0
             else:
                 values = v.cast(v.unpick(values, shape, (v.SLOT,), which), kind)
@@ -267,7 +267,7 @@ class Coo(Sparse):
         if self.sparse_dim == 0:
             return v.reshape(v.cast(v.reduce_sum(like, (0,), False), like.dtype), self.shape)
         kind = like.dtype
-        if kind == bool:
+        if kind.kind == "b":
             x = self.coalesce()
             out = np.zeros_like(like, shape=self.shape)
             out[tuple(x.indices)] = x.values
@@ -483,12 +483,12 @@ def _elementwise(ufunc: Any, xs: tuple[Any, ...], one: Sparse) -> Any:
     if name in ("greater", "less", "not_equal") and isinstance(b, (int, float)) and b == 0:
         x = a.coalesce() if isinstance(a, Coo) else a
         return x.with_values(ufunc(x.values, b))
-    if name in ("power", "float_power", "floor_divide", "fmod", "remainder", "copysign") or (
+    keeps_zero = name in ("power", "float_power", "floor_divide", "fmod", "remainder") or (
         name in ("maximum", "minimum") and isinstance(b, (int, float)) and b == 0
-    ):
-        if isinstance(a, Sparse) and _is_number(b):
-            x = a.coalesce() if isinstance(a, Coo) else a
-            return x.with_values(ufunc(x.values, b))
+    )
+    if keeps_zero and isinstance(a, Sparse) and _is_number(b):
+        x = a.coalesce() if isinstance(a, Coo) else a
+        return x.with_values(ufunc(x.values, b))
     raise refused(name, one)
 
 
