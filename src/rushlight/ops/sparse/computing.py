@@ -247,8 +247,8 @@ def sspaddmm(
 
 @function(method=False)
 def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
-    """A sparse matrix times a dense one: rows that are not empty, as a sparse tensor with one sparse
-    dimension.
+    """A sparse matrix times a dense one: rows that are not empty, as a sparse tensor with one
+    sparse dimension.
 
     Args:
         mat1: a sparse matrix.
