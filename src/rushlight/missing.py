@@ -18,7 +18,8 @@ PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.testing.assert_allclose": "torch.testing.assert_close",
+    "torch.ao": "tensors in bfloat16 or float16",
+    "torch.nested": "torch.nn.utils.rnn.pad_sequence, for sequences of several lengths",
 }
 
 

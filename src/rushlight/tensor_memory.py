@@ -205,6 +205,10 @@ def from_file(
     ...     torch.from_file(file.name, True, 3, dtype=torch.int16)
     tensor([0, 0, 0], dtype=torch.int16)
     """
+    if not isinstance(filename, (str, bytes)):  # `open` would close the file of that number
+        raise TypeError(
+            f"from_file(): argument 'filename' (position 1) must be str, not {type_name(filename)}"
+        )
     kind = dtypes.default if dtype is None else dtype
     nbytes = (size or 0) * kind.itemsize
     array = map_file(filename, bool(shared), nbytes).view(kind.numpy)

@@ -102,7 +102,15 @@ def _raw(x: Any) -> Any:
         raise TypeError(f"Unsupported type {type(x)}")
     if isinstance(x, (list, tuple)):
         return type(x)(_raw(i) for i in x)
+    if not isinstance(x, _NUMBERS):
+        raise TypeError(f"Unsupported type {type(x)}")
     return x
+
+
+def _refuse_tensor(name: str, x: Any) -> None:
+    """CuPy reads a tensor's numbers, and forgets its history: here that is an error."""
+    if hasattr(x, "__cuda_array_interface__"):
+        raise TypeError(f"cupy's {name} of an array and a tensor gives an array")
 
 
 def _new(a: Any) -> Any:
@@ -403,6 +411,8 @@ class ndarray:
         if "out" in kwargs:
             (kwargs["out"],) = kwargs["out"]
         for x in inputs:
+            if not isinstance(x, ndarray):
+                _refuse_tensor(name, x)
             if not isinstance(x, (ndarray, np.ndarray, *_NUMBERS, tuple)):
                 return NotImplemented
         if name in _COMPARES:
@@ -446,6 +456,8 @@ def _operator(name: str, ufunc: Any, swapped: bool) -> None:
         rule = getattr(other, "__array_ufunc__", 0)
         if rule is None:
             return NotImplemented
+        if not isinstance(other, ndarray):
+            _refuse_tensor(name, other)
         return ufunc(other, self) if swapped else ufunc(self, other)
 
     setattr(ndarray, name, call)
@@ -756,6 +768,16 @@ def _as_strided(x: Any, shape: Any = None, strides: Any = None) -> Any:
 
 
 lib = types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=_as_strided))
+
+
+def _transform(name: str) -> Any:
+    def call(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        return _new(getattr(np.fft, name)(_whole(a), s, axes, norm))
+
+    return call
+
+
+fft = types.SimpleNamespace(**{n: _transform(n) for n in ("fftn", "ifftn", "rfftn", "irfftn")})
 
 
 class CUDARuntimeError(RuntimeError):

@@ -14,6 +14,7 @@ TOGETHER = {
     "autograd/notes": "PyTorch's notes on autograd",
     "backends/backends": "flags of all backends, and devices that are not there",
     "compiler/compiler": "what compiling gives, and programs that cannot be exported",
+    "distributions/distributions": "all that distributions give",
     "config": "__config__, whose name no test file can have",
     "func/inference": "transforms in inference mode",
     "func/nested_programs": "random programs of transforms",

@@ -17,30 +17,99 @@ import typing as _typing
 
 from rushlight.distributions import (
     choices,
-    constraint_registry,
-    constraints,
     counts,
     derived,
-    kl,
+    distribution,
     location,
     multivariate,
     positive,
     transformed,
-    transforms,
-    utils,
 )
-from rushlight.distributions import distribution as distribution
-from rushlight.distributions.choices import *  # noqa: F403
+from rushlight.distributions import constraint_registry as constraint_registry
+from rushlight.distributions import constraints as constraints
+from rushlight.distributions import kl as kl
+from rushlight.distributions import transforms as transforms
+from rushlight.distributions import utils as utils
+from rushlight.distributions.choices import (
+    Categorical,
+    Multinomial,
+    OneHotCategorical,
+    OneHotCategoricalStraightThrough,
+)
 from rushlight.distributions.constraint_registry import biject_to, transform_to
-from rushlight.distributions.counts import *  # noqa: F403
-from rushlight.distributions.derived import *  # noqa: F403
+from rushlight.distributions.counts import (
+    Bernoulli,
+    Binomial,
+    ContinuousBernoulli,
+    Geometric,
+    NegativeBinomial,
+    Poisson,
+)
+from rushlight.distributions.derived import (
+    Independent,
+    MixtureSameFamily,
+    TransformedDistribution,
+)
 from rushlight.distributions.distribution import Distribution, ExponentialFamily
 from rushlight.distributions.kl import kl_divergence, register_kl
-from rushlight.distributions.location import *  # noqa: F403
-from rushlight.distributions.multivariate import *  # noqa: F403
-from rushlight.distributions.positive import *  # noqa: F403
-from rushlight.distributions.transformed import *  # noqa: F403
-from rushlight.distributions.transforms import *  # noqa: F403
+from rushlight.distributions.location import (
+    Cauchy,
+    GeneralizedPareto,
+    Laplace,
+    Normal,
+    StudentT,
+    Uniform,
+    VonMises,
+)
+from rushlight.distributions.multivariate import (
+    LKJCholesky,
+    LowRankMultivariateNormal,
+    MultivariateNormal,
+    Wishart,
+)
+from rushlight.distributions.positive import (
+    Beta,
+    Chi2,
+    Dirichlet,
+    Exponential,
+    FisherSnedecor,
+    Gamma,
+)
+from rushlight.distributions.transformed import (
+    Gumbel,
+    HalfCauchy,
+    HalfNormal,
+    InverseGamma,
+    Kumaraswamy,
+    LogisticNormal,
+    LogNormal,
+    Pareto,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+    Weibull,
+)
+from rushlight.distributions.transforms import (
+    AbsTransform,
+    AffineTransform,
+    CatTransform,
+    ComposeTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
+    ExpTransform,
+    IndependentTransform,
+    LowerCholeskyTransform,
+    PositiveDefiniteTransform,
+    PowerTransform,
+    ReshapeTransform,
+    SigmoidTransform,
+    SoftmaxTransform,
+    SoftplusTransform,
+    StackTransform,
+    StickBreakingTransform,
+    TanhTransform,
+    Transform,
+    identity_transform,
+)
 from rushlight.missing import face as _face
 
 # PyTorch's modules: the family's module, and the names that each has.
@@ -95,15 +164,73 @@ MODULES = {
 }  # fmt: skip
 
 __all__ = [
-    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli",
-    "Dirichlet", "Distribution", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma",
-    "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent",
-    "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal",
-    "LowRankMultivariateNormal", "MixtureSameFamily", "Multinomial", "MultivariateNormal",
-    "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto",
-    "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT",
-    "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart", "biject_to",
-    "kl_divergence", "register_kl", "transform_to", *transforms.__all__,
+    "AbsTransform",
+    "AffineTransform",
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "CatTransform",
+    "Categorical",
+    "Cauchy",
+    "Chi2",
+    "ComposeTransform",
+    "ContinuousBernoulli",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "Dirichlet",
+    "Distribution",
+    "ExpTransform",
+    "Exponential",
+    "ExponentialFamily",
+    "FisherSnedecor",
+    "Gamma",
+    "GeneralizedPareto",
+    "Geometric",
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
+    "Independent",
+    "IndependentTransform",
+    "InverseGamma",
+    "Kumaraswamy",
+    "LKJCholesky",
+    "Laplace",
+    "LogNormal",
+    "LogisticNormal",
+    "LowRankMultivariateNormal",
+    "LowerCholeskyTransform",
+    "MixtureSameFamily",
+    "Multinomial",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "Normal",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Pareto",
+    "Poisson",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "StudentT",
+    "TanhTransform",
+    "Transform",
+    "TransformedDistribution",
+    "Uniform",
+    "VonMises",
+    "Weibull",
+    "Wishart",
+    "biject_to",
+    "identity_transform",
+    "kl_divergence",
+    "register_kl",
+    "transform_to",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.counts import Binomial, _enumerated
 from rushlight.distributions.distribution import EMPTY, Expands, Odds
-from rushlight.distributions.names import F, torch
+from rushlight.distributions.names import F, ops
 from rushlight.distributions.utils import broadcast_all
 from rushlight.size import Size
 
@@ -51,7 +51,7 @@ class Categorical(Odds):
         return constraints.integer_interval(0, self._num_events - 1)
 
     def _undefined(self) -> Any:
-        return torch.full(
+        return ops.full(
             self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device
         )
 
@@ -80,7 +80,7 @@ class Categorical(Odds):
             sample_shape = Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
         with no_grad():
-            drawn = torch.multinomial(rows, sample_shape.numel(), True).T
+            drawn = ops.multinomial(rows, sample_shape.numel(), True).T
         return drawn.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
@@ -91,12 +91,12 @@ class Categorical(Odds):
         """
         if self._validate_args:
             self._validate_sample(value)
-        index, logits = torch.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        index, logits = ops.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
     def entropy(self) -> Any:
         """The entropy."""
-        logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
+        logits = ops.clamp(self.logits, min=ops.finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
@@ -105,7 +105,7 @@ class Categorical(Odds):
         Args:
             expand: whether they fill the batch; if not, its dimensions have size 1.
         """
-        indices = torch.arange(self._num_events, dtype=torch.long, device=self._param.device)
+        indices = ops.arange(self._num_events, dtype=ops.long, device=self._param.device)
         return _enumerated(self, indices, expand)
 
 
@@ -206,7 +206,7 @@ class OneHotCategorical(_OfChoices):
             expand: whether they fill the batch; if not, its dimensions have size 1.
         """
         n = self.event_shape[0]
-        values = torch.eye(n, dtype=self._param.dtype, device=self._param.device)
+        values = ops.eye(n, dtype=self._param.dtype, device=self._param.device)
         values = values.view((n, *(1,) * len(self.batch_shape), n))
         return values.expand((n, *self.batch_shape, n)) if expand else values
 
@@ -288,15 +288,15 @@ class Multinomial(_OfChoices):
         draws = self._categorical.sample(Size((self.total_count,)) + sample_shape)
         last = draws.permute(*range(1, draws.dim()), 0)  # the draws of one sample together
         counts = last.new_zeros(self._extended_shape(sample_shape))
-        counts.scatter_add_(-1, last, torch.ones_like(last))
+        counts.scatter_add_(-1, last, ops.ones_like(last))
         return counts.type_as(self.probs)
 
     def entropy(self) -> Any:
         """The entropy."""
-        n = torch.tensor(self.total_count)
+        n = ops.tensor(self.total_count)
         ways = self._binomial.enumerate_support(expand=False)[1:]
-        expected = (torch.exp(self._binomial.log_prob(ways)) * torch.lgamma(ways + 1)).sum([0, -1])
-        return n * self._categorical.entropy() - torch.lgamma(n + 1) + expected
+        expected = (ops.exp(self._binomial.log_prob(ways)) * ops.lgamma(ways + 1)).sum([0, -1])
+        return n * self._categorical.entropy() - ops.lgamma(n + 1) + expected
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.
@@ -307,6 +307,6 @@ class Multinomial(_OfChoices):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        ways = torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1)
+        ways = ops.lgamma(value.sum(-1) + 1) - ops.lgamma(value + 1).sum(-1)
         never = (value == 0) & (logits == -math.inf)  # 0 * log(0)
         return ways + (logits.masked_fill(never, 0) * value).sum(-1)

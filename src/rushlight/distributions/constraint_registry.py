@@ -59,9 +59,7 @@ class ConstraintRegistry:
         """
         factory = self._registry.get(type(constraint))
         if factory is None:
-            raise NotImplementedError(
-                f"Cannot transform {type(constraint).__name__} constraints"
-            )
+            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
         return factory(constraint)
 
 
@@ -81,18 +79,30 @@ def _both(*limits: Any) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]
     return register
 
 
+def _one(
+    registry: ConstraintRegistry, limit: Any
+) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Register what is for one of them only."""
+
+    def register(factory: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        registry.register(limit, factory)
+        return factory
+
+    return register
+
+
 @_both(constraints.real)
 def _transform_to_real(constraint: Any) -> Any:
     return transforms.identity_transform
 
 
-@biject_to.register(constraints.independent)
+@_one(biject_to, constraints.independent)
 def _biject_to_independent(constraint: Any) -> Any:
     base = biject_to(constraint.base_constraint)
     return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
 
 
-@transform_to.register(constraints.independent)
+@_one(transform_to, constraints.independent)
 def _transform_to_independent(constraint: Any) -> Any:
     base = transform_to(constraint.base_constraint)
     return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
@@ -132,23 +142,23 @@ def _is_number(bound: Any, number: int) -> bool:
     return isinstance(bound, (int, float)) and bound == number
 
 
-@biject_to.register(constraints.simplex)
+@_one(biject_to, constraints.simplex)
 def _biject_to_simplex(constraint: Any) -> Any:
     return transforms.StickBreakingTransform()
 
 
-@transform_to.register(constraints.simplex)
+@_one(transform_to, constraints.simplex)
 def _transform_to_simplex(constraint: Any) -> Any:
     return transforms.SoftmaxTransform()
 
 
-@transform_to.register(constraints.lower_cholesky)
+@_one(transform_to, constraints.lower_cholesky)
 def _transform_to_lower_cholesky(constraint: Any) -> Any:
     return transforms.LowerCholeskyTransform()
 
 
-@transform_to.register(constraints.positive_definite)
-@transform_to.register(constraints.positive_semidefinite)
+@_one(transform_to, constraints.positive_definite)
+@_one(transform_to, constraints.positive_semidefinite)
 def _transform_to_positive_definite(constraint: Any) -> Any:
     return transforms.PositiveDefiniteTransform()
 

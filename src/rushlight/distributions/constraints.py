@@ -1,7 +1,7 @@
 """What values a parameter may have, or samples can: `constraints.positive.check(x)`.
 
-A constraint's `check` gives a tensor of booleans, one an event: a value on its own has `event_dim` 0,
-a vector that is judged as a whole 1.
+A constraint's `check` gives a tensor of booleans, one an event: a value on its own has `event_dim`
+0, a vector that is judged as a whole 1.
 
 >>> constraints = torch.distributions.constraints
 >>> constraints.positive.check(torch.tensor([-1., 2.]))
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.distributions.names import torch
+from rushlight.distributions.names import ops
 
 __all__ = [
     "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",
@@ -294,11 +294,11 @@ class _Simplex(Constraint):
     event_dim = 1
 
     def check(self, value: Any) -> Any:
-        return torch.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        return ops.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
 class _Multinomial(Constraint):
-    """Vectors of counts that sum to at most `upper_bound`, as samples of a part of the counts do."""
+    """Vectors of counts that sum to at most `upper_bound`: some may be left out."""
 
     is_discrete = True
     event_dim = 1
@@ -333,8 +333,8 @@ class _CorrCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Any) -> Any:
-        tolerance = torch.finfo(value.dtype).eps * value.shape[-1] * 10
-        length = torch.linalg.norm(value.detach(), dim=-1)
+        tolerance = ops.finfo(value.dtype).eps * value.shape[-1] * 10
+        length = ops.linalg.norm(value.detach(), dim=-1)
         return lower_cholesky.check(value) & (length - 1).abs().le(tolerance).all(dim=-1)
 
 
@@ -343,7 +343,7 @@ class _Square(Constraint):
 
     def check(self, value: Any) -> Any:
         square = value.shape[-2] == value.shape[-1]
-        return torch.full(value.shape[:-2], square, dtype=torch.bool, device=value.device)
+        return ops.full(value.shape[:-2], square, dtype=ops.bool, device=value.device)
 
 
 class _Symmetric(_Square):
@@ -351,7 +351,7 @@ class _Symmetric(_Square):
         found = super().check(value)
         if not found.all():
             return found
-        return torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+        return ops.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
 
 
 class _PositiveSemidefinite(_Symmetric):
@@ -359,7 +359,7 @@ class _PositiveSemidefinite(_Symmetric):
         found = super().check(value)
         if not found.all():
             return found
-        return torch.linalg.eigvalsh(value).ge(0).all(-1)
+        return ops.linalg.eigvalsh(value).ge(0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
@@ -367,7 +367,7 @@ class _PositiveDefinite(_Symmetric):
         found = super().check(value)
         if not found.all():
             return found
-        return torch.linalg.cholesky_ex(value).info.eq(0)
+        return ops.linalg.cholesky_ex(value).info.eq(0)
 
 
 class _Joined(Constraint):
@@ -408,8 +408,7 @@ class _Cat(_Joined):
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
             raise AssertionError(
-                f"lengths ({len(self.lengths)}) must match number of constraints "
-                f"({len(self.cseq)})"
+                f"lengths ({len(self.lengths)}) must match number of constraints ({len(self.cseq)})"
             )
 
     def parts(self, value: Any) -> list[Any]:
@@ -418,11 +417,16 @@ class _Cat(_Joined):
         return list(value.split(self.lengths, self.dim))
 
     def join(self, found: list[Any], dim: int) -> Any:
-        return torch.cat(found, dim)
+        return ops.cat(found, dim)
 
 
 class _Stack(_Joined):
     """Parts that lie next to each other, as `stack` puts them."""
+
+    @property
+    def event_dim(self) -> int:
+        inner = super().event_dim
+        return inner + 1 if self.dim + inner < 0 else inner  # they may lie inside of the event
 
     def parts(self, value: Any) -> list[Any]:
         if not -value.dim() <= self.dim < value.dim():
@@ -430,7 +434,7 @@ class _Stack(_Joined):
         return [value.select(self.dim, i) for i in range(value.shape[self.dim])]
 
     def join(self, found: list[Any], dim: int) -> Any:
-        return torch.stack(found, dim)
+        return ops.stack(found, dim)
 
 
 # What users name.
@@ -463,4 +467,3 @@ positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 cat = _Cat
 stack = _Stack
-

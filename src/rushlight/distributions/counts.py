@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily, Odds
-from rushlight.distributions.names import F, torch
+from rushlight.distributions.names import F, ops
 from rushlight.distributions.positive import Gamma
-from rushlight.distributions.utils import broadcast_all, clamp_probs, lazy_property
+from rushlight.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = [
     "Bernoulli", "Binomial", "ContinuousBernoulli", "Geometric", "NegativeBinomial", "Poisson",
@@ -68,7 +68,7 @@ class Bernoulli(Odds, ExponentialFamily):
             sample_shape: how many draws, as a shape.
         """
         with no_grad():
-            return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+            return ops.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.
@@ -90,14 +90,14 @@ class Bernoulli(Odds, ExponentialFamily):
         Args:
             expand: whether they fill the batch; if not, its dimensions have size 1.
         """
-        return _enumerated(self, torch.arange(2, **_like(self._param)), expand)
+        return _enumerated(self, ops.arange(2, **_like(self._param)), expand)
 
     @property
     def _natural_params(self) -> Any:
-        return (torch.logit(self.probs),)
+        return (ops.logit(self.probs),)
 
     def _log_normalizer(self, x: Any) -> Any:
-        return torch.log1p(torch.exp(x))
+        return ops.log1p(ops.exp(x))
 
 
 def _like(x: Any) -> Any:
@@ -159,7 +159,7 @@ class Binomial(Odds):
         """
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return torch.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+            return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.
@@ -170,20 +170,18 @@ class Binomial(Odds):
         if self._validate_args:
             self._validate_sample(value)
         n, logits = self.total_count, self.logits
-        ways = torch.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
-        # log(1 + exp(logits)), safe from overflow
-        norm = _clamp_by_zero(logits) + torch.log1p(torch.exp(-torch.abs(logits)))
-        return value * logits + ways - n * norm
+        # n * log(1 + exp(logits)), safe from overflow
+        softplus = _clamp_by_zero(logits) * n + n * ops.log1p(ops.exp(-ops.abs(logits)))
+        norm = softplus - ops.lgamma(n + 1)
+        return value * logits - ops.lgamma(value + 1) - ops.lgamma(n - value + 1) - norm
 
     def entropy(self) -> Any:
         """The entropy, summed over all counts."""
         count = int(self.total_count.max())
         if not self.total_count.min() == count:
-            raise NotImplementedError(
-                "Inhomogeneous total count not supported by `entropy`."
-            )
+            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
         log_prob = self.log_prob(self.enumerate_support(False))
-        return -(torch.exp(log_prob) * log_prob).sum(0)
+        return -(ops.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """0 to `total_count`, along a new first dimension.
@@ -196,7 +194,7 @@ class Binomial(Odds):
             raise NotImplementedError(
                 "Inhomogeneous total count not supported by `enumerate_support`."
             )
-        return _enumerated(self, torch.arange(1 + count, **_like(self._param)), expand)
+        return _enumerated(self, ops.arange(1 + count, **_like(self._param)), expand)
 
 
 def _clamp_by_zero(x: Any) -> Any:
@@ -239,7 +237,7 @@ class Geometric(Odds):
     @property
     def mode(self) -> Any:
         """0."""
-        return torch.zeros_like(self.probs)
+        return ops.zeros_like(self.probs)
 
     @property
     def variance(self) -> Any:
@@ -253,7 +251,7 @@ class Geometric(Odds):
             sample_shape: how many draws, as a shape.
         """
         shape = self._extended_shape(sample_shape)
-        tiny = torch.finfo(self.probs.dtype).tiny
+        tiny = ops.finfo(self.probs.dtype).tiny
         with no_grad():
             u = self.probs.new(shape).uniform_(tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
@@ -268,7 +266,7 @@ class Geometric(Odds):
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
         sure = (probs == 1) & (value == 0)  # 0 * log(0)
-        failing = torch.where(sure, torch.zeros_like(probs), probs)
+        failing = ops.where(sure, ops.zeros_like(probs), probs)
         return value * (-failing).log1p() + self.probs.log()
 
     def entropy(self) -> Any:
@@ -304,7 +302,7 @@ class NegativeBinomial(Odds):
     @property
     def mean(self) -> Any:
         """n * p / (1 - p)."""
-        return self.total_count * torch.exp(self.logits)
+        return self.total_count * ops.exp(self.logits)
 
     @property
     def mode(self) -> Any:
@@ -314,12 +312,12 @@ class NegativeBinomial(Odds):
     @property
     def variance(self) -> Any:
         """The mean over 1 - p."""
-        return self.mean / torch.sigmoid(-self.logits)
+        return self.mean / ops.sigmoid(-self.logits)
 
     @lazy_property
     def _gamma(self) -> Any:
         # a rate of its own for each draw; a count of 0 is made by the Poisson distribution
-        return Gamma(self.total_count, torch.exp(-self.logits), validate_args=False)
+        return Gamma(self.total_count, ops.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws of shape `sample_shape + batch_shape`.
@@ -328,7 +326,7 @@ class NegativeBinomial(Odds):
             sample_shape: how many draws, as a shape.
         """
         with no_grad():
-            return torch.poisson(self._gamma.sample(sample_shape))
+            return ops.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.
@@ -340,7 +338,7 @@ class NegativeBinomial(Odds):
             self._validate_sample(value)
         n = self.total_count
         powers = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
-        ways = torch.lgamma(n + value) - torch.lgamma(1.0 + value) - torch.lgamma(n)
+        ways = ops.lgamma(n + value) - ops.lgamma(1.0 + value) - ops.lgamma(n)
         return powers + ways.masked_fill(n + value == 0.0, 0.0)
 
 
@@ -383,7 +381,7 @@ class Poisson(Expands, ExponentialFamily):
             sample_shape: how many draws, as a shape.
         """
         with no_grad():
-            return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            return ops.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.
@@ -398,10 +396,10 @@ class Poisson(Expands, ExponentialFamily):
 
     @property
     def _natural_params(self) -> Any:
-        return (torch.log(self.rate),)
+        return (ops.log(self.rate),)
 
     def _log_normalizer(self, x: Any) -> Any:
-        return torch.exp(x)
+        return ops.exp(x)
 
 
 class ContinuousBernoulli(Odds, ExponentialFamily):
@@ -436,49 +434,52 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         super()._expand_more(new, batch_shape)
         new._lims = self._lims
 
+    @lazy_property
+    def probs(self) -> Any:
+        """Probabilities, away from 0 and 1."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+
     def _outside_unstable_region(self) -> Any:
-        return torch.max(
-            torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1])
-        )
+        return ops.max(ops.le(self.probs, self._lims[0]), ops.gt(self.probs, self._lims[1]))
 
     def _cut_probs(self) -> Any:
         """The probabilities, with harmless ones where series take their place."""
-        limit = self._lims[0] * torch.ones_like(self.probs)
-        return torch.where(self._outside_unstable_region(), self.probs, limit)
+        limit = self._lims[0] * ops.ones_like(self.probs)
+        return ops.where(self._outside_unstable_region(), self.probs, limit)
 
     def _either(self, formula: Any, series: Any) -> Any:
-        return torch.where(self._outside_unstable_region(), formula, series)
+        return ops.where(self._outside_unstable_region(), formula, series)
 
     def _cont_bern_log_norm(self) -> Any:
         """The logarithm of what normalises the density."""
         p = self._cut_probs()
-        low = torch.where(torch.le(p, 0.5), p, torch.zeros_like(p))
-        high = torch.where(torch.ge(p, 0.5), p, torch.ones_like(p))
-        odds = torch.log(torch.abs(torch.log1p(-p) - torch.log(p)))
-        width = torch.where(torch.le(p, 0.5), torch.log1p(-2.0 * low), torch.log(2.0 * high - 1.0))
-        x = torch.pow(self.probs - 0.5, 2)
+        low = ops.where(ops.le(p, 0.5), p, ops.zeros_like(p))
+        high = ops.where(ops.ge(p, 0.5), p, ops.ones_like(p))
+        odds = ops.log(ops.abs(ops.log1p(-p) - ops.log(p)))
+        width = ops.where(ops.le(p, 0.5), ops.log1p(-2.0 * low), ops.log(2.0 * high - 1.0))
+        x = ops.pow(self.probs - 0.5, 2)
         return self._either(odds - width, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 
     @property
     def mean(self) -> Any:
         """The mean."""
         p = self._cut_probs()
-        found = p / (2.0 * p - 1.0) + 1.0 / (torch.log1p(-p) - torch.log(p))
+        found = p / (2.0 * p - 1.0) + 1.0 / (ops.log1p(-p) - ops.log(p))
         x = self.probs - 0.5
-        return self._either(found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * torch.pow(x, 2)) * x)
+        return self._either(found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * ops.pow(x, 2)) * x)
 
     @property
     def stddev(self) -> Any:
         """The standard deviation."""
-        return torch.sqrt(self.variance)
+        return ops.sqrt(self.variance)
 
     @property
     def variance(self) -> Any:
         """The variance."""
         p = self._cut_probs()
-        found = p * (p - 1.0) / torch.pow(1.0 - 2.0 * p, 2)
-        found = found + 1.0 / torch.pow(torch.log1p(-p) - torch.log(p), 2)
-        x = torch.pow(self.probs - 0.5, 2)
+        found = p * (p - 1.0) / ops.pow(1.0 - 2.0 * p, 2)
+        found = found + 1.0 / ops.pow(ops.log1p(-p) - ops.log(p), 2)
+        x = ops.pow(self.probs - 0.5, 2)
         return self._either(found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
@@ -496,7 +497,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         Args:
             sample_shape: how many draws, as a shape.
         """
-        return self.icdf(torch.rand(self._extended_shape(sample_shape), **_like(self.probs)))
+        return self.icdf(ops.rand(self._extended_shape(sample_shape), **_like(self.probs)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.
@@ -517,10 +518,10 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         p = self._cut_probs()
-        powers = torch.pow(p, value) * torch.pow(1.0 - p, 1.0 - value)
+        powers = ops.pow(p, value) * ops.pow(1.0 - p, 1.0 - value)
         found = self._either((powers + p - 1.0) / (2.0 * p - 1.0), value)
-        found = torch.where(torch.ge(value, 1.0), torch.ones_like(found), found)
-        return torch.where(torch.le(value, 0.0), torch.zeros_like(found), found)
+        found = ops.where(ops.ge(value, 1.0), ops.ones_like(found), found)
+        return ops.where(ops.le(value, 0.0), ops.zeros_like(found), found)
 
     def icdf(self, value: Any) -> Any:
         """The inverse of `cdf`: quantiles.
@@ -529,13 +530,13 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
             value: a tensor of probabilities.
         """
         p = self._cut_probs()
-        found = torch.log1p(-p + value * (2.0 * p - 1.0)) - torch.log1p(-p)
-        return self._either(found / (torch.log(p) - torch.log1p(-p)), value)
+        found = ops.log1p(-p + value * (2.0 * p - 1.0)) - ops.log1p(-p)
+        return self._either(found / (ops.log(p) - ops.log1p(-p)), value)
 
     def entropy(self) -> Any:
         """The entropy."""
-        failing = torch.log1p(-self.probs)
-        odds = failing - torch.log(self.probs)
+        failing = ops.log1p(-self.probs)
+        odds = failing - ops.log(self.probs)
         return self.mean * odds - self._cont_bern_log_norm() - failing
 
     @property
@@ -543,8 +544,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return (self.logits,)
 
     def _log_normalizer(self, x: Any) -> Any:
-        outside = torch.max(torch.le(x, self._lims[0] - 0.5), torch.gt(x, self._lims[1] - 0.5))
-        cut = torch.where(outside, x, (self._lims[0] - 0.5) * torch.ones_like(x))
-        found = torch.log(torch.abs(torch.special.expm1(cut))) - torch.log(torch.abs(cut))
-        series = 0.5 * x + torch.pow(x, 2) / 24.0 - torch.pow(x, 4) / 2880.0
-        return torch.where(outside, found, series)
+        outside = ops.max(ops.le(x, self._lims[0] - 0.5), ops.gt(x, self._lims[1] - 0.5))
+        cut = ops.where(outside, x, (self._lims[0] - 0.5) * ops.ones_like(x))
+        found = ops.log(ops.abs(ops.special.expm1(cut))) - ops.log(ops.abs(cut))
+        series = 0.5 * x + ops.pow(x, 2) / 24.0 - ops.pow(x, 4) / 2880.0
+        return ops.where(outside, found, series)

@@ -8,7 +8,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.choices import Categorical
 from rushlight.distributions.distribution import EMPTY, Distribution
-from rushlight.distributions.names import torch
+from rushlight.distributions.names import ops
 from rushlight.distributions.transforms import ComposeTransform, Transform
 from rushlight.distributions.utils import _sum_rightmost
 from rushlight.size import Size
@@ -62,12 +62,12 @@ class Independent(Distribution):
         return new
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]  # the base's
+    def has_rsample(self) -> bool:
         """Whether the base has it."""
         return bool(self.base_dist.has_rsample)
 
     @property
-    def has_enumerate_support(self) -> bool:  # type: ignore[override]  # the base's
+    def has_enumerate_support(self) -> bool:
         """Whether the base has it, and no batch dimension was taken."""
         return self.reinterpreted_batch_ndims <= 0 and bool(self.base_dist.has_enumerate_support)
 
@@ -147,7 +147,7 @@ class TransformedDistribution(Distribution):
     (tensor(-0.9189), tensor(0.5000))
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: ClassVar[Any] = {}
     transforms: list[Any]
     base_dist: Any
 
@@ -212,7 +212,7 @@ class TransformedDistribution(Distribution):
         return constraints.independent(found, missing) if missing > 0 else found
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]  # the base's
+    def has_rsample(self) -> bool:
         """Whether the base has it."""
         return bool(self.base_dist.has_rsample)
 
@@ -343,9 +343,7 @@ class MixtureSameFamily(Distribution):
         self._num_component = choices
         event_shape = component_distribution.event_shape
         self._event_ndims = len(event_shape)
-        super().__init__(
-            batch_shape=parts, event_shape=event_shape, validate_args=validate_args
-        )
+        super().__init__(batch_shape=parts, event_shape=event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution with a larger batch.
@@ -384,16 +382,16 @@ class MixtureSameFamily(Distribution):
     def mean(self) -> Any:
         """The mean of the components' means."""
         weights = self._pad_mixture_dimensions(self.mixture_distribution.probs)
-        return torch.sum(weights * self.component_distribution.mean, dim=-1 - self._event_ndims)
+        return ops.sum(weights * self.component_distribution.mean, dim=-1 - self._event_ndims)
 
     @property
     def variance(self) -> Any:
         """The mean of the components' variances, and the variance of their means."""
         weights = self._pad_mixture_dimensions(self.mixture_distribution.probs)
         dim = -1 - self._event_ndims
-        within = torch.sum(weights * self.component_distribution.variance, dim=dim)
+        within = ops.sum(weights * self.component_distribution.variance, dim=dim)
         apart = (self.component_distribution.mean - self._pad(self.mean)).pow(2.0)
-        return within + torch.sum(weights * apart, dim=dim)
+        return within + ops.sum(weights * apart, dim=dim)
 
     def cdf(self, x: Any) -> Any:
         """The probability of a draw that is at most `x`.
@@ -402,7 +400,7 @@ class MixtureSameFamily(Distribution):
             x: a tensor that broadcasts with a sample.
         """
         probs = self.component_distribution.cdf(self._pad(x))
-        return torch.sum(probs * self.mixture_distribution.probs, dim=-1)
+        return ops.sum(probs * self.mixture_distribution.probs, dim=-1)
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the density at `x`.
@@ -413,8 +411,8 @@ class MixtureSameFamily(Distribution):
         if self._validate_args:
             self._validate_sample(x)
         of_parts = self.component_distribution.log_prob(self._pad(x))
-        of_choice = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
-        return torch.logsumexp(of_parts + of_choice, dim=-1)
+        of_choice = ops.log_softmax(self.mixture_distribution.logits, dim=-1)
+        return ops.logsumexp(of_parts + of_choice, dim=-1)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws of shape `sample_shape + batch_shape + event_shape`.
@@ -431,7 +429,7 @@ class MixtureSameFamily(Distribution):
             # the index of the component, in every place of the event
             index = choice.reshape(choice.shape + Size([1] * (len(event_shape) + 1)))
             index = index.repeat(Size([1] * len(choice.shape)) + Size([1]) + event_shape)
-            return torch.gather(drawn, dim, index).squeeze(dim)
+            return ops.gather(drawn, dim, index).squeeze(dim)
 
     def _pad(self, x: Any) -> Any:
         return x.unsqueeze(-1 - self._event_ndims)
@@ -444,4 +442,6 @@ class MixtureSameFamily(Distribution):
         )
 
     def __repr__(self) -> str:
-        return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
+        return (
+            f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
+        )

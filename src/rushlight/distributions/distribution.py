@@ -8,7 +8,7 @@ from typing import Any
 from rushlight import autograd
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
-from rushlight.distributions.names import torch
+from rushlight.distributions.names import ops
 from rushlight.distributions.utils import (
     broadcast_all,
     lazy_property,
@@ -26,8 +26,8 @@ EMPTY = Size()
 class Distribution:
     """Distribution(batch_shape=torch.Size([]), event_shape=torch.Size([]), validate_args=None)
 
-    The base of all distributions. `batch_shape` is that of the distributions, which may be many, and
-    `event_shape` that of one draw from one of them.
+    The base of all distributions. `batch_shape` is that of the distributions, which may be many,
+    and `event_shape` that of one draw from one of them.
 
     A subclass says what its parameters may be (`arg_constraints`), what it can give (`support`),
     and has some of the methods below. What the user passes is checked, unless `validate_args`
@@ -212,7 +212,7 @@ class Distribution:
 
     def perplexity(self) -> Any:
         """The exponential of the entropy."""
-        return torch.exp(self.entropy())
+        return ops.exp(self.entropy())
 
     def _extended_shape(self, sample_shape: Any = EMPTY) -> Any:
         """The shape of a sample of `sample_shape` draws."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily
-from rushlight.distributions.names import torch
+from rushlight.distributions.names import ops
 from rushlight.distributions.positive import Chi2
 from rushlight.distributions.utils import _standard_normal, broadcast_all, lazy_property
 
@@ -20,7 +20,7 @@ __all__ = [
 class LocationScale(Expands):
     """Distributions with `loc` and `scale`."""
 
-    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.real
     has_rsample = True
     loc: Any
@@ -80,7 +80,7 @@ class Normal(LocationScale, ExponentialFamily):
         """
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
+            return ops.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws that can be differentiated with respect to the parameters.
@@ -110,7 +110,7 @@ class Normal(LocationScale, ExponentialFamily):
         """
         if self._validate_args:
             self._validate_sample(value)
-        return 0.5 * (1 + torch.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
+        return 0.5 * (1 + ops.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Any) -> Any:
         """The inverse of `cdf`: quantiles.
@@ -118,11 +118,11 @@ class Normal(LocationScale, ExponentialFamily):
         Args:
             value: a tensor of probabilities.
         """
-        return self.loc + self.scale * torch.erfinv(2 * value - 1) * math.sqrt(2)
+        return self.loc + self.scale * ops.erfinv(2 * value - 1) * math.sqrt(2)
 
     def entropy(self) -> Any:
         """The entropy: log(scale) and a constant."""
-        return 0.5 + 0.5 * math.log(2 * math.pi) + torch.log(self.scale)
+        return 0.5 + 0.5 * math.log(2 * math.pi) + ops.log(self.scale)
 
     @property
     def _natural_params(self) -> Any:
@@ -130,7 +130,7 @@ class Normal(LocationScale, ExponentialFamily):
         return self.loc * precision, -0.5 * precision
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
-        return -0.25 * x.pow(2) / y + 0.5 * torch.log(-math.pi / y)
+        return -0.25 * x.pow(2) / y + 0.5 * ops.log(-math.pi / y)
 
 
 class Laplace(LocationScale):
@@ -161,9 +161,9 @@ class Laplace(LocationScale):
         """
         shape = self._extended_shape(sample_shape)
         # -1 is left out: its logarithm would be infinite
-        lowest = torch.finfo(self.loc.dtype).eps - 1
-        u = torch.empty(shape, dtype=self.loc.dtype, device=self.loc.device).uniform_(lowest, 1)
-        return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
+        lowest = ops.finfo(self.loc.dtype).eps - 1
+        u = ops.empty(shape, dtype=self.loc.dtype, device=self.loc.device).uniform_(lowest, 1)
+        return self.loc - self.scale * u.sign() * ops.log1p(-u.abs())
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.
@@ -173,7 +173,7 @@ class Laplace(LocationScale):
         """
         if self._validate_args:
             self._validate_sample(value)
-        return -torch.log(2 * self.scale) - torch.abs(value - self.loc) / self.scale
+        return -ops.log(2 * self.scale) - ops.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Any:
         """The probability of a draw that is at most `value`.
@@ -184,7 +184,7 @@ class Laplace(LocationScale):
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
-        return 0.5 - 0.5 * away.sign() * torch.expm1(-away.abs() / self.scale)
+        return 0.5 - 0.5 * away.sign() * ops.expm1(-away.abs() / self.scale)
 
     def icdf(self, value: Any) -> Any:
         """The inverse of `cdf`: quantiles.
@@ -193,17 +193,18 @@ class Laplace(LocationScale):
             value: a tensor of probabilities.
         """
         away = value - 0.5
-        return self.loc - self.scale * away.sign() * torch.log1p(-2 * away.abs())
+        return self.loc - self.scale * away.sign() * ops.log1p(-2 * away.abs())
 
     def entropy(self) -> Any:
         """The entropy: log(scale) and a constant."""
-        return 1 + torch.log(2 * self.scale)
+        return 1 + ops.log(2 * self.scale)
 
 
 class Cauchy(LocationScale):
     """Cauchy(loc, scale, validate_args=None)
 
-    The Cauchy distribution around `loc`; `scale` is half its width at half its height. It has no mean.
+    The Cauchy distribution around `loc`; `scale` is half its width at half its height. It has no
+    mean.
 
     >>> d = torch.distributions.Cauchy(0.0, 1.0)
     >>> d.log_prob(torch.tensor(0.0)), d.icdf(torch.tensor(0.75)), d.mean
@@ -213,12 +214,12 @@ class Cauchy(LocationScale):
     @property
     def mean(self) -> Any:
         """NaN: there is none."""
-        return torch.full_like(self.loc, math.nan, memory_format=torch.contiguous_format)
+        return ops.full_like(self.loc, math.nan, memory_format=ops.contiguous_format)
 
     @property
     def variance(self) -> Any:
         """Infinite."""
-        return torch.full_like(self.loc, math.inf, memory_format=torch.contiguous_format)
+        return ops.full_like(self.loc, math.inf, memory_format=ops.contiguous_format)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws that can be differentiated with respect to the parameters.
@@ -235,9 +236,7 @@ class Cauchy(LocationScale):
         Args:
             value: a tensor that broadcasts with a sample.
         """
-        return (
-            -math.log(math.pi) - self.scale.log() - (self._standardized(value) ** 2).log1p()
-        )
+        return -math.log(math.pi) - self.scale.log() - (self._standardized(value) ** 2).log1p()
 
     def cdf(self, value: Any) -> Any:
         """The probability of a draw that is at most `value`.
@@ -245,7 +244,7 @@ class Cauchy(LocationScale):
         Args:
             value: a tensor that broadcasts with a sample.
         """
-        return torch.atan(self._standardized(value)) / math.pi + 0.5
+        return ops.atan(self._standardized(value)) / math.pi + 0.5
 
     def icdf(self, value: Any) -> Any:
         """The inverse of `cdf`: quantiles.
@@ -253,7 +252,7 @@ class Cauchy(LocationScale):
         Args:
             value: a tensor of probabilities.
         """
-        return torch.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+        return ops.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Any:
         """The entropy: log(scale) and a constant."""
@@ -270,7 +269,7 @@ class StudentT(LocationScale):
     (tensor(-1.0009), tensor(3.))
     """
 
-    arg_constraints: Any = {
+    arg_constraints: ClassVar[Any] = {
         "df": constraints.positive, "loc": constraints.real, "scale": constraints.positive,
     }  # fmt: skip
     _inside = ("_chi2",)
@@ -285,7 +284,7 @@ class StudentT(LocationScale):
     @property
     def mean(self) -> Any:
         """The location, for more than one degree of freedom."""
-        found = self.loc.clone(memory_format=torch.contiguous_format)
+        found = self.loc.clone(memory_format=ops.contiguous_format)
         found[self.df <= 1] = math.nan
         return found
 
@@ -293,8 +292,8 @@ class StudentT(LocationScale):
     def variance(self) -> Any:
         """Finite for more than two degrees of freedom."""
         df = self.df
-        found = torch.where(df > 2, self.scale.pow(2) * df / (df - 2), math.inf)
-        return torch.where(df <= 1, math.nan, found)
+        found = ops.where(df > 2, self.scale.pow(2) * df / (df - 2), math.inf)
+        return ops.where(df <= 1, math.nan, found)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws that can be differentiated with respect to the parameters.
@@ -304,7 +303,7 @@ class StudentT(LocationScale):
         """
         shape = self._extended_shape(sample_shape)
         x = _standard_normal(shape, self.df.dtype, self.df.device)
-        return self.loc + self.scale * (x * torch.rsqrt(self._chi2.rsample(sample_shape) / self.df))
+        return self.loc + self.scale * (x * ops.rsqrt(self._chi2.rsample(sample_shape) / self.df))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.
@@ -316,15 +315,15 @@ class StudentT(LocationScale):
         half = 0.5 * self.df
         norm = (
             self.scale.log() + 0.5 * (self.df.log() + math.log(math.pi))
-            + torch.lgamma(half) - torch.lgamma(half + 0.5)
+            + ops.lgamma(half) - ops.lgamma(half + 0.5)
         )  # fmt: skip
-        return -0.5 * (self.df + 1.0) * torch.log1p(y**2.0 / self.df) - norm
+        return -0.5 * (self.df + 1.0) * ops.log1p(y**2.0 / self.df) - norm
 
     def entropy(self) -> Any:
         """The entropy."""
         half = 0.5 * self.df
-        log_beta = torch.lgamma(half) + math.lgamma(0.5) - torch.lgamma(half + 0.5)
-        slope = torch.digamma(half + 0.5) - torch.digamma(half)
+        log_beta = ops.lgamma(half) + math.lgamma(0.5) - ops.lgamma(half + 0.5)
+        slope = ops.digamma(half + 0.5) - ops.digamma(half)
         return self.scale.log() + (half + 0.5) * slope + 0.5 * self.df.log() + log_beta
 
 
@@ -383,7 +382,7 @@ class Uniform(Expands):
             sample_shape: how many draws, as a shape.
         """
         shape = self._extended_shape(sample_shape)
-        u = torch.rand(shape, dtype=self.low.dtype, device=self.low.device)
+        u = ops.rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
@@ -395,7 +394,7 @@ class Uniform(Expands):
         if self._validate_args:
             self._validate_sample(value)
         inside = self.low.le(value) & self.high.gt(value)
-        return torch.log(inside.type_as(self.low)) - torch.log(self.high - self.low)
+        return ops.log(inside.type_as(self.low)) - ops.log(self.high - self.low)
 
     def cdf(self, value: Any) -> Any:
         """The probability of a draw that is at most `value`.
@@ -417,7 +416,7 @@ class Uniform(Expands):
 
     def entropy(self) -> Any:
         """The logarithm of the width."""
-        return torch.log(self.high - self.low)
+        return ops.log(self.high - self.low)
 
 
 class GeneralizedPareto(LocationScale):
@@ -431,7 +430,7 @@ class GeneralizedPareto(LocationScale):
     (tensor(1.3333), tensor(0.5904))
     """
 
-    arg_constraints: Any = {
+    arg_constraints: ClassVar[Any] = {
         "loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real,
     }  # fmt: skip
 
@@ -445,14 +444,14 @@ class GeneralizedPareto(LocationScale):
     def support(self) -> Any:
         """From `loc` on, to an end where the concentration is negative."""
         k = self.concentration
-        end = torch.where(k < 0, self.loc - self.scale / k, math.inf)
+        end = ops.where(k < 0, self.loc - self.scale / k, math.inf)
         return constraints.interval(self.loc, end)
 
     def _shape_parameter(self) -> tuple[Any, Any]:
         """Where the concentration is 0, and the concentration with 1 there, to divide by."""
         k = self.concentration
-        zero = torch.isclose(k, torch.zeros_like(k))
-        return zero, torch.where(zero, torch.ones_like(k), k)
+        zero = ops.isclose(k, ops.zeros_like(k))
+        return zero, ops.where(zero, ops.ones_like(k), k)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws that can be differentiated with respect to the parameters.
@@ -461,7 +460,7 @@ class GeneralizedPareto(LocationScale):
             sample_shape: how many draws, as a shape.
         """
         shape = self._extended_shape(sample_shape)
-        return self.icdf(torch.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+        return self.icdf(ops.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.
@@ -471,7 +470,7 @@ class GeneralizedPareto(LocationScale):
         """
         z = self._standardized(value)
         zero, k = self._shape_parameter()
-        return -self.scale.log() - torch.where(zero, z, (1 + 1 / k) * torch.log1p(k * z))
+        return -self.scale.log() - ops.where(zero, z, (1 + 1 / k) * ops.log1p(k * z))
 
     def log_survival_function(self, value: Any) -> Any:
         """The logarithm of the probability of a draw above `value`.
@@ -481,7 +480,7 @@ class GeneralizedPareto(LocationScale):
         """
         z = self._standardized(value)
         zero, k = self._shape_parameter()
-        return -torch.where(zero, z, torch.log1p(k * z) / k)
+        return -ops.where(zero, z, ops.log1p(k * z) / k)
 
     def log_cdf(self, value: Any) -> Any:
         """The logarithm of `cdf`.
@@ -489,7 +488,7 @@ class GeneralizedPareto(LocationScale):
         Args:
             value: a tensor that broadcasts with a sample.
         """
-        return torch.log1p(-torch.exp(self.log_survival_function(value)))
+        return ops.log1p(-ops.exp(self.log_survival_function(value)))
 
     def cdf(self, value: Any) -> Any:
         """The probability of a draw that is at most `value`.
@@ -497,7 +496,7 @@ class GeneralizedPareto(LocationScale):
         Args:
             value: a tensor that broadcasts with a sample.
         """
-        return torch.exp(self.log_cdf(value))
+        return ops.exp(self.log_cdf(value))
 
     def icdf(self, value: Any) -> Any:
         """The inverse of `cdf`: quantiles.
@@ -506,27 +505,27 @@ class GeneralizedPareto(LocationScale):
             value: a tensor of probabilities.
         """
         zero, k = self._shape_parameter()
-        tail = torch.log1p(-value)
-        return self.loc + self.scale * torch.where(zero, -tail, torch.expm1(-k * tail) / k)
+        tail = ops.log1p(-value)
+        return self.loc + self.scale * ops.where(zero, -tail, ops.expm1(-k * tail) / k)
 
     @property
     def mean(self) -> Any:
-        """Finite for concentrations below 1."""
+        """NaN for concentrations of 1 and more."""
         k = self.concentration
-        safe = torch.where(k < 1, k, 0.5)
-        return torch.where(k < 1, self.loc + self.scale / (1 - safe), math.inf)
+        safe = ops.where(k < 1, k, 0.5)  # a value that does not spoil the gradient
+        return ops.where(k < 1, self.loc + self.scale / (1 - safe), math.nan)
 
     @property
     def variance(self) -> Any:
-        """Finite for concentrations below 1/2."""
+        """NaN for concentrations of 1/2 and more."""
         k = self.concentration
-        safe = torch.where(k < 0.5, k, 0.25)
+        safe = ops.where(k < 0.5, k, 0.25)
         found = self.scale**2 / ((1 - safe) ** 2 * (1 - 2 * safe))
-        return torch.where(k < 0.5, found, math.inf)
+        return ops.where(k < 0.5, found, math.nan)
 
     def entropy(self) -> Any:
         """The entropy, of the batch's shape."""
-        return (torch.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
+        return (ops.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
 
 
 class VonMises(Expands):
@@ -539,7 +538,10 @@ class VonMises(Expands):
     (tensor(-0.6619), tensor(0.3022))
     """
 
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "concentration": constraints.positive}
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "concentration": constraints.positive,
+    }
     support = constraints.real
     has_rsample = False
 
@@ -557,8 +559,8 @@ class VonMises(Expands):
             self._validate_sample(value)
         k = self.concentration
         # log I0(k) = log(i0e(k)) + k, which does not overflow
-        return k * (torch.cos(value - self.loc) - 1) - (
-            math.log(2 * math.pi) + torch.special.i0e(k).log()
+        return k * (ops.cos(value - self.loc) - 1) - (
+            math.log(2 * math.pi) + ops.special.i0e(k).log()
         )
 
     # Draws are computed in double precision: in single, those of a large concentration repeat.
@@ -576,7 +578,7 @@ class VonMises(Expands):
         tau = 1 + (1 + 4 * k**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
         # the other form loses all digits for small k
-        return torch.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
+        return ops.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws of shape `sample_shape + batch_shape`, by the rejection method of Best and Fisher
@@ -588,16 +590,16 @@ class VonMises(Expands):
         with no_grad():
             shape = self._extended_shape(sample_shape)
             k, r = self._concentration.expand(shape), self._proposal_r.expand(shape)
-            angle = torch.empty(shape, dtype=k.dtype, device=k.device)
-            done = torch.zeros(shape, dtype=torch.bool, device=k.device)
+            angle = ops.empty(shape, dtype=k.dtype, device=k.device)
+            done = ops.zeros(shape, dtype=ops.bool, device=k.device)
             while not done.all():
-                u1, u2, u3 = torch.rand((3, *shape), dtype=k.dtype, device=k.device).unbind()
-                z = torch.cos(math.pi * u1)
+                u1, u2, u3 = ops.rand((3, *shape), dtype=k.dtype, device=k.device).unbind()
+                z = ops.cos(math.pi * u1)
                 f = (1 + r * z) / (r + z)
                 c = k * (r - f)
                 accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
                 if accept.any():
-                    angle = torch.where(accept, (u3 - 0.5).sign() * f.acos(), angle)
+                    angle = ops.where(accept, (u3 - 0.5).sign() * f.acos(), angle)
                     done = done | accept
             found = (angle + math.pi + self._loc) % (2 * math.pi) - math.pi
             return found.to(self.loc.dtype)
@@ -613,7 +615,7 @@ class VonMises(Expands):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Any:  # type: ignore[override]  # computed once
+    def variance(self) -> Any:
         """The variance on the circle: 1 - I1(k) / I0(k)."""
         k = self.concentration
-        return 1 - torch.special.i1e(k) / torch.special.i0e(k)
+        return 1 - ops.special.i1e(k) / ops.special.i0e(k)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar
 
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Distribution, Expands, ExponentialFamily
-from rushlight.distributions.names import torch
+from rushlight.distributions.names import ops
 from rushlight.distributions.positive import Beta, Chi2
 from rushlight.distributions.utils import _standard_normal, lazy_property
 from rushlight.size import Size
@@ -18,30 +17,30 @@ __all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wi
 
 def _batch_mv(bmat: Any, bvec: Any) -> Any:
     """Matrices times vectors."""
-    return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
+    return ops.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
 
 
-def _batch_mahalanobis(bL: Any, bx: Any) -> Any:  # noqa: N803  # PyTorch's name
+def _batch_mahalanobis(bL: Any, bx: Any) -> Any:  # PyTorch's name
     """The squared lengths of `inv(bL) @ bx`, where `bL` is lower triangular: squared Mahalanobis
     distances for a covariance `bL @ bL.mT`."""
     n = bx.shape[-1]
     if bL.ndim == 2 or bL.shape[:-2].numel() == 1:
         # one matrix for all: the vectors are columns of one right side
         columns = bx.reshape(-1, n).mT
-        solved = torch.linalg.solve_triangular(bL.reshape(n, n), columns, upper=False)
-        batch = torch.broadcast_shapes(bL.shape[:-2], bx.shape[:-1])
+        solved = ops.linalg.solve_triangular(bL.reshape(n, n), columns, upper=False)
+        batch = ops.broadcast_shapes(bL.shape[:-2], bx.shape[:-1])
         return solved.pow(2).sum(0).reshape(batch)
-    solved = torch.linalg.solve_triangular(bL, bx.unsqueeze(-1), upper=False)
+    solved = ops.linalg.solve_triangular(bL, bx.unsqueeze(-1), upper=False)
     return solved.squeeze(-1).pow(2).sum(-1)
 
 
-def _precision_to_scale_tril(P: Any) -> Any:  # noqa: N803  # PyTorch's name
+def _precision_to_scale_tril(P: Any) -> Any:  # PyTorch's name
     """The Cholesky factor of the inverse of `P`, without inverting it: that of `P` with rows and
     columns in the opposite order is the transposed inverse, in that order."""
-    flipped = torch.linalg.cholesky(torch.flip(P, (-2, -1)))
-    upper = torch.transpose(torch.flip(flipped, (-2, -1)), -2, -1)
-    identity = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device)
-    return torch.linalg.solve_triangular(upper, identity, upper=False)
+    flipped = ops.linalg.cholesky(ops.flip(P, (-2, -1)))
+    upper = ops.transpose(ops.flip(flipped, (-2, -1)), -2, -1)
+    identity = ops.eye(P.shape[-1], dtype=P.dtype, device=P.device)
+    return ops.linalg.solve_triangular(upper, identity, upper=False)
 
 
 def _half_log_det(tril: Any) -> Any:
@@ -64,7 +63,7 @@ class _OfMatrix(Expands):
         """Factor the matrix that was given."""
         self._unbroadcasted_scale_tril = (
             given if name == "scale_tril"
-            else torch.linalg.cholesky(given) if name == "covariance_matrix"
+            else ops.linalg.cholesky(given) if name == "covariance_matrix"
             else _precision_to_scale_tril(given)
         )  # fmt: skip
 
@@ -80,12 +79,12 @@ class _OfMatrix(Expands):
     def covariance_matrix(self) -> Any:
         """The covariance matrix."""
         factor = self._unbroadcasted_scale_tril
-        return torch.matmul(factor, factor.mT).expand(self._matrix_shape())
+        return ops.matmul(factor, factor.mT).expand(self._matrix_shape())
 
     @lazy_property
     def precision_matrix(self) -> Any:
         """The inverse of the covariance matrix."""
-        return torch.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._matrix_shape())
+        return ops.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._matrix_shape())
 
     def _expand_more(self, new: Any, batch_shape: Any) -> None:
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
@@ -131,7 +130,7 @@ class MultivariateNormal(_OfMatrix):
             raise ValueError(
                 f"{what} must be at least two-dimensional, with optional leading batch dimensions"
             )
-        batch_shape = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
+        batch_shape = ops.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.__dict__[name] = matrix.expand((*batch_shape, -1, -1))
         self.loc = loc.expand((*batch_shape, -1))
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
@@ -183,22 +182,22 @@ class MultivariateNormal(_OfMatrix):
         return found.expand(self._batch_shape) if self._batch_shape else found
 
 
-def _batch_capacitance_tril(W: Any, D: Any) -> Any:  # noqa: N803  # PyTorch's names
+def _batch_capacitance_tril(W: Any, D: Any) -> Any:  # PyTorch's names
     """The Cholesky factor of I + W.T inv(D) W."""
     weighted = W.mT / D.unsqueeze(-2)
-    inner = torch.matmul(weighted, W).contiguous()
-    identity = torch.eye(W.shape[-1], dtype=W.dtype, device=W.device)
-    return torch.linalg.cholesky(inner + identity)
+    inner = ops.matmul(weighted, W).contiguous()
+    identity = ops.eye(W.shape[-1], dtype=W.dtype, device=W.device)
+    return ops.linalg.cholesky(inner + identity)
 
 
-def _batch_lowrank_logdet(W: Any, D: Any, capacitance_tril: Any) -> Any:  # noqa: N803  # likewise
+def _batch_lowrank_logdet(W: Any, D: Any, capacitance_tril: Any) -> Any:  # likewise
     """log det (W W.T + D), by the matrix determinant lemma."""
     return 2 * _half_log_det(capacitance_tril) + D.log().sum(-1)
 
 
-def _batch_lowrank_mahalanobis(  # noqa: N803  # likewise
-    W: Any,  # noqa: N803
-    D: Any,  # noqa: N803
+def _batch_lowrank_mahalanobis(  # likewise
+    W: Any,
+    D: Any,
     x: Any,
     capacitance_tril: Any,
 ) -> Any:
@@ -246,7 +245,7 @@ class LowRankMultivariateNormal(Expands):
         if cov_diag.shape[-1:] != event_shape:
             raise ValueError(f"cov_diag must be a batch of vectors with shape {event_shape}")
         try:
-            batch_shape = torch.broadcast_shapes(
+            batch_shape = ops.broadcast_shapes(
                 loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
             )
         except RuntimeError as error:
@@ -281,7 +280,7 @@ class LowRankMultivariateNormal(Expands):
         return self._batch_shape + self._event_shape + self._event_shape
 
     @lazy_property
-    def variance(self) -> Any:  # type: ignore[override]  # computed once
+    def variance(self) -> Any:
         """The variance of each component."""
         found = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return found.expand(self._batch_shape + self._event_shape)
@@ -292,24 +291,24 @@ class LowRankMultivariateNormal(Expands):
         # that of a matrix with diagonal 1 + something, which is better conditioned
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
-        inner = torch.matmul(scaled, scaled.mT).contiguous()
-        identity = torch.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device)
-        return (root * torch.linalg.cholesky(inner + identity)).expand(self._matrix_shape())
+        inner = ops.matmul(scaled, scaled.mT).contiguous()
+        identity = ops.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device)
+        return (root * ops.linalg.cholesky(inner + identity)).expand(self._matrix_shape())
 
     @lazy_property
     def covariance_matrix(self) -> Any:
         """The covariance matrix."""
         factor = self._unbroadcasted_cov_factor
-        found = torch.matmul(factor, factor.mT) + torch.diag_embed(self._unbroadcasted_cov_diag)
+        found = ops.matmul(factor, factor.mT) + ops.diag_embed(self._unbroadcasted_cov_diag)
         return found.expand(self._matrix_shape())
 
     @lazy_property
     def precision_matrix(self) -> Any:
         """The inverse of the covariance matrix, by the Woodbury identity."""
         weighted = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
-        half = torch.linalg.solve_triangular(self._capacitance_tril, weighted, upper=False)
-        diagonal = torch.diag_embed(self._unbroadcasted_cov_diag.reciprocal())
-        return (diagonal - torch.matmul(half.mT, half)).expand(self._matrix_shape())
+        half = ops.linalg.solve_triangular(self._capacitance_tril, weighted, upper=False)
+        diagonal = ops.diag_embed(self._unbroadcasted_cov_diag.reciprocal())
+        return (diagonal - ops.matmul(half.mT, half)).expand(self._matrix_shape())
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws that can be differentiated with respect to the parameters.
@@ -358,12 +357,12 @@ def _mvdigamma(x: Any, p: int) -> Any:
     """The derivative of the logarithm of the multivariate gamma function."""
     if not x.gt((p - 1) / 2).all():
         raise AssertionError("Wrong domain for multivariate digamma function.")
-    steps = torch.arange(p, dtype=x.dtype, device=x.device).div(2)
-    return torch.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)
+    steps = ops.arange(p, dtype=x.dtype, device=x.device).div(2)
+    return ops.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)
 
 
 def _clamp_above_eps(x: Any) -> Any:
-    return x.clamp(min=torch.finfo(x.dtype).eps)
+    return x.clamp(min=ops.finfo(x.dtype).eps)
 
 
 class Wishart(_OfMatrix, ExponentialFamily):
@@ -408,11 +407,12 @@ class Wishart(_OfMatrix, ExponentialFamily):
         name, matrix = given[0], matrices[given[0]]
         if matrix.dim() < 2:
             raise ValueError(
-                "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
+                "scale_tril must be at least two-dimensional, "
+                "with optional leading batch dimensions"
             )
         if isinstance(df, (int, float)):
-            df = torch.tensor(df, dtype=matrix.dtype, device=matrix.device)
-        batch_shape = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
+            df = ops.tensor(df, dtype=matrix.dtype, device=matrix.device)
+        batch_shape = ops.broadcast_shapes(matrix.shape[:-2], df.shape)
         event_shape = matrix.shape[-2:]
         self.df = df.expand(batch_shape)
         self.__dict__[name] = matrix.expand((*batch_shape, -1, -1))
@@ -423,7 +423,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         self._batch_dims = [-(x + 1) for x in range(len(self._batch_shape))]
         self._take_factor(name, matrix)
-        steps = torch.arange(event_shape[-1], dtype=df.dtype, device=df.device)
+        steps = ops.arange(event_shape[-1], dtype=df.dtype, device=df.device)
         self._dist_chi2: Any = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch_shape, -1)))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
@@ -455,7 +455,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
     def mode(self) -> Any:
         """Where the density is highest, for df above the size plus 1."""
         factor = (self.df - self.covariance_matrix.shape[-1] - 1).view((*self._batch_shape, 1, 1))
-        return torch.where(factor <= 0, math.nan, factor) * self.covariance_matrix
+        return ops.where(factor <= 0, math.nan, factor) * self.covariance_matrix
 
     @property
     def variance(self) -> Any:
@@ -469,8 +469,8 @@ class Wishart(_OfMatrix, ExponentialFamily):
         """By Bartlett's decomposition: a triangle of chi and normal variables."""
         p = self._event_shape[-1]
         noise = _clamp_above_eps(self._dist_chi2.rsample(sample_shape).sqrt()).diag_embed()
-        rows, columns = torch.tril_indices(p, p, offset=-1)
-        noise[..., rows, columns] = torch.randn(
+        rows, columns = ops.tril_indices(p, p, offset=-1)
+        noise[..., rows, columns] = ops.randn(
             (*sample_shape, *self._batch_shape, p * (p - 1) // 2),
             dtype=noise.dtype, device=noise.device,
         )  # fmt: skip
@@ -483,29 +483,29 @@ class Wishart(_OfMatrix, ExponentialFamily):
 
         Args:
             sample_shape: how many draws, as a shape.
-            max_try_correction: how often; 3 if None.
+            max_try_correction: how often they are drawn; 3 times if None.
         """
-        if max_try_correction is None:
-            max_try_correction = 3
+        tries = 3 if max_try_correction is None else max_try_correction
         sample_shape = Size(sample_shape)
-        sample = self._bartlett_sampling(sample_shape)
-        singular = self.support.check(sample).logical_not()
-        if self._batch_shape:
-            singular = singular.amax(self._batch_dims)
-        if not singular.any():
-            return sample
-        warnings.warn("Singular sample detected.", stacklevel=2)
-        for _ in range(max_try_correction):
-            fresh = self._bartlett_sampling(sample[singular].shape[:1] if sample_shape else EMPTY)
-            sample = sample.clone()
-            sample[singular] = fresh
-            again = self.support.check(fresh).logical_not()
-            if self._batch_shape:
-                again = again.amax(self._batch_dims)
-            singular[singular.clone()] = again
+        drawn = self._bartlett_sampling(sample_shape)
+        if tries < 1 or sample_shape.numel() == 0:
+            return drawn
+        # PyTorch takes every valid draw for a singular one, and draws it again, once. One seed
+        # gives its numbers only if the first draw is thrown away here too.
+        drawn = self._bartlett_sampling(Size((sample_shape.numel(),)))
+        singular = self._singular(drawn)
+        for _ in range(tries - 1):
             if not singular.any():
                 break
-        return sample
+            fresh = self._bartlett_sampling(singular[singular].shape)
+            drawn = drawn.index_put((singular.clone(),), fresh)
+            singular[singular.clone()] = self._singular(fresh)
+        return drawn.reshape(self._extended_shape(sample_shape))
+
+    def _singular(self, drawn: Any) -> Any:
+        """Which draws hold a matrix that is not positive definite."""
+        found = self.support.check(drawn.detach()).logical_not()
+        return found.reshape(found.shape[0], -1).any(1)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.
@@ -517,11 +517,11 @@ class Wishart(_OfMatrix, ExponentialFamily):
             self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
         factor = self._unbroadcasted_scale_tril
-        trace = torch.cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
+        trace = ops.cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
         return (
             -nu * (p * math.log(2) / 2 + _half_log_det(factor))
-            - torch.mvlgamma(nu / 2, p=p)
-            + (nu - p - 1) / 2 * torch.linalg.slogdet(value).logabsdet
+            - ops.mvlgamma(nu / 2, p=p)
+            + (nu - p - 1) / 2 * ops.linalg.slogdet(value).logabsdet
             - trace / 2
         )
 
@@ -530,7 +530,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         nu, p = self.df, self._event_shape[-1]
         return (
             (p + 1) * (p * math.log(2) / 2 + _half_log_det(self._unbroadcasted_scale_tril))
-            + torch.mvlgamma(nu / 2, p=p)
+            + ops.mvlgamma(nu / 2, p=p)
             - (nu - p - 1) / 2 * _mvdigamma(nu / 2, p=p)
             + nu * p / 2
         )
@@ -543,7 +543,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
     def _log_normalizer(self, x: Any, y: Any) -> Any:
         p = self._event_shape[-1]
         half = y + (p + 1) / 2
-        return half * (-torch.linalg.slogdet(-2 * x).logabsdet + math.log(2) * p) + torch.mvlgamma(
+        return half * (-ops.linalg.slogdet(-2 * x).logabsdet + math.log(2) * p) + ops.mvlgamma(
             half, p=p
         )
 
@@ -571,12 +571,12 @@ class LKJCholesky(Expands):
                 f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
             )
         self.dim = dim
-        self.concentration = torch.as_tensor(concentration)
+        self.concentration = ops.as_tensor(concentration)
         batch_shape = self.concentration.size()
         # Row i of the factor has a squared length, less its diagonal, that is beta distributed.
         marginal = self.concentration + 0.5 * (dim - 2)
         like = {"dtype": self.concentration.dtype, "device": self.concentration.device}
-        offset = torch.cat([torch.zeros((1,), **like), torch.arange(dim - 1, **like)])
+        offset = ops.cat([ops.zeros((1,), **like), ops.arange(dim - 1, **like)])
         self._beta: Any = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(batch_shape, Size((dim, dim)), validate_args)
 
@@ -585,21 +585,21 @@ class LKJCholesky(Expands):
         new._beta = self._beta.expand((*batch_shape, self.dim))
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape + event_shape`, by the onion method: each row is
-        a direction on the sphere times a length.
+        """Draws of shape `sample_shape + batch_shape + event_shape`, by the onion method: each row
+        is a direction on the sphere times a length.
 
         Args:
             sample_shape: how many draws, as a shape.
         """
         length = self._beta.sample(sample_shape).unsqueeze(-1)
-        direction = torch.randn(
+        direction = ops.randn(
             self._extended_shape(sample_shape), dtype=length.dtype, device=length.device
         ).tril(-1)
         direction = direction / direction.norm(dim=-1, keepdim=True)
         direction[..., 0, :].fill_(0.0)  # the first row has nothing before its diagonal
-        w = torch.sqrt(length) * direction
-        eps = torch.finfo(w.dtype).tiny
-        return w + torch.diag_embed(torch.clamp(1 - torch.sum(w**2, dim=-1), min=eps).sqrt())
+        w = ops.sqrt(length) * direction
+        eps = ops.finfo(w.dtype).tiny
+        return w + ops.diag_embed(ops.clamp(1 - ops.sum(w**2, dim=-1), min=eps).sqrt())
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.
@@ -610,9 +610,9 @@ class LKJCholesky(Expands):
         if self._validate_args:
             self._validate_sample(value)
         a, less = self.concentration, self.dim - 1
-        order = torch.arange(2, self.dim + 1, device=a.device)
+        order = ops.arange(2, self.dim + 1, device=a.device)
         order = 2 * (a - 1).unsqueeze(-1) + self.dim - order
-        density = torch.sum(order * value.diagonal(dim1=-1, dim2=-2)[..., 1:].log(), dim=-1)
+        density = ops.sum(order * value.diagonal(dim1=-1, dim2=-2)[..., 1:].log(), dim=-1)
         alpha = a + 0.5 * less
-        norm = torch.mvlgamma(alpha - 0.5, less) - torch.lgamma(alpha) * less
+        norm = ops.mvlgamma(alpha - 0.5, less) - ops.lgamma(alpha) * less
         return density - (0.5 * less * math.log(math.pi) + norm)

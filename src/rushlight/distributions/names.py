@@ -1,4 +1,4 @@
-"""The functions that distributions are written in, by the names users know: `torch.lgamma(x)`.
+"""The functions that distributions are written in, by the names users know: `ops.lgamma(x)`.
 
 Formulas read so as they stand in books. Only files of this package import it.
 """
@@ -14,7 +14,7 @@ from rushlight.ops.registry import functions, namespaces
 
 fill_rest()
 
-torch: Final[Any] = SimpleNamespace(
+ops: Final[Any] = SimpleNamespace(
     **functions,
     linalg=SimpleNamespace(**namespaces["linalg"]),
     special=SimpleNamespace(**namespaces["special"]),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rushlight.autograd import Function
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily
-from rushlight.distributions.names import F, torch
+from rushlight.distributions.names import F, ops
 from rushlight.distributions.utils import broadcast_all
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma"]
@@ -41,7 +41,7 @@ class Exponential(Expands, ExponentialFamily):
     @property
     def mode(self) -> Any:
         """0."""
-        return torch.zeros_like(self.rate)
+        return ops.zeros_like(self.rate)
 
     @property
     def stddev(self) -> Any:
@@ -79,7 +79,7 @@ class Exponential(Expands, ExponentialFamily):
         """
         if self._validate_args:
             self._validate_sample(value)
-        return 1 - torch.exp(-self.rate * value)
+        return 1 - ops.exp(-self.rate * value)
 
     def icdf(self, value: Any) -> Any:
         """The inverse of `cdf`: quantiles.
@@ -87,22 +87,22 @@ class Exponential(Expands, ExponentialFamily):
         Args:
             value: a tensor of probabilities.
         """
-        return -torch.log1p(-value) / self.rate
+        return -ops.log1p(-value) / self.rate
 
     def entropy(self) -> Any:
         """1 - log(rate)."""
-        return 1.0 - torch.log(self.rate)
+        return 1.0 - ops.log(self.rate)
 
     @property
     def _natural_params(self) -> Any:
         return (-self.rate,)
 
     def _log_normalizer(self, x: Any) -> Any:
-        return -torch.log(-x)
+        return -ops.log(-x)
 
 
 def _standard_gamma(concentration: Any) -> Any:
-    return torch._standard_gamma(concentration)
+    return ops._standard_gamma(concentration)
 
 
 class Gamma(Expands, ExponentialFamily):
@@ -151,7 +151,7 @@ class Gamma(Expands, ExponentialFamily):
         """
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # 0 has no logarithm
+        value.detach().clamp_(min=ops.finfo(value.dtype).tiny)  # 0 has no logarithm
         return value
 
     def log_prob(self, value: Any) -> Any:
@@ -160,11 +160,11 @@ class Gamma(Expands, ExponentialFamily):
         Args:
             value: a tensor that broadcasts with a sample.
         """
-        value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
+        value = ops.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)
         a, rate = self.concentration, self.rate
-        return torch.xlogy(a, rate) + torch.xlogy(a - 1, value) - rate * value - torch.lgamma(a)
+        return ops.xlogy(a, rate) + ops.xlogy(a - 1, value) - rate * value - ops.lgamma(a)
 
     def cdf(self, value: Any) -> Any:
         """The probability of a draw that is at most `value`.
@@ -174,19 +174,19 @@ class Gamma(Expands, ExponentialFamily):
         """
         if self._validate_args:
             self._validate_sample(value)
-        return torch.special.gammainc(self.concentration, self.rate * value)
+        return ops.special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self) -> Any:
         """The entropy."""
         a = self.concentration
-        return a - torch.log(self.rate) + torch.lgamma(a) + (1.0 - a) * torch.digamma(a)
+        return a - ops.log(self.rate) + ops.lgamma(a) + (1.0 - a) * ops.digamma(a)
 
     @property
     def _natural_params(self) -> Any:
         return self.concentration - 1, -self.rate
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
-        return torch.lgamma(x + 1) + (x + 1) * torch.log(-y.reciprocal())
+        return ops.lgamma(x + 1) + (x + 1) * ops.log(-y.reciprocal())
 
 
 class Chi2(Gamma):
@@ -232,19 +232,19 @@ class FisherSnedecor(Expands):
     @property
     def mean(self) -> Any:
         """df2 / (df2 - 2), for df2 above 2."""
-        df2 = torch.where(self.df2 <= 2, math.nan, self.df2)
+        df2 = ops.where(self.df2 <= 2, math.nan, self.df2)
         return df2 / (df2 - 2)
 
     @property
     def mode(self) -> Any:
         """Where the density is highest, for df1 above 2."""
         found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return torch.where(self.df1 <= 2, math.nan, found)
+        return ops.where(self.df1 <= 2, math.nan, found)
 
     @property
     def variance(self) -> Any:
         """Defined for df2 above 4."""
-        df1, df2 = self.df1, torch.where(self.df2 <= 4, math.nan, self.df2)
+        df1, df2 = self.df1, ops.where(self.df2 <= 4, math.nan, self.df2)
         return 2 * df2.pow(2) * (df1 + df2 - 2) / (df1 * (df2 - 2).pow(2) * (df2 - 4))
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
@@ -254,7 +254,7 @@ class FisherSnedecor(Expands):
             sample_shape: how many draws, as a shape.
         """
         shape = self._extended_shape(sample_shape)
-        tiny = torch.finfo(self.df2.dtype).tiny
+        tiny = ops.finfo(self.df2.dtype).tiny
         above = self._gamma1.rsample(sample_shape).view(shape)
         below = self._gamma2.rsample(sample_shape).view(shape)
         below.clamp_(min=tiny)
@@ -272,8 +272,8 @@ class FisherSnedecor(Expands):
             self._validate_sample(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         log_beta = a.lgamma() + b.lgamma() - (a + b).lgamma()
-        powers = a * ratio.log() + (a - 1) * torch.log(value)
-        return powers - (a + b) * torch.log1p(ratio * value) - log_beta
+        powers = a * ratio.log() + (a - 1) * ops.log(value)
+        return powers - (a + b) * ops.log1p(ratio * value) - log_beta
 
 
 class _Dirichlet(Function):
@@ -281,7 +281,7 @@ class _Dirichlet(Function):
 
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
-        x = torch._sample_dirichlet(concentration)
+        x = ops._sample_dirichlet(concentration)
         ctx.save_for_backward(x, concentration)
         return x
 
@@ -291,9 +291,9 @@ class _Dirichlet(Function):
         return _Dirichlet_backward(x, concentration, grad_output)
 
 
-def _Dirichlet_backward(x: Any, concentration: Any, grad_output: Any) -> Any:  # noqa: N802  # PyTorch's name
+def _Dirichlet_backward(x: Any, concentration: Any, grad_output: Any) -> Any:  # PyTorch's name
     total = concentration.sum(-1, True).expand_as(concentration)
-    slope = torch._dirichlet_grad(x, concentration, total)
+    slope = ops._dirichlet_grad(x, concentration, total)
     return slope * (grad_output - (x * grad_output).sum(-1, True))
 
 
@@ -337,9 +337,7 @@ class Dirichlet(Expands, ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         a = self.concentration
-        return (
-            torch.xlogy(a - 1.0, value).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
-        )
+        return ops.xlogy(a - 1.0, value).sum(-1) + ops.lgamma(a.sum(-1)) - ops.lgamma(a).sum(-1)
 
     @property
     def mean(self) -> Any:
@@ -366,15 +364,15 @@ class Dirichlet(Expands, ExponentialFamily):
         """The entropy."""
         a = self.concentration
         total, k = a.sum(-1), a.size(-1)
-        norm = torch.lgamma(a).sum(-1) - torch.lgamma(total)
-        return norm - (k - total) * torch.digamma(total) - ((a - 1.0) * torch.digamma(a)).sum(-1)
+        norm = ops.lgamma(a).sum(-1) - ops.lgamma(total)
+        return norm - (k - total) * ops.digamma(total) - ((a - 1.0) * ops.digamma(a)).sum(-1)
 
     @property
     def _natural_params(self) -> Any:
         return (self.concentration,)
 
     def _log_normalizer(self, x: Any) -> Any:
-        return x.lgamma().sum(-1) - torch.lgamma(x.sum(-1))
+        return x.lgamma().sum(-1) - ops.lgamma(x.sum(-1))
 
 
 class Beta(Expands, ExponentialFamily):
@@ -397,7 +395,7 @@ class Beta(Expands, ExponentialFamily):
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
-        both = torch.stack(broadcast_all(concentration1, concentration0), -1)
+        both = ops.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
@@ -443,7 +441,7 @@ class Beta(Expands, ExponentialFamily):
         """
         if self._validate_args:
             self._validate_sample(value)
-        return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
+        return self._dirichlet.log_prob(ops.stack([value, 1.0 - value], -1))
 
     def entropy(self) -> Any:
         """The entropy."""
@@ -454,6 +452,4 @@ class Beta(Expands, ExponentialFamily):
         return self.concentration1, self.concentration0
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
-        return torch.lgamma(x) + torch.lgamma(y) - torch.lgamma(x + y)
-
-
+        return ops.lgamma(x) + ops.lgamma(y) - ops.lgamma(x + y)

@@ -11,7 +11,7 @@ from rushlight.distributions.counts import ODDS
 from rushlight.distributions.derived import TransformedDistribution
 from rushlight.distributions.distribution import EMPTY, Odds, _ours
 from rushlight.distributions.location import Cauchy, Normal, Uniform
-from rushlight.distributions.names import torch
+from rushlight.distributions.names import ops
 from rushlight.distributions.positive import Exponential, Gamma
 from rushlight.distributions.transforms import (
     AbsTransform,
@@ -61,7 +61,8 @@ class LogNormal(_Transformed):
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale), ExpTransform(), validate_args=validate_args)
+        base = Normal(loc, scale, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
 
     @property
     def loc(self) -> Any:
@@ -140,7 +141,7 @@ class _Half(_Transformed):
     @property
     def mode(self) -> Any:
         """0."""
-        return torch.zeros_like(self.scale)
+        return ops.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`.
@@ -150,8 +151,8 @@ class _Half(_Transformed):
         """
         if self._validate_args:
             self._validate_sample(value)
-        value = torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
-        return torch.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+        value = ops.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
+        return ops.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Any:
         """The probability of a draw that is at most `value`.
@@ -205,8 +206,8 @@ class HalfCauchy(_Half):
 
     The distribution of |x| for a Cauchy distributed x around 0.
 
-    >>> torch.distributions.HalfCauchy(1.0).icdf(torch.tensor(0.5))
-    tensor(1.0000)
+    >>> torch.distributions.HalfCauchy(1.0).icdf(torch.tensor(0.25))
+    tensor(0.4142)
     """
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
@@ -216,7 +217,7 @@ class HalfCauchy(_Half):
     @property
     def mean(self) -> Any:
         """Infinite."""
-        return torch.full_like(self.scale, math.inf, memory_format=torch.contiguous_format)
+        return ops.full_like(self.scale, math.inf, memory_format=ops.contiguous_format)
 
     @property
     def variance(self) -> Any:
@@ -239,17 +240,17 @@ class Gumbel(_Transformed):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        limits = torch.finfo(self.loc.dtype)
+        limits = ops.finfo(self.loc.dtype)
         low, high = limits.tiny, 1 - limits.eps
         if isinstance(loc, (int, float)) and isinstance(scale, (int, float)):
             base = Uniform(low, high, validate_args=validate_args)
         else:
             base = Uniform(
-                torch.full_like(self.loc, low), torch.full_like(self.loc, high),
+                ops.full_like(self.loc, low), ops.full_like(self.loc, high),
                 validate_args=validate_args,
             )  # fmt: skip
         transforms = [
-            ExpTransform().inv, AffineTransform(loc=0, scale=-torch.ones_like(self.scale)),
+            ExpTransform().inv, AffineTransform(loc=0, scale=-ops.ones_like(self.scale)),
             ExpTransform().inv, AffineTransform(loc=loc, scale=-self.scale),
         ]  # fmt: skip
         super().__init__(base, transforms, validate_args=validate_args)
@@ -324,7 +325,7 @@ class InverseGamma(_Transformed):
     def mean(self) -> Any:
         """Finite for concentrations above 1."""
         found = self.rate / (self.concentration - 1)
-        return torch.where(self.concentration > 1, found, math.inf)
+        return ops.where(self.concentration > 1, found, math.inf)
 
     @property
     def mode(self) -> Any:
@@ -336,7 +337,7 @@ class InverseGamma(_Transformed):
         """Finite for concentrations above 2."""
         a = self.concentration
         found = self.rate.square() / ((a - 1).square() * (a - 2))
-        return torch.where(a > 2, found, math.inf)
+        return ops.where(a > 2, found, math.inf)
 
     def entropy(self) -> Any:
         """The entropy."""
@@ -347,7 +348,7 @@ class InverseGamma(_Transformed):
 def _moments(a: Any, b: Any, n: int) -> Any:
     """The mean of x ** n of a Kumaraswamy distribution."""
     c = 1 + n / a
-    return b * torch.exp(torch.lgamma(c) + torch.lgamma(b) - torch.lgamma(c + b))
+    return b * ops.exp(ops.lgamma(c) + ops.lgamma(b) - ops.lgamma(c + b))
 
 
 class Kumaraswamy(_Transformed):
@@ -372,7 +373,7 @@ class Kumaraswamy(_Transformed):
     ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         base = Uniform(
-            torch.full_like(self.concentration0, 0), torch.full_like(self.concentration0, 1),
+            ops.full_like(self.concentration0, 0), ops.full_like(self.concentration0, 1),
             validate_args=validate_args,
         )  # fmt: skip
         transforms = [
@@ -391,21 +392,20 @@ class Kumaraswamy(_Transformed):
     def mode(self) -> Any:
         """Where the density is highest, if neither concentration is below 1."""
         a, b = self.concentration1, self.concentration0
-        # in logarithms: ((a - 1) / (a * b - 1)) ** (1 / a)
-        log_mode = a.reciprocal() * (-b).log1p() - (-b * a).log1p()
-        log_mode[(b < 1) | (a < 1)] = math.nan
-        return log_mode.exp()
+        inside = (a >= 1) & (b >= 1) & (a * b > 1)
+        found = ((a - 1) / (a * b - 1)) ** a.reciprocal()
+        return ops.where(inside, found, math.nan)
 
     @property
     def variance(self) -> Any:
         """The second moment, less the squared mean."""
-        return _moments(self.concentration1, self.concentration0, 2) - torch.pow(self.mean, 2)
+        return _moments(self.concentration1, self.concentration0, 2) - ops.pow(self.mean, 2)
 
     def entropy(self) -> Any:
         """The entropy."""
         a, b = self.concentration1, self.concentration0
-        harmonic = torch.digamma(b + 1) + euler_constant
-        return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - torch.log(a) - torch.log(b)
+        harmonic = ops.digamma(b + 1) + euler_constant
+        return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - ops.log(a) - ops.log(b)
 
 
 class Pareto(_Transformed):
@@ -474,7 +474,7 @@ class Weibull(_Transformed):
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
-        base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
+        base = Exponential(ops.ones_like(self.scale), validate_args=validate_args)
         transforms = [
             PowerTransform(exponent=self.concentration_reciprocal),
             AffineTransform(loc=0, scale=self.scale),
@@ -494,7 +494,7 @@ class Weibull(_Transformed):
     @property
     def mean(self) -> Any:
         """The mean."""
-        return self.scale * torch.exp(torch.lgamma(1 + self.concentration_reciprocal))
+        return self.scale * ops.exp(ops.lgamma(1 + self.concentration_reciprocal))
 
     @property
     def mode(self) -> Any:
@@ -506,14 +506,12 @@ class Weibull(_Transformed):
     def variance(self) -> Any:
         """The variance."""
         r = self.concentration_reciprocal
-        return self.scale.pow(2) * (
-            torch.exp(torch.lgamma(1 + 2 * r)) - torch.exp(2 * torch.lgamma(1 + r))
-        )
+        return self.scale.pow(2) * (ops.exp(ops.lgamma(1 + 2 * r)) - ops.exp(2 * ops.lgamma(1 + r)))
 
     def entropy(self) -> Any:
         """The entropy."""
         r = self.concentration_reciprocal
-        return euler_constant * (1 - r) + torch.log(self.scale * r) + 1
+        return euler_constant * (1 - r) + ops.log(self.scale * r) + 1
 
 
 # --- relaxed choices, which can be differentiated -------------------------------------------------
@@ -522,8 +520,8 @@ class LogitRelaxedBernoulli(Odds):
 
     The log-odds of draws from `RelaxedBernoulli`.
 
-    >>> from rushlight.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
-    >>> LogitRelaxedBernoulli(torch.tensor(1.0), 0.5).log_prob(torch.tensor(0.0))
+    >>> relaxed_bernoulli = torch.distributions.relaxed_bernoulli
+    >>> relaxed_bernoulli.LogitRelaxedBernoulli(torch.tensor(1.0), 0.5).log_prob(torch.tensor(0.0))
     tensor(-1.3863)
     """
 
@@ -550,7 +548,7 @@ class LogitRelaxedBernoulli(Odds):
         """
         shape = self._extended_shape(sample_shape)
         p = clamp_probs(self.probs.expand(shape))
-        u = clamp_probs(torch.rand(shape, dtype=p.dtype, device=p.device))
+        u = clamp_probs(ops.rand(shape, dtype=p.dtype, device=p.device))
         return (u.log() - (-u).log1p() + p.log() - (-p).log1p()) / self.temperature
 
     def log_prob(self, value: Any) -> Any:
@@ -614,8 +612,8 @@ class ExpRelaxedCategorical(_OfChoices):
 
     The logarithms of draws from `RelaxedOneHotCategorical`.
 
-    >>> from rushlight.distributions.relaxed_categorical import ExpRelaxedCategorical
-    >>> ExpRelaxedCategorical(torch.tensor(1.0), torch.ones(2)).event_shape
+    >>> relaxed_categorical = torch.distributions.relaxed_categorical
+    >>> relaxed_categorical.ExpRelaxedCategorical(torch.tensor(1.0), torch.ones(2)).event_shape
     torch.Size([2])
     """
 
@@ -642,7 +640,7 @@ class ExpRelaxedCategorical(_OfChoices):
             sample_shape: how many draws, as a shape.
         """
         shape = self._extended_shape(sample_shape)
-        u = clamp_probs(torch.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        u = clamp_probs(ops.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         scores = (self.logits - (-u.log()).log()) / self.temperature  # with Gumbel noise
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
@@ -656,7 +654,7 @@ class ExpRelaxedCategorical(_OfChoices):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        scale = torch.full_like(self.temperature, float(k)).lgamma() + self.temperature.log() * (
+        scale = ops.full_like(self.temperature, float(k)).lgamma() + self.temperature.log() * (
             k - 1
         )
         score = logits - value.mul(self.temperature)

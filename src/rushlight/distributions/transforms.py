@@ -17,7 +17,7 @@ import weakref
 from typing import Any
 
 from rushlight.distributions import constraints
-from rushlight.distributions.names import F, torch
+from rushlight.distributions.names import F, ops
 from rushlight.distributions.utils import (
     _sum_rightmost,
     broadcast_all,
@@ -40,8 +40,8 @@ __all__ = [
 class Transform:
     """Transform(cache_size=0)
 
-    The base of all transforms. A subclass has `domain` and `codomain`, `_call`, `_inverse` if it can
-    be inverted, and `log_abs_det_jacobian` if it is a bijection.
+    The base of all transforms. A subclass has `domain` and `codomain`, `_call`, `_inverse` if it
+    can be inverted, and `log_abs_det_jacobian` if it is a bijection.
 
     With `cache_size=1` the last input and output are kept, so that inverting what was just computed
     gives the very tensor it was computed from.
@@ -60,6 +60,7 @@ class Transform:
     bijective: Any = False
     domain: Any
     codomain: Any
+    _made_of: tuple[str, ...] = ()  # the attributes that the constructor takes, in order
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -103,8 +104,10 @@ class Transform:
         """
         if self._cache_size == cache_size:
             return self
-        if type(self).__init__ is Transform.__init__:
-            return type(self)(cache_size=cache_size)
+        if type(self).__init__ is Transform.__init__ or self._made_of:
+            made_of: Any = [getattr(self, name) for name in self._made_of]
+            make: Any = type(self)
+            return make(*made_of, cache_size=cache_size)
         raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
 
     def __eq__(self, other: object) -> bool:
@@ -178,7 +181,7 @@ class _Alike(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self))
 
-    __hash__ = None  # type: ignore[assignment]  # as above
+    __hash__ = None
 
 
 class _InverseTransform(Transform):
@@ -189,15 +192,15 @@ class _InverseTransform(Transform):
         self._inv: Any = transform
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the transform
+    def domain(self) -> Any:
         return self._inv.codomain
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]  # likewise
+    def codomain(self) -> Any:
         return self._inv.domain
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]  # likewise
+    def bijective(self) -> bool:
         return bool(self._inv.bijective)
 
     @property
@@ -217,7 +220,7 @@ class _InverseTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and bool(self._inv == other._inv)
 
-    __hash__ = None  # type: ignore[assignment]  # as above
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inv!r})"
@@ -251,6 +254,8 @@ class ComposeTransform(Transform):
     tensor(4.)
     """
 
+    _made_of = ("parts",)
+
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
         if cache_size:
             parts = [part.with_cache(cache_size) for part in parts]
@@ -260,10 +265,10 @@ class ComposeTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and bool(self.parts == other.parts)
 
-    __hash__ = None  # type: ignore[assignment]  # as above
+    __hash__ = None
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the parts
+    def domain(self) -> Any:
         """What may go in, with the dimensions that later parts need."""
         if not self.parts:
             return constraints.real
@@ -274,7 +279,7 @@ class ComposeTransform(Transform):
         return _raised(self.parts[0].domain, event_dim)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]  # likewise
+    def codomain(self) -> Any:
         """What can come out, with the dimensions that earlier parts need."""
         if not self.parts:
             return constraints.real
@@ -285,12 +290,12 @@ class ComposeTransform(Transform):
         return _raised(self.parts[-1].codomain, event_dim)
 
     @lazy_property
-    def bijective(self) -> bool:  # type: ignore[override]  # likewise
+    def bijective(self) -> bool:
         """Whether all parts are."""
         return all(p.bijective for p in self.parts)
 
     @lazy_property
-    def sign(self) -> Any:  # type: ignore[override]  # likewise
+    def sign(self) -> Any:
         """The product of the parts' signs."""
         return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
 
@@ -303,16 +308,6 @@ class ComposeTransform(Transform):
             self._inv = weakref.ref(made)
             made._inv = weakref.ref(self)
         return made
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return ComposeTransform(self.parts, cache_size=cache_size)
 
     def __call__(self, x: Any) -> Any:
         for part in self.parts:
@@ -327,7 +322,7 @@ class ComposeTransform(Transform):
             y: the output.
         """
         if not self.parts:
-            return torch.zeros_like(x)
+            return ops.zeros_like(x)
         xs = [x]  # the input of each part, and the last output
         for part in self.parts[:-1]:
             xs.append(part(xs[-1]))
@@ -362,9 +357,7 @@ class ComposeTransform(Transform):
         return shape
 
     def __repr__(self) -> str:
-        return (
-            type(self).__name__ + "(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
-        )
+        return type(self).__name__ + "(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
 
 
 identity_transform = ComposeTransform([])
@@ -382,6 +375,8 @@ class IndependentTransform(Transform):
     tensor(3.)
     """
 
+    _made_of = ("base_transform", "reinterpreted_batch_ndims")
+
     def __init__(
         self, base_transform: Any, reinterpreted_batch_ndims: int, cache_size: int = 0
     ) -> None:
@@ -389,28 +384,16 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return IndependentTransform(
-            self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size
-        )
-
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the base
+    def domain(self) -> Any:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]  # likewise
+    def codomain(self) -> Any:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]  # likewise
+    def bijective(self) -> bool:
         return bool(self.base_transform.bijective)
 
     @property
@@ -471,6 +454,8 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
+    _made_of = ("in_shape", "out_shape")
+
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         self.in_shape = Size(in_shape)
         self.out_shape = Size(out_shape)
@@ -479,22 +464,12 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the shape
+    def domain(self) -> Any:
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]  # likewise
+    def codomain(self) -> Any:
         return constraints.independent(constraints.real, len(self.out_shape))
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
     def _call(self, x: Any) -> Any:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
@@ -580,22 +555,14 @@ class PowerTransform(Transform):
     codomain = constraints.positive
     bijective = True
 
+    _made_of = ("exponent",)
+
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return PowerTransform(self.exponent, cache_size=cache_size)
-
     @lazy_property
-    def sign(self) -> Any:  # type: ignore[override]  # follows from the exponent
+    def sign(self) -> Any:
         """The sign of the exponent."""
         return self.exponent.sign()
 
@@ -604,7 +571,7 @@ class PowerTransform(Transform):
             return False
         return bool(self.exponent.eq(other.exponent).all().item())
 
-    __hash__ = None  # type: ignore[assignment]  # as above
+    __hash__ = None
 
     def _call(self, x: Any) -> Any:
         return x.pow(self.exponent)
@@ -627,7 +594,7 @@ class PowerTransform(Transform):
         Args:
             shape: of the input.
         """
-        return torch.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
+        return ops.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
     inverse_shape = forward_shape
 
@@ -650,7 +617,7 @@ class SigmoidTransform(_Alike):
         return _clipped_sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
-        limits = torch.finfo(y.dtype)
+        limits = ops.finfo(y.dtype)
         y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
         return y.log() - (-y).log1p()
 
@@ -665,8 +632,8 @@ class SigmoidTransform(_Alike):
 
 
 def _clipped_sigmoid(x: Any) -> Any:
-    limits = torch.finfo(x.dtype)
-    return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+    limits = ops.finfo(x.dtype)
+    return ops.clamp(ops.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
 
 class SoftplusTransform(_Alike):
@@ -717,7 +684,7 @@ class TanhTransform(_Alike):
         return x.tanh()
 
     def _inverse(self, y: Any) -> Any:
-        return torch.atanh(y)
+        return ops.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """log(1 - y * y), computed from x, which is more exact.
@@ -759,6 +726,8 @@ class AffineTransform(Transform):
 
     bijective = True
 
+    _made_of = ("loc", "scale", "event_dim")
+
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc = loc
@@ -771,22 +740,12 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the event
+    def domain(self) -> Any:
         return _raised(constraints.real, self.event_dim)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]  # likewise
+    def codomain(self) -> Any:
         return _raised(constraints.real, self.event_dim)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -795,7 +754,7 @@ class AffineTransform(Transform):
             and _equal(self.scale, other.scale)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # as above
+    __hash__ = None
 
     @property
     def sign(self) -> Any:
@@ -819,9 +778,9 @@ class AffineTransform(Transform):
         """
         shape = x.shape
         if isinstance(self.scale, Tensor):
-            result = torch.abs(self.scale).log()
+            result = ops.abs(self.scale).log()
         else:
-            result = torch.full_like(x, math.log(abs(self.scale)))
+            result = ops.full_like(x, math.log(abs(self.scale)))
         if self.event_dim:
             result = result.view((*result.size()[: -self.event_dim], -1)).sum(-1)
             shape = shape[: -self.event_dim]
@@ -833,7 +792,7 @@ class AffineTransform(Transform):
         Args:
             shape: of the input.
         """
-        return torch.broadcast_shapes(
+        return ops.broadcast_shapes(
             shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ())
         )
 
@@ -848,8 +807,8 @@ def _equal(a: Any, b: Any) -> bool:
 class CorrCholeskyTransform(Transform):
     """CorrCholeskyTransform(cache_size=0)
 
-    Vectors of n * (n - 1) / 2 numbers to Cholesky factors of correlation matrices of size n: tanh makes
-    partial correlations of them, and each row takes its share of what is left of length 1.
+    Vectors of n * (n - 1) / 2 numbers to Cholesky factors of correlation matrices of size n: tanh
+    makes partial correlations of them, and each row takes its share of what is left of length 1.
 
     >>> torch.distributions.CorrCholeskyTransform()(torch.tensor([0.0, 0.0, 0.0]))
     tensor([[1., 0., 0.],
@@ -862,15 +821,15 @@ class CorrCholeskyTransform(Transform):
     bijective = True
 
     def _call(self, x: Any) -> Any:
-        x = torch.tanh(x)
-        eps = torch.finfo(x.dtype).eps
+        x = ops.tanh(x)
+        eps = ops.finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
         left = (1 - r**2).sqrt().cumprod(-1)  # of the row's length, after each column
-        r = r + torch.eye(r.shape[-1], dtype=r.dtype, device=r.device)
+        r = r + ops.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * F.pad(left[..., :-1], [1, 0], value=1)
 
     def _inverse(self, y: Any) -> Any:
-        left = F.pad((1 - torch.cumsum(y * y, dim=-1))[..., :-1], [1, 0], value=1)
+        left = F.pad((1 - ops.cumsum(y * y, dim=-1))[..., :-1], [1, 0], value=1)
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2  # atanh
 
@@ -970,7 +929,7 @@ class StickBreakingTransform(_Alike):
 
     def _inverse(self, y: Any) -> Any:
         pieces = y[..., :-1]
-        left = torch.clamp(1 - pieces.cumsum(-1), min=torch.finfo(y.dtype).tiny)
+        left = ops.clamp(1 - pieces.cumsum(-1), min=ops.finfo(y.dtype).tiny)
         return pieces.log() - left.log() + self._offset(pieces).log()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -1042,7 +1001,7 @@ class PositiveDefiniteTransform(_Alike):
         return factor @ factor.mT
 
     def _inverse(self, y: Any) -> Any:
-        return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
+        return LowerCholeskyTransform().inv(ops.linalg.cholesky(y))
 
 
 class _JoinedTransform(Transform):
@@ -1074,7 +1033,7 @@ class _JoinedTransform(Transform):
         return self._joined([transform.inv(part) for transform, part in parts])
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]  # follows from the parts
+    def bijective(self) -> bool:
         return all(t.bijective for t in self.transforms)
 
 
@@ -1084,15 +1043,15 @@ class CatTransform(_JoinedTransform):
     Transforms of parts that stand behind each other along `dim`, as `cat` puts them. `lengths` are
     the sizes of the parts, 1 each if None.
 
-    >>> from torch.distributions import AffineTransform, CatTransform, ExpTransform
-    >>> t = CatTransform([ExpTransform(), AffineTransform(1.0, 2.0)], lengths=[1, 2])
+    >>> D = torch.distributions
+    >>> t = D.CatTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)], lengths=[1, 2])
     >>> t(torch.tensor([0.0, 0.0, 1.0]))
     tensor([1., 1., 3.])
     """
 
-    def __init__(
-        self, tseq: Any, dim: int = 0, lengths: Any = None, cache_size: int = 0
-    ) -> None:
+    _made_of = ("transforms", "dim", "lengths")
+
+    def __init__(self, tseq: Any, dim: int = 0, lengths: Any = None, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self._take(tseq, dim)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
@@ -1103,7 +1062,7 @@ class CatTransform(_JoinedTransform):
             )
 
     @lazy_property
-    def event_dim(self) -> int:  # type: ignore[override]  # follows from the parts
+    def event_dim(self) -> int:
         """The most dimensions that an event of a part has."""
         return int(max(t.event_dim for t in self.transforms))
 
@@ -1111,16 +1070,6 @@ class CatTransform(_JoinedTransform):
     def length(self) -> int:
         """The size along `dim`."""
         return int(sum(self.lengths))
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _parts(self, x: Any) -> list[Any]:
         if not -x.dim() <= self.dim < x.dim():
@@ -1132,7 +1081,7 @@ class CatTransform(_JoinedTransform):
         return list(x.split(self.lengths, self.dim))
 
     def _joined(self, parts: list[Any]) -> Any:
-        return torch.cat(parts, dim=self.dim)
+        return ops.cat(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Those of the parts, behind each other; summed if `dim` belongs to the event.
@@ -1149,14 +1098,14 @@ class CatTransform(_JoinedTransform):
             found.append(term)
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
-        return torch.cat(found, dim=dim) if dim < 0 else sum(found)
+        return ops.cat(found, dim=dim) if dim < 0 else sum(found)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the parts
+    def domain(self) -> Any:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]  # likewise
+    def codomain(self) -> Any:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -1165,25 +1114,17 @@ class StackTransform(_JoinedTransform):
 
     Transforms of parts that lie next to each other along `dim`, as `stack` puts them.
 
-    >>> from torch.distributions import AffineTransform, ExpTransform, StackTransform
-    >>> StackTransform([ExpTransform(), AffineTransform(1.0, 2.0)])(torch.zeros(2, 3))
+    >>> D = torch.distributions
+    >>> D.StackTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)])(torch.zeros(2, 3))
     tensor([[1., 1., 1.],
             [1., 1., 1.]])
     """
 
+    _made_of = ("transforms", "dim")
+
     def __init__(self, tseq: Any, dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self._take(tseq, dim)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return StackTransform(self.transforms, self.dim, cache_size)
 
     def _parts(self, x: Any) -> list[Any]:
         if not -x.dim() <= self.dim < x.dim():
@@ -1196,7 +1137,7 @@ class StackTransform(_JoinedTransform):
         return [x.select(self.dim, i) for i in range(x.size(self.dim))]
 
     def _joined(self, parts: list[Any]) -> Any:
-        return torch.stack(parts, dim=self.dim)
+        return ops.stack(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Those of the parts, next to each other.
@@ -1209,11 +1150,11 @@ class StackTransform(_JoinedTransform):
         return self._joined([t.log_abs_det_jacobian(a, b) for t, a, b in parts])
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the parts
+    def domain(self) -> Any:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]  # likewise
+    def codomain(self) -> Any:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
 
@@ -1231,12 +1172,14 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = +1
 
+    _made_of = ("distribution",)
+
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]  # follows from the distribution
+    def domain(self) -> Any:
         return self.distribution.support
 
     def _call(self, x: Any) -> Any:
@@ -1253,13 +1196,3 @@ class CumulativeDistributionTransform(Transform):
             y: the output.
         """
         return self.distribution.log_prob(x)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        """The same transform with another size of cache.
-
-        Args:
-            cache_size: 0 or 1.
-        """
-        if self._cache_size == cache_size:
-            return self
-        return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)

@@ -1,4 +1,4 @@
-"""What distributions share: broadcasting of parameters, probabilities and logits, lazy properties."""
+"""What distributions share: broadcasting, probabilities and logits, lazy properties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import enable_grad
-from rushlight.distributions.names import F, torch
+from rushlight.distributions.names import F, ops
 from rushlight.overrides import is_tensor_like
 
 __all__ = [
@@ -20,8 +20,8 @@ euler_constant = 0.57721566490153286060
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
-    """Tensors of one shape, from tensors and numbers. Numbers take the dtype and device of the first
-    tensor; if there is none, the default ones.
+    """Tensors of one shape, from tensors and numbers. Numbers take the dtype and device of the
+    first tensor; if there is none, the default ones.
 
     Args:
         values: tensors, or numbers.
@@ -40,14 +40,13 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
             if is_tensor_like(value):
                 like = {"dtype": value.dtype, "device": value.device}
                 break
-        values = tuple(v if is_tensor_like(v) else torch.tensor(v, **like) for v in values)
-    return tuple(torch.broadcast_tensors(*values))
+        values = tuple(v if is_tensor_like(v) else ops.tensor(v, **like) for v in values)
+    return tuple(ops.broadcast_tensors(*values))
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
     """Numbers of the standard normal distribution, without a history."""
-    zeros = torch.zeros(shape, dtype=dtype, device=device)
-    return torch.normal(zeros, torch.ones(shape, dtype=dtype, device=device))
+    return ops.randn(shape, dtype=dtype, device=device)
 
 
 def _sum_rightmost(value: Any, dim: int) -> Any:
@@ -68,7 +67,7 @@ def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
     >>> torch.distributions.utils.logits_to_probs(torch.tensor([0., 0.]))
     tensor([0.5000, 0.5000])
     """
-    return torch.sigmoid(logits) if is_binary else F.softmax(logits, dim=-1)
+    return ops.sigmoid(logits) if is_binary else F.softmax(logits, dim=-1)
 
 
 def clamp_probs(probs: Any) -> Any:
@@ -80,7 +79,7 @@ def clamp_probs(probs: Any) -> Any:
     >>> torch.distributions.utils.clamp_probs(torch.tensor([0., 0.5]))
     tensor([1.1921e-07, 5.0000e-01])
     """
-    eps = torch.finfo(probs.dtype).eps
+    eps = ops.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
@@ -96,16 +95,16 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """
     clamped = clamp_probs(probs)
     if is_binary:
-        return torch.log(clamped) - torch.log1p(-clamped)
-    return torch.log(clamped)
+        return ops.log(clamped) - ops.log1p(-clamped)
+    return ops.log(clamped)
 
 
-class lazy_property:  # noqa: N801  # PyTorch's name
+class lazy_property:  # PyTorch's name
     """lazy_property(wrapped)
 
     A property that is computed when it is first read, and is an attribute from then on.
 
-    >>> from torch.distributions.utils import lazy_property
+    >>> lazy_property = torch.distributions.utils.lazy_property
     >>> class Square:
     ...     side = 3
     ...     @lazy_property
@@ -131,7 +130,7 @@ class lazy_property:  # noqa: N801  # PyTorch's name
         return value
 
 
-class _lazy_property_and_property(lazy_property, property):  # noqa: N801  # PyTorch's name
+class _lazy_property_and_property(lazy_property, property):  # PyTorch's name
     """What a lazy property is when it is read from the class: tools take it for a property."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
@@ -151,7 +150,7 @@ def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
     n = mat.shape[-1]
     if diag < -n or diag >= n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
-    rows = torch.arange(n, device=mat.device)
+    rows = ops.arange(n, device=mat.device)
     return mat[..., rows < rows.view(-1, 1) + (diag + 1)]
 
 
@@ -170,9 +169,9 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
     a = 1 + 2 * diag
     n = (-a + (a * a + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     size = round(float(n))
-    if abs(n - size) > torch.finfo(vec.dtype).eps:
+    if abs(n - size) > ops.finfo(vec.dtype).eps:
         size = int(n)  # the write below says what does not fit
     made = vec.new_zeros((*vec.shape[:-1], size, size))
-    rows = torch.arange(size, device=vec.device)
+    rows = ops.arange(size, device=vec.device)
     made[..., rows < rows.view(-1, 1) + (diag + 1)] = vec
     return made

@@ -201,20 +201,18 @@ def code_calling(dispatcher: Any, inner: FunctionType, public: FunctionType) -> 
         heads.insert(old.co_posonlyargcount, "/")
     given = "".join(f"{n}, " for n in plain)
     named = "".join(f"{n!r}: {n}, " for n in after)
-    # the names that the old code closes over are named, and never read: frames then hold them
-    free = ", ".join(old.co_freevars)
+    around = ", ".join(old.co_freevars)  # used by `inner` alone, but a frame must have them
     source = (
-        f"def outer({free}):\n"
-        f"    def made({', '.join(heads)}):\n"
-        f"        if 0: [{free}]\n"
-        "        _dispatch = '<dispatch>'\n"
-        f"        return _dispatch('<inner>', '<public>', ({given}{f'*{star},' if star else ''}), "
+        f"def outside({around}):\n"
+        f"  def made({', '.join(heads)}):\n"
+        f"    {f'nonlocal {around}' if around else 'pass'}\n"
+        "    _dispatch = '<dispatch>'\n"
+        f"    return _dispatch('<inner>', '<public>', ({given}{f'*{star},' if star else ''}), "
         f"{{{named}{'**' + stars if stars else ''}}})\n"
     )
     module = compile(source, old.co_filename, "exec")
-    outer = next(c for c in module.co_consts if isinstance(c, CodeType))
-    made = next(c for c in outer.co_consts if isinstance(c, CodeType))
-    assert made.co_freevars == old.co_freevars
+    outside = next(c for c in module.co_consts if isinstance(c, CodeType))
+    made = next(c for c in outside.co_consts if isinstance(c, CodeType))
     meant = {"<dispatch>": dispatcher, "<inner>": inner, "<public>": public}
     consts = tuple(meant.get(c, c) if isinstance(c, str) else c for c in made.co_consts)
     return made.replace(

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
+from rushlight.arrays.batched import beside_tensors
 from rushlight.arrays.vocabulary import Kind, register
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
@@ -29,6 +30,7 @@ from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.checks import from_end
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero, numbers_of
+from rushlight.ops.numpy_names import with_our_names
 
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,11 +81,18 @@ def _export(
 ) -> None:
     for name in names:
         if free:
-            functions[name] = fn
+            _put(functions, name, fn)
         if method:
-            methods[name] = fn
+            _put(methods, name, fn)
         if namespace:
-            namespaces[namespace][name] = fn
+            _put(namespaces[namespace], name, fn)
+
+
+def _put(place: dict[str, Callable[..., Any]], name: str, fn: Callable[..., Any]) -> None:
+    known = place.get(name)
+    if known is not None and known.__module__ != fn.__module__:  # whichever is imported last wins
+        raise ValueError(f"{known.__module__} and {fn.__module__} both export {name!r}")
+    place[name] = fn
 
 
 def function(
@@ -158,6 +167,10 @@ def _wrap(
 
                 overriding.switch_on()
                 return call(*args, **kwargs)
+            if kwargs and isinstance(error, TypeError) and call in _takes_numpy_names(title):
+                again = with_our_names(fn, kwargs)
+                if again is not None:
+                    return call(*args, **again, **({} if target is None else {"out": target}))
             if (better := blame(title, fn, args, kwargs, error)) is not None:
                 raise better from None
             raise
@@ -169,6 +182,17 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def _takes_numpy_names(title: str) -> tuple[Any, ...]:
+    """The functions of this name that PyTorch writes in C++: they take NumPy's names too. What it
+    writes in Python, all of `nn.functional` among it, does not."""
+    if title in _IN_PYTHON:
+        return ()
+    return functions.get(title), methods.get(title), methods.get(title + "_")
+
+
+_IN_PYTHON: Final = frozenset({"split", "norm", "unique", "unique_consecutive", "cdist", "stft"})
 
 
 def takes_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -244,7 +268,7 @@ def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         answer = tensor_impls.get(name)
     if answer is None:
         raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
-    return answer(*args)
+    return answer(*beside_tensors(args))
 
 
 register(TensorBase, Kind(10, _answer))

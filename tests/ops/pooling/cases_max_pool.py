@@ -87,6 +87,11 @@ F.max_unpool2d(x(1, 1, 2, 2), i(1, 1, 2, 3), 2)
 F.max_unpool2d(x(1, 1, 2, 2), i(1, 1, 2, 2) * 0 + 500, 2)
 F.max_unpool2d(x(1, 1, 2, 2), i(1, 1, 2, 2) * 0, 2, output_size=(9, 9)) | nn.FractionalMaxPool2d(2)
 nn.FractionalMaxPool2d(2, 3, 0.5) | nn.FractionalMaxPool2d(2, output_ratio=1.5)
+F.max_unpool2d(z(1, 1, 2, 2), i(1, 1, 2, 2) * 0, 2)
+F.max_unpool3d(i(1, 1, 1, 2, 2), i(1, 1, 1, 2, 2) * 0, 2)
+F.max_pool1d(i(1, 6), 2) | F.max_pool1d(z(1, 6), 2) | F.avg_pool3d(z(1, 4, 4, 4), 2)
+F.avg_pool1d(z(1, 6), 2)
+F.adaptive_avg_pool3d(z(1, 4, 4, 4), 2) | F.adaptive_max_pool3d(i(1, 4, 4, 4), 2)
 """
 
 

@@ -101,6 +101,11 @@ F.pixel_shuffle(x(1, 4, 2, 2), 3) | F.pixel_unshuffle(x(1, 4, 6, 6), 4)
 F.pixel_shuffle(x(6, 6), 2) | F.pixel_shuffle(x(4, 2, 2), 0)
 F.channel_shuffle(x(1, 4, 2), 3) | F.channel_shuffle(x(6, 6), 2) | F.channel_shuffle(x(1, 4, 2), 0)
 F.local_response_norm(x(2, 2), 2) | F.local_response_norm(x(1, 2, 2, 2), 0)
+F.interpolate(z(1, 1, 4), 2) | F.interpolate(z(1, 2, 4, 4), 2, mode="nearest-exact")
+F.interpolate(i(1, 2, 4, 4), 2, mode="bicubic") | F.interpolate(z(1, 2, 4, 4), 2, mode="bilinear")
+F.interpolate(z(1, 2, 4, 4), 2, mode="bilinear", antialias=True)
+F.interpolate(i(1, 2, 4).byte(), 2, mode="linear")
+F.grid_sample(z(1, 1, 4, 4), z(1, 2, 2, 2)) | F.grid_sample(z(1, 1, 4, 4, 4), z(1, 2, 2, 2, 3))
 """
 
 

@@ -35,14 +35,15 @@ def explain(arguments: str, *kinds: type) -> None:
     <BLANKLINE>
         Args:
             by: a number.
-    <BLANKLINE>
     """
     lines = "".join(f"        {line}\n" for line in arguments.strip().splitlines())
     for kind in kinds:
         head, mark, examples = (kind.__doc__ or "").partition("    >>> ")
         if head:  # Python's option -OO takes docstrings away
-            gap = "" if mark else "\n\n"
-            kind.__doc__ = f"{head}{gap}    Args:\n{lines}\n{mark}{examples}"
+            if mark:
+                kind.__doc__ = f"{head}    Args:\n{lines}\n{mark}{examples}"
+            else:
+                kind.__doc__ = f"{head}\n\n    Args:\n{lines.rstrip()}"
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:

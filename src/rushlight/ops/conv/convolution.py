@@ -262,7 +262,7 @@ def _check(x: Any, w: Any, b: Any, what: Convolution) -> None:
     if any(s <= 0 for s in what.stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(d <= 0 for d in what.dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(what.dilation)}")
+        raise RuntimeError("dilation should be greater than zero")
     if w.shape[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
@@ -571,6 +571,7 @@ class ConvTbc(Op):
     reads: ClassVar = {0: ("weight",), 1: ("self",), 2: ("bias",)}
     params = ("pad",)
     pad: int = 0
+    complex_too = True
     lies = "rows"
 
     def how(self) -> Any:
@@ -594,10 +595,10 @@ class ConvTbc(Op):
         h = self.turned(g)
         if node._needs_grad(0):
             size = (shapes[0][-3],)
-            found = convolve_input(h, v.permute(w, (2, 1, 0)), None, size, *self.how())
+            found = convolve_input(h, v.permute(conj(w), (2, 1, 0)), None, size, *self.how())
             gx = v.permute(found, (2, 0, 1))
         if node._needs_grad(1):
-            found = convolve_weight(h, self.turned(x), (shapes[1][-3],), *self.how())
+            found = convolve_weight(h, self.turned(conj(x)), (shapes[1][-3],), *self.how())
             gw = v.permute(found, (2, 1, 0))
         if node._needs_grad(2):
             gb = v.reduce_sum(g, (-3, -2), False)

@@ -90,7 +90,11 @@ def local_response_norm(
     if size <= 0:
         sides = f"kH: {size} kW: 1" if x.ndim == 3 else f"kT: {size} kH: 1 kW: 1"
         raise RuntimeError(f"kernel size should be greater than zero, but got {sides}")
-    near = _channel_sums(input * input, size // 2, (size - 1) // 2) / size
+    near = _channel_sums(input * input, size // 2, (size - 1) // 2)
+    if x.dtype.kind in "iu":  # the mean of integers is one
+        near = functions["div"](near, size, rounding_mode="trunc")
+    else:
+        near = near / size
     return input / (near * alpha + k) ** beta
 
 

@@ -79,6 +79,12 @@ def check_windows(
         raise RuntimeError(
             f"dilation should be greater than zero, but got {_named('dilation', dilation)}"
         )
+    if n == 3 and 0 in shape[-4:]:  # the axis it names is the first of them
+        raise RuntimeError(
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to "
+            f"have positive length, but input has a shape of {list(shape)} and non-batch dimension "
+            "0 has length zero!"
+        )
     if 0 in shape[-n - 1 :]:
         raise RuntimeError(
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "

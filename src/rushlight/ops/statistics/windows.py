@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.ops.creation.tensor import check_plain, dtype_of
+from rushlight.ops.numbers import Number
 from rushlight.ops.registry import describe, function, functions, variant
 
 
@@ -230,7 +231,7 @@ def _signal_cosine(
 
 
 def _signal_exponential(
-    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None,
+    M: int, *, center: float | None = None, tau: Number = 1.0, sym: bool = True, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     _check("exponential", M, dtype, layout)
@@ -248,7 +249,7 @@ def _signal_exponential(
 
 
 def _signal_gaussian(
-    M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
+    M: int, *, std: Number = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     _check("gaussian", M, dtype, layout)
@@ -263,7 +264,7 @@ def _signal_gaussian(
 
 
 def _signal_kaiser(
-    M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None,
+    M: int, *, beta: Number = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     _check("kaiser", M, dtype, layout)

@@ -107,7 +107,7 @@ _MODES: Final = ("nearest", "linear", "bilinear", "bicubic", "trilinear", "lancz
                  "nearest-exact")  # fmt: skip
 
 
-def _check(x: Any, mode: str, sizes: Ints) -> None:
+def _check(x: Any, mode: str, sizes: Ints, antialias: bool) -> None:
     n = len(sizes)
     if min(sizes) <= 0 or 0 in x.shape[2:]:
         letters = ("D", "H", "W")[-n:] if n > 1 else ("W",)
@@ -124,10 +124,19 @@ def _check(x: Any, mode: str, sizes: Ints) -> None:
             f"Non-empty {x.ndim}D data tensor expected but got a tensor with sizes {list(x.shape)}"
         )
     kind = dtypes.of(x.dtype)
-    if not (kind.is_floating_point or kind is dtypes.uint8):
-        name = mode.replace("-", "_")
-        raise not_implemented(f"upsample_{name}{n}d_channels_last" if n > 1 else
-                              f"upsample_{name}{n}d", kind)  # fmt: skip
+    bytes_too = mode not in ("linear", "trilinear")
+    if not (kind.is_floating_point or (kind is dtypes.uint8 and bytes_too)):
+        raise not_implemented(_kernel(mode, n, antialias), kind)
+
+
+def _kernel(mode: str, n: int, antialias: bool) -> str:
+    """What PyTorch calls the code that turns a dtype away."""
+    if antialias:
+        return "compute_index_ranges_weights"
+    if n == 2 and mode != "bicubic":
+        return f"upsample_{mode.removesuffix('-exact')}2d_channels_last"
+    ways = {"linear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+    return f"compute_indices_weights_{ways.get(mode, 'nearest')}"
 
 
 def _spread(given: Any, n: int) -> list[Any]:
@@ -209,7 +218,7 @@ def interpolate(
         return namespaces["nn.functional"][f"adaptive_avg_pool{x.ndim - 2}d"](input, sizes)
     if mode == "lanczos" and not antialias:
         raise ValueError("lanczos mode requires antialias=True")
-    _check(x, mode, sizes)
+    _check(x, mode, sizes, antialias)
     made = _SMOOTH[mode] if antialias else _OPS[mode, x.ndim - 2]
     return apply(made(sizes, bool(align_corners), *scales), input)
 
