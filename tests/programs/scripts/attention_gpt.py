@@ -39,7 +39,7 @@ model = nn.Sequential(
     nn.Embedding(11, 16), Block(16), Block(16), nn.LayerNorm(16), nn.Linear(16, 11)
 )
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-for step in range(6):
+for _ in range(6):
     ix = torch.randint(len(data) - 8, (4,))
     x = torch.stack([data[i : i + 8] for i in ix])
     y = torch.stack([data[i + 1 : i + 9] for i in ix])

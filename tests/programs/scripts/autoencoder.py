@@ -13,7 +13,7 @@ model = nn.Sequential(
 clean = torch.zeros(8, 1, 8, 8)
 clean[:, :, 2:6, 2:6] = 1
 optimizer = torch.optim.RMSprop(model.parameters(), lr=0.01, momentum=0.5)
-for step in range(6):
+for _ in range(6):
     noisy = (clean + 0.3 * torch.randn_like(clean)).clamp(0, 1)
     loss = nn.functional.mse_loss(model(noisy), clean)
     optimizer.zero_grad(set_to_none=True)

@@ -15,7 +15,7 @@ for net in (maker, critic):
 criterion = nn.BCELoss()
 opt_c = torch.optim.Adam(critic.parameters(), lr=0.02, betas=(0.5, 0.999))
 opt_m = torch.optim.Adam(maker.parameters(), lr=0.02, betas=(0.5, 0.999))
-for step in range(6):
+for _ in range(6):
     real = torch.randn(16, 2) * 0.1 + 0.5
     critic.zero_grad()
     label = torch.full((16,), 1.0)

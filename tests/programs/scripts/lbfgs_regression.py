@@ -18,6 +18,6 @@ def closure():
     return loss
 
 
-for step in range(4):
+for _ in range(4):
     print(f"{optimizer.step(closure).item():.8f}")
 print(w.tolist(), b.item())

@@ -8,7 +8,7 @@ model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 scaler = torch.amp.GradScaler("cuda", enabled=False)
 x, y = torch.randn(32, 8), torch.randn(32, 1)
-for step in range(4):
+for _ in range(4):
     optimizer.zero_grad()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         out = model(x)

@@ -7,7 +7,7 @@ torch.manual_seed(0)
 policy = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 3))
 optimizer = torch.optim.Adam(policy.parameters(), lr=0.05)
 pays = torch.tensor([[0.1, 0.5, 0.9], [0.8, 0.4, 0.2]])
-for step in range(6):
+for _ in range(6):
     kind = torch.randint(0, 2, (32,))
     logits = policy(nn.functional.one_hot(kind, 2).float())
     actions = torch.multinomial(logits.softmax(-1), 1)

@@ -35,7 +35,7 @@ optimizer = torch.optim.SGD(
     model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4, nesterov=True
 )
 x, y = torch.randn(8, 3, 8, 8), torch.randint(0, 3, (8,))
-for step in range(4):
+for _ in range(4):
     loss = nn.CrossEntropyLoss(label_smoothing=0.1)(model(x), y)
     optimizer.zero_grad()
     loss.backward()

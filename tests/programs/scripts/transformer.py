@@ -26,7 +26,7 @@ model = nn.Sequential(
     nn.Embedding(10, 16), Position(16), nn.TransformerEncoder(layer, 2), nn.Linear(16, 10)
 )
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.005)
-for step in range(6):
+for _ in range(6):
     x = torch.randint(0, 10, (8, 6))
     loss = nn.functional.cross_entropy(model(x).transpose(1, 2), x.flip(1))
     optimizer.zero_grad()

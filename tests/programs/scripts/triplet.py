@@ -7,7 +7,7 @@ torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(6, 12), nn.PReLU(), nn.Linear(12, 3))
 centres = torch.randn(3, 6)
 optimizer = torch.optim.Adagrad(net.parameters(), lr=0.05)
-for step in range(6):
+for _ in range(6):
     kind = torch.randint(0, 3, (16,))
     other = (kind + torch.randint(1, 3, (16,))) % 3
     anchor, near, far = (

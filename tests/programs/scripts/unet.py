@@ -33,7 +33,7 @@ model = UNet()
 x = torch.randn(2, 1, 8, 8)
 y = (x > 0.3).float()
 optimizer = torch.optim.NAdam(model.parameters(), lr=0.01)
-for step in range(4):
+for _ in range(4):
     out = model(x)
     dice = 1 - 2 * (out.sigmoid() * y).sum() / (out.sigmoid().sum() + y.sum())
     loss = nn.functional.binary_cross_entropy_with_logits(out, y) + dice

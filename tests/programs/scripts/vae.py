@@ -23,7 +23,7 @@ torch.manual_seed(1)
 x = (torch.rand(32, 16) > 0.6).float()
 model = VAE()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for step in range(6):
+for _ in range(6):
     optimizer.zero_grad()
     out, mu, logvar = model(x)
     bce = F.binary_cross_entropy(out, x, reduction="sum")

@@ -21,7 +21,7 @@ model = Tied()
 print(len(list(model.parameters())), list(model.state_dict()))
 optimizer = torch.optim.Adamax(model.parameters(), lr=0.05)
 x = torch.arange(21).view(3, 7) % 7
-for step in range(5):
+for _ in range(5):
     loss = nn.functional.cross_entropy(model(x[:, :-1]).reshape(-1, 7), x[:, 1:].reshape(-1))
     optimizer.zero_grad()
     loss.backward()
