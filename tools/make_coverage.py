@@ -97,7 +97,6 @@ REASONS = {
         "The eigenvalues of a matrix come in another order, which LAPACK leaves open, with their "
         "vectors."
     ),
-    "sparse.mm.reduce:output": "`sparse.mm` takes no `reduce` here; this function is missing.",
     "linalg.norm.subgradients_at_zero:second derivative": "PyTorch's is NaN, ours 0.",
     "linalg.householder_product:second derivative": _DIGITS,
     "svd_lowrank:second derivative": _DIGITS,
