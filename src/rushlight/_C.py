@@ -21,6 +21,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _log_api_usage_once(name: str) -> None:
+    """PyTorch counts the use of its parts where it is told to; here nobody counts."""
+
+
 class _Names:
     """Functions under the names that PyTorch's compiled core has for them: `_linalg.linalg_norm`.
     Traced graphs print these."""

@@ -1,5 +1,10 @@
 """`torch._utils`: the functions that pickles of tensors call, by the name that programs use."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from rushlight.arrays.device import device as device_of
+from rushlight.ops.registry import functions
 from rushlight.serialization.rebuild import (
     _rebuild_meta_tensor_no_storage as _rebuild_meta_tensor_no_storage,
 )
@@ -13,3 +18,33 @@ from rushlight.serialization.rebuild import _rebuild_tensor_v2 as _rebuild_tenso
 from rushlight.serialization.rebuild import _rebuild_tensor_v3 as _rebuild_tensor_v3
 
 __all__: list[str] = []
+
+
+def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+    """All elements of some tensors in one vector, as code that sums gradients together wants them.
+
+    >>> from rushlight._utils import _flatten_dense_tensors
+    >>> _flatten_dense_tensors([torch.ones(2), torch.zeros(1, 1)])
+    tensor([1., 1., 0.])
+    """
+    return functions["cat"]([t.contiguous().view(-1) for t in tensors], 0)
+
+
+def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """The vector that `_flatten_dense_tensors` gave, as tensors of the shapes of `tensors`."""
+    found, at = [], 0
+    for t in tensors:
+        n = t.numel()
+        found.append(flat.narrow(0, at, n).view_as(t))
+        at += n
+    return tuple(found)
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device."""
+    if isinstance(device, int):
+        return device
+    found = device_of(device)
+    if found.type == "cpu" and not allow_cpu:
+        raise ValueError(f"Expected a non cpu device, but got: {device}")
+    return -1 if found.type == "cpu" else (found.index or 0)

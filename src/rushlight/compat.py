@@ -156,6 +156,32 @@ def _spawn_spec(path: Sequence[str] | None) -> ModuleSpec | None:
     return spec
 
 
+# Note [Who we are]
+# Libraries look at `torch.__version__` for what PyTorch can do, and at `torch.__name__` and
+# `Tensor.__module__` for whose tensors they are given. While installed we answer as PyTorch would:
+# the version is the one we follow, and names rushlight in its local part.
+_own_names: list[tuple[Any, str, Any]] = []  # what was there before
+
+
+def _take_names() -> None:
+    import rushlight
+    from rushlight import torch_version, version
+
+    for owner, name, value in (
+        (rushlight, "__version__", torch_version.__version__),
+        (version, "__version__", torch_version.__version__),
+        (rushlight, "__name__", _THEIRS),
+        (rushlight.Tensor, "__module__", _THEIRS),
+    ):
+        _own_names.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+
+def _give_names_back() -> None:
+    while _own_names:
+        setattr(*_own_names.pop())
+
+
 def _advice(name: str) -> str:
     home, _, last = name.rpartition(".")
     more = advice(home, last, ())
@@ -206,6 +232,7 @@ def install() -> Installation:
             "or write `import rushlight as torch`."
         )
     sys.meta_path.insert(0, _finder)
+    _take_names()
     if _SPAWN in sys.modules:
         _send_installation(sys.modules[_SPAWN])
     return Installation(fresh=True)
@@ -223,6 +250,7 @@ def uninstall() -> None:
     if not installed():
         return
     sys.meta_path.remove(_finder)
+    _give_names_back()
     for name in [n for n in sys.modules if _is_theirs(n)]:
         del sys.modules[name]
 

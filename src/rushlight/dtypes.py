@@ -273,11 +273,23 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """
     if type1 is type2 and isinstance(type1, dtype):
         return type1
+    type1, type2 = _of_python(type1), _of_python(type2)
     _check("promote_types", type1=type1, type2=type2)
     found = _promoted.get((type1, type2))
     if found is None:
         found = _promoted[type1, type2] = _join(type1, type2)
     return found
+
+
+def _of_python(kind: object) -> Any:
+    """The dtype that one of Python's number types stands for; others as they are."""
+    if kind is float:
+        return float64
+    if kind is int:
+        return int64
+    if kind is complex:
+        return complex128
+    return bool_ if kind is bool else kind
 
 
 def _check(function: str, **arguments: object) -> None:
@@ -369,6 +381,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> torch.can_cast(torch.double, torch.float), torch.can_cast(torch.float, torch.int)
     (True, False)
     """
+    from_, to = _of_python(from_), _of_python(to)
     _check("can_cast", from_=from_, to=to)
     return _rank(from_)[0] <= _rank(to)[0]
 
@@ -401,6 +414,7 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         if type is None:
             type = default
+        type = _of_python(type)
         _check("finfo", type=type)
         of = type.to_real()
         if not of.is_floating_point:
@@ -440,6 +454,7 @@ class iinfo:
     __hash__ = None  # type: ignore[assignment]  # unhashable, as PyTorch's
 
     def __init__(self, type: dtype) -> None:
+        type = _of_python(type)
         _check("iinfo", type=type)
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")

@@ -10,12 +10,11 @@ from typing import Any
 
 import rushlight as _rushlight
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
-    "broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu",
-    "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique",
-    "unique_consecutive", "unravel_index",
-]  # fmt: skip
+__all__ = list("""
+    atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod
+    cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot
+    unique unique_consecutive unravel_index
+""".split())  # fmt: skip
 __dir__ = __all__.copy
 
 

@@ -19,9 +19,7 @@ PAGE: Final = "docs/missing.md"
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
     "torch.ao": "tensors in bfloat16 or float16",
-    "torch.distributed": "torch.multiprocessing, for processes on one machine",
     "torch.nested": "torch.nn.utils.rnn.pad_sequence, for sequences of several lengths",
-    "torch.testing.assert_allclose": "torch.testing.assert_close",
 }
 
 

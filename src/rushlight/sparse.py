@@ -71,13 +71,71 @@ class check_sparse_tensor_invariants:
         return checked
 
 
+def as_sparse_gradcheck(
+    gradcheck: _typing.Callable[..., bool],
+) -> _typing.Callable[..., bool]:
+    """Make `gradcheck` take sparse inputs and outputs: it looks at the values that are stored, or,
+    with `masked=False`, at all.
+
+    >>> gradcheck = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
+    >>> s = torch.eye(2, dtype=torch.float64).to_sparse().requires_grad_()
+    >>> gradcheck(lambda s: torch.sparse.mm(s, s), (s,), masked=True)
+    True
+    """
+
+    @_functools.wraps(gradcheck)
+    def checked(func: _typing.Any, inputs: _typing.Any, **kwargs: _typing.Any) -> bool:
+        from rushlight.core.record import apply
+        from rushlight.ops.registry import functions
+        from rushlight.ops.sparse.rules import WithValues
+
+        masked = kwargs.pop("masked", False)
+        given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        leaves, masks = [], []
+        for x in given:
+            mask = None
+            if _is_sparse(x) and x.requires_grad:
+                mask = x.detach()
+                if not masked:
+                    full = functions["ones_like"](mask.to_dense())
+                    block = mask.values().shape[-2:] if "bs" in str(x.layout) else None
+                    mask = mask.to_dense().sparse_mask(
+                        full.to_sparse(layout=x.layout, blocksize=block)
+                    )
+                if x.is_sparse:
+                    mask = mask.coalesce()
+                x = mask.values().clone().requires_grad_()
+            leaves.append(x)
+            masks.append(mask)
+
+        def on_values(*values: _typing.Any) -> _typing.Any:
+            args = [
+                x if mask is None else apply(WithValues(), x, mask)
+                for x, mask in zip(values, masks, strict=True)
+            ]
+            found = func(*args)
+            if isinstance(found, (tuple, list)):
+                return tuple(y.to_dense() if _is_sparse(y) else y for y in found)
+            return found.to_dense() if _is_sparse(found) else found
+
+        return gradcheck(on_values, tuple(leaves), **kwargs)
+
+    return checked
+
+
+def _is_sparse(x: _typing.Any) -> bool:
+    from rushlight.core.graph import TensorBase
+
+    return isinstance(x, TensorBase) and hasattr(x._array, "layout")
+
+
 def _checking() -> _typing.Any:
     from rushlight.ops.sparse.making import checking
 
     return checking
 
 
-__all__ = ["check_sparse_tensor_invariants", *sorted(_namespaces["sparse"])]
+__all__ = ["as_sparse_gradcheck", "check_sparse_tensor_invariants", *sorted(_namespaces["sparse"])]
 
 if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.sparse", globals())

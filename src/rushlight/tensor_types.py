@@ -6,6 +6,7 @@ Beside `tensor`, which it builds on. Kept because programs and tutorials use the
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, Final
 
@@ -52,6 +53,32 @@ tensor_types: Final[dict[str, TypedTensor]] = {
     )
 }  # fmt: skip
 globals().update(tensor_types)
+
+
+class CudaTensor(TypedTensor):
+    """The class of `cuda.FloatTensor` and its like."""
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        return super().__call__(*args).cuda()
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return (
+            isinstance(instance, TensorBase)
+            and instance._array.dtype == cls.dtype.numpy
+            and bool(getattr(instance, "is_cuda", False))
+        )
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.cuda.{cls.__name__}'>"
+
+
+@functools.cache
+def cuda_types() -> dict[str, CudaTensor]:
+    """`FloatTensor` and its like for tensors on a GPU."""
+    return {
+        name: CudaTensor(name, (), {"dtype": kind.dtype, "__module__": "torch.cuda"})
+        for name, kind in tensor_types.items()
+    }
 
 
 def set_default_tensor_type(t: Any, /) -> None:

@@ -23,9 +23,10 @@ from rushlight.ops.creation.tensor import place_of, shape_of
 from rushlight.ops.described import describe_all as _describe_all
 from rushlight.ops.random.sampling import randint
 from rushlight.ops.registry import functions
+from rushlight.ops.warned import warn_caller
 from rushlight.tensor import Tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 _TOLERANCES: Final[dict[dtypes.dtype, tuple[float, float]]] = {
     dtypes.float16: (1e-3, 1e-5), dtypes.bfloat16: (1.6e-2, 1e-5), dtypes.float32: (1.3e-6, 1e-5),
@@ -328,6 +329,42 @@ def _range(dtype: dtypes.dtype, low: Any, high: Any, lowest: Any, highest: Any) 
     if first > last:
         raise ValueError(f"`low` must be less than `high`, but got {first} >= {last}")
     return first, last
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = True, msg: str = "",
+) -> None:  # fmt: skip
+    """The older form of `assert_close`, which takes numbers and lists too, and does not compare
+    dtypes, devices or strides.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FutureWarning)
+    ...     torch.testing.assert_allclose(torch.ones(2), [1, 1])
+    """
+    warn_caller(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
+        "future release. Please use `torch.testing.assert_close()` instead. You can find detailed "
+        "upgrade instructions in https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+    )
+    if not isinstance(actual, Tensor):
+        actual = functions["tensor"](actual)
+    if not isinstance(expected, Tensor):
+        expected = functions["tensor"](expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        pairs = {
+            dtypes.float16: (1e-3, 1e-3),
+            dtypes.float32: (1e-4, 1e-5),
+            dtypes.float64: (1e-5, 1e-8),
+        }
+        both = [pairs.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]
+        rtol, atol = max(r for r, _ in both), max(a for _, a in both)
+    assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True,
+        check_dtype=False, check_stride=False, msg=msg or None,
+    )  # fmt: skip
 
 
 _describe_all(globals(), __all__)

@@ -721,6 +721,37 @@ def unique(
     )
 
 
+def stack(tup: Any, axis: int = 0) -> Any:
+    return _new(np.stack([_whole(x) for x in tup], axis))
+
+
+def lexsort(keys: Any) -> Any:
+    return _new(np.lexsort(_whole(keys)))
+
+
+def einsum(subscripts: str, *operands: Any) -> Any:
+    return _new(np.einsum(subscripts, *[_whole(x) for x in operands]))
+
+
+def ones_like(
+    a: Any, dtype: Any = None, order: Any = "K", subok: Any = None, shape: Any = None
+) -> Any:
+    _refuse_subok(subok)
+    return _new(np.ones_like(a._a, dtype, order, shape=shape))
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: Any = None,
+    shape: Any = None,
+) -> Any:
+    _refuse_subok(subok)
+    return _new(np.full_like(a._a, fill_value, dtype, order, shape=shape))
+
+
 def from_dlpack(source: Any, **options: Any) -> Any:
     return array(source._a if isinstance(source, ndarray) else source)
 
@@ -785,14 +816,56 @@ class _Special(types.ModuleType):
         return call
 
 
+class _Matrix:
+    """A matrix of `cupyx.scipy.sparse`."""
+
+    def __init__(self, inside: Any) -> None:
+        if inside.dtype.char not in "?fdFD":
+            raise ValueError("Only bool, float32, float64, complex64 and complex128 are supported")
+        self.inside = inside
+        self.shape = inside.shape
+
+    def tocsr(self) -> _Matrix:
+        return _Matrix(self.inside.tocsr())
+
+    def tocoo(self) -> Any:
+        made = self.inside.tocoo()
+        parts = {name: _new(getattr(made, name)) for name in ("row", "col", "data")}
+        return types.SimpleNamespace(**parts, shape=made.shape)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, _Matrix):
+            return _Matrix(self.inside @ other.inside)
+        return _new(self.inside @ _whole(other))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _new(_whole(other) @ self.inside)
+
+
+class _Sparse(types.ModuleType):
+    """`cupyx.scipy.sparse`: SciPy's matrices, of arrays of this module alone."""
+
+    def __getattr__(self, name: str) -> Any:
+        import scipy.sparse
+
+        def make(parts: Any, shape: Any) -> _Matrix:
+            raw = [tuple(map(_whole, p)) if isinstance(p, tuple) else _whole(p) for p in parts]
+            return _Matrix(getattr(scipy.sparse, name)(tuple(raw), shape=shape))
+
+        return make
+
+
 def modules() -> dict[str, Any]:
     """What stands in `sys.modules` where CuPy is installed."""
     me = sys.modules[__name__]
     cupyx, scipy = types.ModuleType("cupyx"), types.ModuleType("cupyx.scipy")
     special = _Special("cupyx.scipy.special")
+    sparse = _Sparse("cupyx.scipy.sparse")
     cupyx.scipy, scipy.special = scipy, special  # type: ignore[attr-defined]
+    scipy.sparse = sparse  # type: ignore[attr-defined]
     return {
         "cupy": me, "cupyx": cupyx, "cupyx.scipy": scipy, "cupyx.scipy.special": special,
+        "cupyx.scipy.sparse": sparse,
     }  # fmt: skip
 
 

@@ -34,7 +34,8 @@ ORDER = {
     "nn.functional.embedding_bag": (1, 0),
 }  # fmt: skip
 RENAMED = {"normal.in_place": "Tensor.normal_"}
-SPARSE = ("to_sparse", "sparse.mm", "sparse.sampled_addmm")  # cases hold strided tensors only
+# of sparse tensors, which samples here cannot hold: see tests/ops/sparse
+SPARSE = ("to_sparse", "sparse.mm", "sparse.mm.reduce", "sparse.sampled_addmm")
 UNSET = ("empty", "empty_like", "empty_strided", "new_empty", "empty_permuted", "new_empty_strided")
 
 

@@ -36,8 +36,8 @@ _SCIPY: Final = "fdFD"  # dtypes that SciPy's products take without widening
 # element-wise functions with f(0) = 0: those that are linear need no coalescing
 _LINEAR: Final = frozenset("negative positive conjugate".split())
 _ZERO_KEPT: Final = frozenset(
-    "absolute arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor isinf isnan log1p rad2deg rint "
-    "sign signbit sin sinh sqrt square tan tanh trunc".split()
+    "absolute arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor isinf isnan log1p rad2deg "
+    "rint sign signbit sin sinh sqrt square tan tanh trunc".split()
 )
 
 
@@ -186,7 +186,7 @@ class Sparse(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class Coo(Sparse):
-    """Places and values. `indices` is [sparse dimensions, elements], `values` [elements, *dense]."""
+    """Places and values: `indices` is [sparse dimensions, elements], `values` [elements, …]."""
 
     __slots__ = ("coalesced", "indices")
     layout = dtypes.sparse_coo
@@ -256,7 +256,7 @@ class Coo(Sparse):
             which = np.cumsum(first) - 1
             shape = (starts.shape[0], *values.shape[1:])
             kind = values.dtype
-            if kind == bool:
+            if kind.kind == "b":
                 values = v.unpick(values.astype(INT64), shape, (v.SLOT,), which) > 0
             else:
                 values = v.cast(v.unpick(values, shape, (v.SLOT,), which), kind)
@@ -267,7 +267,7 @@ class Coo(Sparse):
         if self.sparse_dim == 0:
             return v.reshape(v.cast(v.reduce_sum(like, (0,), False), like.dtype), self.shape)
         kind = like.dtype
-        if kind == bool:
+        if kind.kind == "b":
             x = self.coalesce()
             out = np.zeros_like(like, shape=self.shape)
             out[tuple(x.indices)] = x.values
@@ -333,10 +333,7 @@ class Compressed(Sparse):
 
     def outer(self) -> Any:
         """The row (or column) of each element of a matrix without batch dimensions."""
-        return np.repeat(
-            np.arange(self.starts.shape[0] - 1, dtype=INT64, **_on(self.starts)),
-            _lengths(self.starts),
-        )
+        return np.searchsorted(self.starts[1:], _counted(self.inner, self.nnz), side="right")
 
     def coo(self) -> Coo:
         if self.batch:
@@ -374,17 +371,14 @@ class Compressed(Sparse):
         return compress(x, self.layout, self.block)
 
 
-def _on(like: Any) -> dict[str, Any]:
-    return {"like": like} if isinstance(like, np.ndarray) else {}
+def _counted(like: Any, n: int) -> Any:
+    """0, 1, 2 and so on, on the device of `like`."""
+    return v.iota(like, n, INT64)
 
 
 def _beside(x: Any, like: Any) -> Any:
     """A NumPy array on the device of another array."""
     return move(x, device_of(like))
-
-
-def _lengths(starts: Any) -> Any:
-    return starts[1:] - starts[:-1]
 
 
 def compress(x: Coo, layout: Any, block: tuple[int, int] | None = None) -> Compressed:
@@ -450,7 +444,7 @@ def dense_to_coo(x: Any, sparse_dim: int) -> Coo:
     some = x != 0
     if sparse_dim < x.ndim:
         some = v.reduce_any(some, tuple(range(sparse_dim, x.ndim)), False)
-    where = np.nonzero(some)
+    where = some.nonzero()
     return Coo(np.stack(where).astype(INT64), x[where], x.shape, True)
 
 
@@ -489,12 +483,12 @@ def _elementwise(ufunc: Any, xs: tuple[Any, ...], one: Sparse) -> Any:
     if name in ("greater", "less", "not_equal") and isinstance(b, (int, float)) and b == 0:
         x = a.coalesce() if isinstance(a, Coo) else a
         return x.with_values(ufunc(x.values, b))
-    if name in ("power", "float_power", "floor_divide", "fmod", "remainder", "copysign") or (
+    keeps_zero = name in ("power", "float_power", "floor_divide", "fmod", "remainder") or (
         name in ("maximum", "minimum") and isinstance(b, (int, float)) and b == 0
-    ):
-        if isinstance(a, Sparse) and _is_number(b):
-            x = a.coalesce() if isinstance(a, Coo) else a
-            return x.with_values(ufunc(x.values, b))
+    )
+    if keeps_zero and isinstance(a, Sparse) and _is_number(b):
+        x = a.coalesce() if isinstance(a, Coo) else a
+        return x.with_values(ufunc(x.values, b))
     raise refused(name, one)
 
 
@@ -576,7 +570,7 @@ def _times(a: Any, b: Any) -> Any:
             return Coo(x.indices, x.values * y.values, x.shape, x.coalesced)
         # the values of `b` in the places of `a` (zero where it has none), then what both have
         where, found = _look_up(x.places(), y.places())
-        keep = np.nonzero(found)[0]
+        keep = found.nonzero()[0]
         values = x.values[keep] * y.values[where[keep]]
         return Coo(x.indices[:, keep], values, x.shape, x.coalesced)
     if isinstance(a, Compressed):
@@ -650,8 +644,8 @@ def _plain_product(a: Any, b: Any) -> Any:
     if isinstance(a, Sparse) and isinstance(b, Sparse):
         return a.as_this(dense_to_coo(_plain_product(a, b.dense()), 2))
     if isinstance(b, Sparse):
-        turned = _plain_product(permuted(b, (1, 0)), np.swapaxes(a, 0, 1) if a.ndim == 2 else a)
-        return np.swapaxes(turned, 0, 1) if a.ndim == 2 else turned
+        turned = _plain_product(permuted(b, (1, 0)), a.swapaxes(0, 1) if a.ndim == 2 else a)
+        return turned.swapaxes(0, 1) if a.ndim == 2 else turned
     x = a.coo()
     if x.sparse_dim != 2 or x.values.ndim != 1:
         return v.narrow_matmul(x.dense(), b)
@@ -687,7 +681,7 @@ def permuted(x: Any, axes: tuple[int, ...]) -> Any:
             dtypes.sparse_csr: dtypes.sparse_csc, dtypes.sparse_csc: dtypes.sparse_csr,
             dtypes.sparse_bsr: dtypes.sparse_bsc, dtypes.sparse_bsc: dtypes.sparse_bsr,
         }[x.layout]  # fmt: skip
-        values = x.values if x.block is None else np.swapaxes(x.values, 1, 2)
+        values = x.values if x.block is None else x.values.swapaxes(1, 2)
         return Compressed(turned, x.starts, x.inner, values, shape)
     k = x.sparse_dim
     if any((d < k) != (at < k) for at, d in enumerate(axes)):
@@ -709,7 +703,7 @@ def selected(x: Any, dim: int, at: int) -> Any:
     if dim >= c.sparse_dim:
         values = c.values.take(at, axis=1 + dim - c.sparse_dim)
         return Coo(c.indices, values, shape, c.coalesced)
-    keep = np.nonzero(c.indices[dim] == at)[0]
+    keep = (c.indices[dim] == at).nonzero()[0]
     values = c.values[keep]
     if c.sparse_dim == 1:
         return v.cast(v.reduce_sum(values, (0,), False), values.dtype)
@@ -731,21 +725,13 @@ def taken(x: Any, dim: int, index: Any) -> Any:
     known = c.indices[dim][order]
     first, last = np.searchsorted(known, index), np.searchsorted(known, index, side="right")
     counts = last - first
-    to = np.repeat(np.arange(n, dtype=INT64, **_on(known)), counts)
-    inside = np.arange(int(counts.sum()), dtype=INT64, **_on(known)) - np.repeat(
-        np.cumsum(counts) - counts, counts
-    )
-    which = order[np.repeat(first, counts) + inside]
+    ends = np.cumsum(counts)
+    made = _counted(known, int(counts.sum()))
+    to = np.searchsorted(ends, made, side="right")  # which of `index` each is for
+    which = order[first[to] + made - (ends - counts)[to]]
     indices = c.indices[:, which]
     indices[dim] = to
-    made = Coo(indices, c.values[which], shape)
-    return x.as_this(made)
-
-
-def narrowed(x: Any, dim: int, start: int, length: int) -> Any:
-    """`length` slices along a dimension, from `start` on."""
-    index = np.arange(start, start + length, dtype=INT64, **_on(x.values))
-    return taken(x, dim, index)
+    return x.as_this(Coo(indices, c.values[which], shape))
 
 
 def joined(xs: list[Any], axis: int) -> Any:
@@ -810,7 +796,7 @@ def masked(x: Any, mask: Any) -> Any:
             raise RuntimeError("sparse_mask(): operands have incompatible sizes")
         where, found = _look_up(m.places(), c.places())
         values = np.zeros_like(c.values, shape=(m.nnz, *c.values.shape[1:]))
-        keep = np.nonzero(found)[0]
+        keep = found.nonzero()[0]
         values[keep] = c.values[where[keep]]
     else:
         m = mask.coo()
@@ -863,7 +849,9 @@ def _softmax_wide(x: Coo, dim: int, logarithm: bool) -> Any:
         return _normed(x, top, total, logarithm)
     which, n = lines(x, dim)
     top = np.full_like(x.values, -np.inf, shape=(n, *x.values.shape[1:]))
-    np.maximum.at(top, which, x.values)
+    at = which.reshape((-1, *(1,) * (x.values.ndim - 1)))
+    at = np.broadcast_to(at, x.values.shape)
+    top = v.reduce_along(top, 0, at, x.values, "amax", True)
     top_of_each = top[which]
     total = v.unpick(np.exp(x.values - top_of_each), top.shape, (v.SLOT,), which)[which]
     return _normed(x, top_of_each, total, logarithm)
@@ -1041,7 +1029,8 @@ def unsqueezed(x: Any, dim: int) -> Any:
         row = np.zeros_like(c.indices, shape=(1, c.nnz))
         indices = np.concatenate((c.indices[:at], row, c.indices[at:]))
         return Coo(indices, c.values, shape, c.coalesced)
-    return Coo(c.indices, np.expand_dims(c.values, 1 + at - c.sparse_dim), shape, c.coalesced)
+    values = c.values.reshape((c.nnz, *shape[c.sparse_dim :]))
+    return Coo(c.indices, values, shape, c.coalesced)
 
 
 @_rule
@@ -1063,8 +1052,8 @@ def window(x: Any, index: Any) -> Any:
         else:
             start, stop, step = part.indices(x.shape[dim])
             if (start, stop, step) != (0, x.shape[dim], 1):
-                index_ = np.arange(start, stop, step, dtype=INT64, **_on(x.values))
-                x = taken(x, dim, index_)
+                chosen = _counted(x.values, len(range(start, stop, step))) * step + start
+                x = taken(x, dim, chosen)
             dim += 1
     return x
 

@@ -563,3 +563,54 @@ def hvp(
 
 
 _describe_all(globals(), __all__)
+
+
+# --- by PyTorch's names ---------------------------------------------------------------------------
+# Programs that write their own products of Jacobians import these from here.
+
+
+def _as_tuple_nocheck(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else tuple(x) if isinstance(x, list) else (x,)
+
+
+def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> Any:
+    if arg_name is None and fn_name is None:
+        return _as_tuple_nocheck(inp)
+    return as_tuple(inp, str(arg_name), str(fn_name))
+
+
+def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
+    if isinstance(to_unpack, tuple):
+        if not to_unpack[1]:
+            res = tuple(row[0] for row in res)
+        return res if to_unpack[0] else res[0]
+    return res if to_unpack else res[0]
+
+
+def _grad_preprocess(inputs: Any, create_graph: bool, need_graph: bool) -> tuple[Any, ...]:
+    return alias_inputs(tuple(inputs), create_graph, need_graph)
+
+
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    if inputs and isinstance(inputs[0], TensorBase):
+        return inputs if create_graph else tuple(x.detach() for x in inputs)
+    return tuple(_grad_postprocess(x, create_graph) for x in inputs)
+
+
+def _validate_v(v: Any, other: Any, is_other_tuple: bool) -> None:
+    check_direction(tuple(v), tuple(other), is_other_tuple)
+
+
+def _autograd_grad(
+    outputs: Any, inputs: Any, grad_outputs: Any = None, create_graph: bool = False,
+    retain_graph: bool | None = None, is_grads_batched: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
+    """`grad` of the outputs that have a history; None for inputs if none has."""
+    given = (None,) * len(outputs) if grad_outputs is None else grad_outputs
+    pairs = [(y, g) for y, g in zip(outputs, given, strict=True) if y.requires_grad]
+    if not pairs:
+        return (None,) * len(inputs)
+    return grad(
+        [y for y, _ in pairs], inputs, [g for _, g in pairs], allow_unused=True,
+        create_graph=create_graph, retain_graph=retain_graph, is_grads_batched=is_grads_batched,
+    )  # fmt: skip

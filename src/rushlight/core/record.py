@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays.batched import deepest
-from rushlight.arrays.host import check_same_device, is_sparse
+from rushlight.arrays.host import check_same_device
 from rushlight.arrays.layouts import lay_out
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled, inference_enabled, state
@@ -95,13 +95,9 @@ def rescue(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
         return quietly(op.forward, *raws)
     if isinstance(error, TypeError):  # CuPy's, when it meets an array in the host's memory
         check_same_device([x for x in raws if hasattr(x, "dtype")])
-    if isinstance(error, NotImplementedError):
-        for x in raws:
-            if is_sparse(x):  # it named a word: users know the op
-                text = str(error).partition("'")
-                rest = text[2].partition("'")
-                error = NotImplementedError(f"{text[0]}'aten::{op.name}'{rest[2]}")
-                break
+    if isinstance(error, NotImplementedError) and str(error).startswith("Could not run 'aten::"):
+        rest = str(error).split("'", 2)[2]  # it named a word: users know the op
+        error = NotImplementedError(f"Could not run 'aten::{op.name}'{rest}")
     try:
         if isinstance(error, Exception):
             raise alone(op.explain(error, raws)) from None

@@ -232,5 +232,17 @@ def initial_seed() -> int:
     return _initial_seed()
 
 
+_LATER = {"amp": ""}
+
+
+def _given(name: str) -> Any:
+    """Types by dtype, which programs of older times ask `isinstance` for: `cuda.FloatTensor`."""
+    if name.endswith("Tensor"):
+        from rushlight.tensor_types import cuda_types
+
+        return cuda_types().get(name)
+    return None
+
+
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.cuda", globals(), {"amp": ""})
+    __getattr__, __dir__ = _face("torch.cuda", globals(), _LATER, given=_given)

@@ -24,6 +24,7 @@ from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import Node
 from rushlight.fx.proxy import ParameterProxy, Proxy, TracerBase
 from rushlight.ops import overriding
+from rushlight.ops.registry import functions
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"]
 
@@ -91,7 +92,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
         raise RuntimeError(
             "Unsupported type for global function! Must be either a callable or string name"
         )
-    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__code__.co_name  # type: ignore[attr-defined]
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
@@ -132,6 +133,7 @@ class Tracer(TracerBase):
         self.num_calls: dict[str, int] = {}
         self.tensor_attrs: dict[int, str] = {}
         self._constants: dict[int, str] = {}
+        self._is_ours = False  # is it a module of rushlight's that is traced?
 
     # --- what subclasses change -------------------------------------------------------------------
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
@@ -176,9 +178,8 @@ class Tracer(TracerBase):
         for name, found in named:
             if found is value:
                 if name not in cache:
-                    cache[name] = self.create_proxy(
-                        "get_attr", name, (), {}, proxy_factory_fn=self._parameter_maker(name, value)
-                    )  # fmt: skip
+                    make = self._parameter_maker(name, value)
+                    cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=make)
                 return cache[name]
         return value
 
@@ -217,7 +218,8 @@ class Tracer(TracerBase):
             args = tuple(self.create_arg(x) for x in a)
             return self.create_node("call_function", type(a), args, {})
         if type(type(a)) is ProxyableClassMeta:
-            return self.create_node("get_attr", self._constant(a, f"_{type(a).__name__}_constant_"), (), {})  # fmt: skip
+            name = self._constant(a, f"_{type(a).__name__}_constant_")
+            return self.create_node("get_attr", name, (), {})
         return super().create_arg(a)
 
     def _constant(self, a: Any, prefix: str) -> str:
@@ -292,7 +294,7 @@ class Tracer(TracerBase):
             made = self.create_proxy("placeholder", f"{p.name}_1", default, {})
             said = f"{p.name} has been specialized to have value {value} but got another value"
             if isinstance(value, (int, float, bool, str)):
-                rushlight._assert(made == value, said)
+                functions["_assert"](made == value, said)
             elif value is None:
                 self.create_proxy("call_function", _assert_is_none, (made, said), {})
             return value
@@ -300,7 +302,7 @@ class Tracer(TracerBase):
 
     def _annotation(self, kind: Any) -> Any:
         """What an input or the result is said to be. Our own modules say it as texts."""
-        if isinstance(kind, str) and type(self.root).__module__.startswith("rushlight."):
+        if isinstance(kind, str) and self._is_ours:
             return rushlight.Tensor if kind == "Tensor" else None
         return kind
 
@@ -313,10 +315,12 @@ class Tracer(TracerBase):
         overriding.switch_on()
         if isinstance(root, nn.Module):
             self.root = root
+            self._is_ours = type(root).__module__.startswith("rushlight.")
             fn = getattr(type(root), self.traced_func_name)
             self.submodule_paths = {m: name for name, m in root.named_modules()}
         else:
             self.root = nn.Module()
+            self._is_ours = False
             fn = root
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = _tensors_of(self.root)

@@ -205,7 +205,9 @@ def spell(code: _Writing, x: Any) -> str:
         code.globals.update(inf=math.inf, nan=math.nan)
     elif isinstance(x, rushlight.device):
         code.globals["device"] = rushlight.device
-    elif isinstance(x, (rushlight.dtype, rushlight.layout, rushlight.memory_format, rushlight.Size)):
+    elif isinstance(
+        x, (rushlight.dtype, rushlight.layout, rushlight.memory_format, rushlight.Size)
+    ):
         code.globals["torch"] = rushlight
     elif callable(x) and not isinstance(x, rushlight.Tensor):
         return code.name_for(qualified_name(x), x)

@@ -148,7 +148,7 @@ class GraphModule(nn.Module):
         """Write `forward` anew from the graph."""
         code = self._graph.python_code(root_module="self")
         self._code = code.src
-        type(self).forward = _compiled(code)  # type: ignore[method-assign]
+        type(self).forward = _compiled(code)
         return code
 
     # --- submodules -----------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def reduce_graph_module(body: dict[str, Any], code: str, name: str) -> GraphModu
     names.update({f"math_{n}": getattr(math, n) for n in dir(math)})
     importlib.import_module("rushlight.fx._symbolic_trace")
     root = _CodeOnlyModule(body)
-    type(root).forward = _compiled(PythonCode(code, {**names, **space}))  # type: ignore[method-assign]
+    type(root).forward = _compiled(PythonCode(code, {**names, **space}))
     tracer = KeepModules()
     graph = tracer.trace(root)
     return GraphModule(root, graph, name)

@@ -49,8 +49,9 @@ def qualified_name(fn: Any) -> str:
     >>> qualified_name(torch.relu), qualified_name(torch.nn.functional.gelu), qualified_name(len)
     ('torch.relu', 'torch._C._nn.gelu', 'len')
     """
-    if getattr(builtins, getattr(fn, "__name__", ""), None) is fn:
-        return str(fn.__name__)
+    name = getattr(fn, "__name__", "")
+    if vars(builtins).get(name) is fn:
+        return str(name)
     found = _known.get(fn)
     if found is None:
         found = _known[fn] = _name_of(fn)

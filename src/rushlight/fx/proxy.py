@@ -17,7 +17,9 @@ from rushlight.fx.node import Node, map_aggregate
 from rushlight.ops import overriding
 from rushlight.ops.registry import functions
 
-__all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TraceError", "TracerBase"]  # fmt: skip
+__all__ = [
+    "Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TraceError", "TracerBase",
+]  # fmt: skip
 
 
 class TraceError(ValueError):
@@ -171,7 +173,7 @@ class Proxy:
         at = frame.f_lasti
         for step in dis.get_instructions(frame.f_code):
             if step.offset == at and step.opname == "UNPACK_SEQUENCE":
-                return iter([self[i] for i in range(step.argval)])
+                return iter([_item(self, i) for i in range(step.argval)])
         return self.tracer.iter(self)
 
     def __bool__(self) -> bool:
@@ -319,6 +321,8 @@ def _record(fn: Any) -> Any:
     return operate
 
 
+_item: Final = _record(operator.getitem)
+
 # A tensor that meets a proxy on its right calls the method that the operator stands for.
 _METHODS: Final = {
     "add": "add", "sub": "sub", "mul": "mul", "matmul": "matmul", "truediv": "div", "pow": "pow",
@@ -344,4 +348,3 @@ for _name, _method in _METHODS.items():
     setattr(Proxy, f"__{_short}__", _record(_fn))
     setattr(Proxy, f"__r{_short}__", _record_reflected(_fn, _method))
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]
-

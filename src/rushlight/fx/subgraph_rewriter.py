@@ -179,7 +179,7 @@ def _replace(
         known[mine] = changed.get(value, value) if isinstance(value, Node) else value
     ends = list(nodes_in(pattern.output_node().args))
     first = _first_user([nodes[end] for end in ends])
-    before = {n: None for n in graph.nodes}
+    before = dict.fromkeys(graph.nodes)
     with graph.inserting_before(first):
         result = graph.graph_copy(new, known)
     added = [n for n in graph.nodes if n not in before]
@@ -191,7 +191,7 @@ def _replace(
         if node.op not in ("placeholder", "output") and isinstance(found, Node):
             if not found.users and not found._erased:
                 graph.erase_node(found)
-    return ReplacedPatterns(anchor, {**{anchor: nodes[anchor]}, **nodes}, added)
+    return ReplacedPatterns(anchor, {anchor: nodes[anchor], **nodes}, added)
 
 
 def _first_user(results: list[Node]) -> Node:

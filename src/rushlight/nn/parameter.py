@@ -61,8 +61,8 @@ class Parameter(Tensor, metaclass=ParameterClass):
         t._storage = data._storage  # one memory, one count of its writes
         return t
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        pass  # __new__ did it all
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass  # __new__ did it all; that of a subclass may take other arguments
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:

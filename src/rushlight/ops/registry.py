@@ -30,6 +30,7 @@ from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.checks import from_end
 from rushlight.ops.mistakes import BLAMED, blame
 from rushlight.ops.numbers import has_negative_zero, numbers_of
+from rushlight.ops.numpy_names import with_our_names
 
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,6 +167,10 @@ def _wrap(
 
                 overriding.switch_on()
                 return call(*args, **kwargs)
+            if kwargs and isinstance(error, TypeError) and call in _takes_numpy_names(title):
+                again = with_our_names(fn, kwargs)
+                if again is not None:
+                    return call(*args, **again, **({} if target is None else {"out": target}))
             if (better := blame(title, fn, args, kwargs, error)) is not None:
                 raise better from None
             raise
@@ -177,6 +182,17 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def _takes_numpy_names(title: str) -> tuple[Any, ...]:
+    """The functions of this name that PyTorch writes in C++: they take NumPy's names too. What it
+    writes in Python, all of `nn.functional` among it, does not."""
+    if title in _IN_PYTHON:
+        return ()
+    return functions.get(title), methods.get(title), methods.get(title + "_")
+
+
+_IN_PYTHON: Final = frozenset({"split", "norm", "unique", "unique_consecutive", "cdist", "stft"})
 
 
 def takes_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,11 @@ WORDS = 624  # words of the twister's state
 
 # Up to here `random_raw` (a uint64 a word, but hardly any overhead) beats `integers`.
 RAW_LIMIT = 4096
+
+# Twisters that their generators left behind. NumPy takes 100 us to make one, which programs that
+# make a generator for each draw would pay every time; to seed one takes 4.
+_spare: list[np.random.MT19937] = []
+_SPARES = 8
 
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
@@ -74,10 +80,20 @@ class Generator:
     @functools.cached_property
     def bits(self) -> np.random.MT19937:
         """The twister itself."""
-        bits = np.random.MT19937(0)
-        renew(bits.lock)  # which NumPy takes for every draw
+        try:
+            bits = _spare.pop()
+        except IndexError:
+            bits = np.random.MT19937(0)
+            renew(bits.lock)  # which NumPy takes for every draw
         np.random.RandomState(bits).seed(self._seed & MASK32)
         return bits
+
+    def __del__(self) -> None:
+        bits = self.__dict__.pop("bits", None)
+        self.__dict__.pop("_seeder", None)
+        self.__dict__.pop("_integers", None)
+        if bits is not None and len(_spare) < _SPARES and sys.getrefcount(bits) == 2:
+            _spare.append(bits)
 
     @functools.cached_property
     def _seeder(self) -> np.random.RandomState:

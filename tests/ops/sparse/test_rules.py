@@ -120,3 +120,14 @@ def test_large_products_do_not_become_dense() -> None:
     s = torch.sparse_coo_tensor([[0, n - 1], [n - 1, 0]], [2.0, 3.0], (n, n), requires_grad=True)
     torch.sparse.mm(s, torch.ones(n, 1)).sum().backward()
     assert s.grad is not None and s.grad.is_sparse  # dense it would take 40 GB
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+@pytest.mark.parametrize("masked", [True, False])
+def test_gradcheck_of_sparse_inputs(layout: Any, masked: bool) -> None:
+    check = torch.sparse.as_sparse_gradcheck(gradcheck)
+    x = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]], dtype=torch.float64)
+    s = x.to_sparse(layout=layout).requires_grad_()
+    w = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+    assert check(lambda s, w: torch.sparse.mm(s, w), (s, w), masked=masked)
+    assert check(lambda s: s * 2, (s,), masked=masked)

@@ -8,6 +8,7 @@ ops show their parameters as they are. Entries are separated by spaces:
     name=p    the parameter p                     dims*     all of them, as a tuple
     x.sizes   the shape of input x                dim+      of the result's, which has one more
     x.numel   the number of its elements
+    x.strides of a factor of a matrix product: () where it wants no gradient
 """
 
 from __future__ import annotations
@@ -53,6 +54,13 @@ def value_of(node: Node, source: str) -> Any:
         shape = shape_of_input(node, inputs.index(name) if name in inputs else 0)
         if what == "sizes":
             return shape
+        if what == "strides":
+            at = inputs.index(name)
+            if not node._needs_grad(at):
+                return ()
+            rows, columns = shape
+            by_columns = op.columns >> (at - len(inputs) + 2) & 1
+            return (1, rows) if by_columns else (columns, 1)
         numel = 1
         for n in shape:
             numel *= n

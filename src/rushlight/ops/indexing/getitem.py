@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
+from operator import index as as_index
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
@@ -364,12 +365,17 @@ def slice_at(x: Any, dim: int, part: slice, always: bool) -> Any:
     PyTorch sees no more than `0:` and a stop from the size up as all: `-3:` of three is a view.
     """
     shape = x._array.shape
-    if part.step is not None and part.step < 0:
+    first, last, by = part.start, part.stop, part.step
+    # numbers at once: comparing tensors would be an op each
+    if not (first is None or type(first) is int):
+        first = as_index(first)
+    if not (last is None or type(last) is int):
+        last = as_index(last)
+    if by is not None and as_index(by) < 0:
         raise ValueError("step must be greater than zero")
     n = shape[dim]
-    start, stop, step = part.indices(n)
-    from_start = part.start is None or part.start == 0
-    if not always and step == 1 and from_start and (part.stop is None or part.stop >= n):
+    start, stop, step = slice(first, last, by).indices(n)
+    if not always and step == 1 and not first and (last is None or last >= n):
         return x
     return apply_view(Slice(dim - len(shape), start, max(start, stop), step), x)
 

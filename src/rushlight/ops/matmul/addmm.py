@@ -85,6 +85,10 @@ class Addmm(AddProduct):
     name = "addmm"
     inputs = ("self", "mat1", "mat2")
     saves = ("mat1", "mat2")
+    saved_names: ClassVar[str | None] = (
+        "alpha beta mat1_sym_sizes=mat1.sizes mat1_sym_strides=mat1.strides "
+        "mat2_sym_sizes=mat2.sizes mat2_sym_strides=mat2.strides"
+    )
     reads: ClassVar = {1: ("mat2",), 2: ("mat1",)}
 
     def __init__(self, beta: Any = 1, alpha: Any = 1, columns: int = 0) -> None:
@@ -116,6 +120,7 @@ class Baddbmm(Addmm):
     name = "baddbmm"
     inputs = ("self", "batch1", "batch2")
     saves = ("batch1", "batch2")
+    saved_names = None
     reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
 
     @staticmethod

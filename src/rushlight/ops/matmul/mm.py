@@ -89,7 +89,10 @@ class Mm(Bilinear):
     """
 
     name = "mm"
-    saved_names = "self_sym_sizes=self.sizes mat2_sym_sizes=mat2.sizes"
+    saved_names = (
+        "self_sym_sizes=self.sizes self_sym_strides=self.strides "
+        "mat2_sym_sizes=mat2.sizes mat2_sym_strides=mat2.strides"
+    )
     inputs = ("self", "mat2")
     saves = ("self", "mat2")
     reads: ClassVar = {0: ("mat2",), 1: ("self",)}

@@ -32,8 +32,8 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     Args:
         mat1: the left factor.
         mat2: the right factor.
-        reduce: of a CSR matrix and a dense one: 'sum', 'mean', 'amax' or 'amin' of the products that
-            make an element, of those which are stored.
+        reduce: of a CSR matrix and a dense one: 'sum', 'mean', 'amax' or 'amin' of the products
+            that make an element, of those which are stored.
 
     >>> s = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2., 3.], (2, 2), requires_grad=True)
     >>> y = torch.sparse.mm(s, torch.tensor([[1.], [10.]]))
@@ -83,8 +83,8 @@ def sparse_addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Number = 1.0, alpha: N
 
     >>> s = torch.eye(2).to_sparse()
     >>> torch.sparse.addmm(torch.ones(2, 2), s, torch.ones(2, 2))
-    tensor([[2., 1.],
-            [1., 2.]])
+    tensor([[2., 2.],
+            [2., 2.]])
     """
     _fits(mat1, mat2)
     return apply(rules.SparseAddmm(beta, alpha), mat, mat1, mat2)
@@ -112,8 +112,8 @@ def sampled_addmm(
 
 @function(method=False, free=False, namespace="sparse", name="sum")
 def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
-    """The sum of a sparse tensor over all dimensions, or over some: sparse, if a sparse dimension is
-    left. Its gradient is that of the elements which are stored.
+    """The sum of a sparse tensor over all dimensions, or over some: sparse, if a sparse dimension
+    is left. Its gradient is that of the elements which are stored.
 
     >>> s = torch.tensor([[1., 0.], [2., 3.]]).to_sparse()
     >>> torch.sparse.sum(s)
@@ -247,8 +247,8 @@ def sspaddmm(
 
 @function(method=False)
 def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
-    """A sparse matrix times a dense one: rows that are not empty, as a sparse tensor with one sparse
-    dimension.
+    """A sparse matrix times a dense one: rows that are not empty, as a sparse tensor with one
+    sparse dimension.
 
     Args:
         mat1: a sparse matrix.

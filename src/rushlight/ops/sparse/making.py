@@ -68,8 +68,8 @@ def _asks(t: Any, wanted: bool) -> Any:
 @function(method=False)
 def sparse_coo_tensor(
     indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-    is_coalesced: bool | None = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    check_invariants: bool | None = None, is_coalesced: bool | None = None,
 ) -> Any:  # fmt: skip
     """A sparse tensor of places and the values there; a place that is named more than once has the
     sum. Of a size alone, an empty one.

@@ -233,12 +233,17 @@ class WithValues(Op):
     name = "with_values"
     aten = None
     inputs = ("values", "like")
+    saves = ("like",)
 
     def forward(self, x: Any, like: Any) -> Any:
         return like.with_values(x)
 
-    def vjp(self, node: Node, g: Any) -> Any:
-        return stored(g), None
+    def vjp(self, node: Node, g: Any, like: Any) -> Any:
+        return stored(sparse_masked(g, like)), None
+
+    def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
+        like = xs[1]
+        return apply(self, ts[0], like) if isinstance(like, TensorBase) else like.with_values(ts[0])
 
 
 class Coalesce(Op):

@@ -47,13 +47,17 @@ def unsqueeze_op(cls: Any, input: Any, dim: Any) -> Any:
 
 
 @function(bare=True)
-def unsqueeze(input: Any, dim: int) -> Any:
+def unsqueeze(input: Any, dim: int | None = None, *, axis: int | None = None) -> Any:
     """A view with a new dimension of size 1 at `dim`.
 
     >>> torch.unsqueeze(torch.zeros(3), -1).shape
     torch.Size([3, 1])
     """
     check_tensor(input, "unsqueeze")
+    if dim is None:  # `axis` is NumPy's name for it
+        if axis is None:
+            raise TypeError('unsqueeze() missing 1 required positional arguments: "dim"')
+        dim = axis
     return apply_view(unsqueeze_op(Unsqueeze, input, dim), input)
 
 
@@ -195,13 +199,15 @@ def squeeze_op(input: Any, dim: Any, every: Any, one: Any, many: Any) -> Any:
 
 
 @function(bare=True)
-def squeeze(input: Any, dim: Any = None) -> Any:
+def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """A view without dimensions of size 1: all of them, or those named.
 
     >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
     torch.Size([3])
     """
     check_tensor(input, "squeeze")
+    if axis is not None and dim is None:  # NumPy's name for it
+        dim = axis
     return apply_view(squeeze_op(input, dim, SqueezeAll, SqueezeOne, SqueezeMany), input)
 
 
