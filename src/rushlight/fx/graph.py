@@ -322,9 +322,7 @@ class Graph:
         rows = [[n.op, n.name, n.target, n.args, n.kwargs] for n in self.nodes]
         print(tabulate(rows, headers=["opcode", "name", "target", "args", "kwargs"]))
 
-    def python_code(
-        self, root_module: str, *, verbose: bool = False, **kwargs: Any
-    ) -> PythonCode:
+    def python_code(self, root_module: str, *, verbose: bool = False, **kwargs: Any) -> PythonCode:
         """The graph as Python code; `root_module` is how it names the module, usually "self"."""
         space = Namespace()
         space.used.update(n.name for n in self.nodes)
@@ -342,5 +340,3 @@ class Graph:
     def process_outputs(self, out: Any) -> Any:
         """What a call returns, from what the output node gives."""
         return self._codegen.process_outputs(out)
-
-
