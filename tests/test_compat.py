@@ -74,8 +74,8 @@ COMPAT = {
         names = [m.name for m in pkgutil.walk_packages(rushlight.__path__, "rushlight.")]
         names = [name for name in names if not name.endswith("__main__")]
         def attributes():
-            pairs = [(sys.modules[n.rpartition(".")[0]], n.rpartition(".")[2]) for n in names]
-            return {f"{p.__name__}.{n}": getattr(p, n) for p, n in pairs}
+            split = {n: n.rpartition(".") for n in names}
+            return {n: getattr(sys.modules[home], last) for n, (home, _, last) in split.items()}
         for name in names:
             importlib.import_module(name)
         before = attributes()

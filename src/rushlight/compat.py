@@ -56,18 +56,18 @@ class _Loader(Loader):
         name = module.__name__
         ours = importlib.import_module(_our_name(name))
         sys.modules[name] = ours
-        for child, inner in _shadowed_modules(ours).items():
+        for child, inner in _shadowed_modules(ours, _our_name(name)).items():
             sys.modules.setdefault(f"{name}.{child}", inner)
 
 
-def _shadowed_modules(package: ModuleType) -> dict[str, ModuleType]:
+def _shadowed_modules(package: ModuleType, name: str) -> dict[str, ModuleType]:
     """The modules of a package whose names it gives to something else: `autograd.gradcheck` is a
     function, and a module next to it. The import system sets the attribute whenever it loads a
     module, and would put the module in the function's place; what it finds loaded it leaves alone.
     """
     found: dict[str, ModuleType] = {}
     for child, value in vars(package).items():
-        inner = sys.modules.get(f"{package.__name__}.{child}")
+        inner = sys.modules.get(f"{name}.{child}")
         if inner is not None and inner is not value:
             found[child] = inner
     return found

@@ -17,7 +17,8 @@ SOURCES = ROOT / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version __config__ tables missing native locks dtypes errors return_types size trees random",
+    "_version torch_version __config__ tables missing native locks dtypes errors return_types size trees "
+    "random",
     "arrays",
     "core",
     "ops",
@@ -25,11 +26,11 @@ LAYERS = [
     "settings linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
     "func nn optim data serialization _tensor _utils testing utils library profiler functorch "
-    "absent accelerator amp backends compiler cpu cuda _dynamo distributions export futures fx hub "
+    "absent accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
     "_inductor jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
-    "xpu",
+    "xpu _vmap_internals",
     "compile viz explain distributed",
-    "compat cli __main__",
+    "compat cli __main__ functional fx",
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
 

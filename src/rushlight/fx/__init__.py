@@ -13,8 +13,11 @@ output output
 
 import typing as _typing
 
-from rushlight.fx._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
-from rushlight.fx.graph import CodeGen, Graph
+from rushlight.fx._symbolic_trace import PH as PH
+from rushlight.fx._symbolic_trace import ProxyableClassMeta as ProxyableClassMeta
+from rushlight.fx._symbolic_trace import Tracer, symbolic_trace, wrap
+from rushlight.fx.graph import CodeGen as CodeGen
+from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.interpreter import Interpreter, Transformer
 from rushlight.fx.node import Node, has_side_effect, map_arg

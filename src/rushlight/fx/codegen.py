@@ -31,6 +31,9 @@ _IN_PLACE: Final = {
 }
 
 
+_OF_TORCH: Final = (rushlight.dtype, rushlight.layout, rushlight.memory_format, rushlight.Size)
+
+
 @dataclass
 class PythonCode:
     """The code of a graph, and what the names in it mean."""
@@ -205,9 +208,7 @@ def spell(code: _Writing, x: Any) -> str:
         code.globals.update(inf=math.inf, nan=math.nan)
     elif isinstance(x, rushlight.device):
         code.globals["device"] = rushlight.device
-    elif isinstance(
-        x, (rushlight.dtype, rushlight.layout, rushlight.memory_format, rushlight.Size)
-    ):
+    elif isinstance(x, _OF_TORCH):
         code.globals["torch"] = rushlight
     elif callable(x) and not isinstance(x, rushlight.Tensor):
         return code.name_for(qualified_name(x), x)

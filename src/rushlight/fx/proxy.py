@@ -244,7 +244,7 @@ def _spelled(name: str, fn: Any, args: Any, kwargs: Any) -> Any:
             plain += value
         elif about.kind is about.VAR_KEYWORD:
             named.update(value)  # names of older times
-        elif about.default is about.empty:
+        elif about.default is about.empty or key == "split_size_or_sections":  # no default there
             plain.append(value)
         else:
             named[key] = value

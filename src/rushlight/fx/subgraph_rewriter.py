@@ -179,7 +179,7 @@ def _replace(
         known[mine] = changed.get(value, value) if isinstance(value, Node) else value
     ends = list(nodes_in(pattern.output_node().args))
     first = _first_user([nodes[end] for end in ends])
-    before = dict.fromkeys(graph.nodes)
+    before = set(graph.nodes)
     with graph.inserting_before(first):
         result = graph.graph_copy(new, known)
     added = [n for n in graph.nodes if n not in before]
@@ -188,10 +188,11 @@ def _replace(
         changed[nodes[old]] = value
     for node in reversed(pattern.nodes):
         found = nodes.get(node)
-        if node.op not in ("placeholder", "output") and isinstance(found, Node):
-            if not found.users and not found._erased:
-                graph.erase_node(found)
-    return ReplacedPatterns(anchor, {anchor: nodes[anchor], **nodes}, added)
+        if node.op in ("placeholder", "output") or not isinstance(found, Node):
+            continue
+        if not found.users and not found._erased:
+            graph.erase_node(found)
+    return ReplacedPatterns(anchor, nodes, added)
 
 
 def _first_user(results: list[Node]) -> Node:

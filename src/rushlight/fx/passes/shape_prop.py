@@ -30,10 +30,10 @@ def _extract_tensor_metadata(result: Any, include_contiguity: bool = True) -> Te
         for known in (
             rushlight.contiguous_format, rushlight.channels_last, rushlight.channels_last_3d
         ):  # fmt: skip
-            if known is rushlight.contiguous_format or result.ndim == _DIMS[str(known)]:
-                if result.is_contiguous(memory_format=known):
-                    form = known
-                    break
+            fits = result.ndim == _DIMS.get(str(known), result.ndim)
+            if fits and result.is_contiguous(memory_format=known):
+                form = known
+                break
     return TensorMetadata(
         result.shape, result.dtype, result.requires_grad, result.stride(), form, False, {}
     )
