@@ -19,6 +19,7 @@ __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Size", "TensorBase",
     "_disabled_torch_function_impl",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def _log_api_usage_once(name: str) -> None:

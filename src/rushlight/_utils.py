@@ -18,6 +18,7 @@ from rushlight.serialization.rebuild import _rebuild_tensor_v2 as _rebuild_tenso
 from rushlight.serialization.rebuild import _rebuild_tensor_v3 as _rebuild_tensor_v3
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 
 def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:

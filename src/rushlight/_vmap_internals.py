@@ -9,6 +9,7 @@ from rushlight.func import vmap as _new
 from rushlight.ops.warned import warn_caller
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:

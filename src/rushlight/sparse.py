@@ -135,7 +135,10 @@ def _checking() -> _typing.Any:
     return checking
 
 
-__all__ = ["as_sparse_gradcheck", "check_sparse_tensor_invariants", *sorted(_namespaces["sparse"])]
+# PyTorch does not give these to `from torch.sparse import *`
+_UNLISTED = ["sampled_addmm", "spdiags"]
+__all__ = ["as_sparse_gradcheck", "check_sparse_tensor_invariants"]
+__all__ += sorted(_namespaces["sparse"].keys() - _UNLISTED)
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.sparse", globals())
+    __getattr__, __dir__ = _face("torch.sparse", globals(), unlisted=_UNLISTED)

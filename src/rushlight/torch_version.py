@@ -9,6 +9,7 @@ from typing import Any, Final
 from rushlight._version import __version__ as _ours
 
 __all__ = ["TorchVersion"]
+__dir__ = __all__.copy
 
 # What a number is followed by in a version that is not out yet; a final one comes after all these.
 _STAGES: Final = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "c": -1, "rc": -1}

@@ -16,6 +16,8 @@ TOGETHER = {
     "compiler/compiler": "what compiling gives, and programs that cannot be exported",
     "distributions/distributions": "all that distributions give",
     "config": "__config__, whose name no test file can have",
+    "fx/fx": "tracing, rewriting and running graphs",
+    "programs/programs": "programs written for PyTorch, run unchanged",
     "func/inference": "transforms in inference mode",
     "func/nested_programs": "random programs of transforms",
     "func/transforms": "transforms of every kind",

@@ -19,6 +19,7 @@ from rushlight.size import Size
 from rushlight.tensor import Tensor
 
 __all__ = ["Distribution"]
+__dir__ = __all__.copy
 
 EMPTY = Size()
 

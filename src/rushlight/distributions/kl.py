@@ -38,6 +38,7 @@ from rushlight.distributions.transformed import Gumbel, HalfNormal, Pareto
 from rushlight.distributions.utils import _sum_rightmost, euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
+__dir__ = __all__.copy
 
 _KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 _KL_MEMOIZE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}

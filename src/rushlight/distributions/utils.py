@@ -15,6 +15,7 @@ __all__ = [
     "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
     "tril_matrix_to_vec", "vec_to_tril_matrix",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 euler_constant = 0.57721566490153286060
 

@@ -27,6 +27,7 @@ from rushlight.ops import overriding
 from rushlight.ops.registry import functions
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"]
+__dir__ = __all__.copy
 
 _wrapped: Final[list[tuple[dict[str, Any], str]]] = []  # what `wrap` named, and where
 _is_fx_tracing_flag = False

@@ -11,6 +11,7 @@ from rushlight.fx.names import Namespace, qualified_name, snake_case
 from rushlight.fx.node import Node, map_arg, nodes_in
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
+__dir__ = __all__.copy
 
 
 class _InsertPoint:

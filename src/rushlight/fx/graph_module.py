@@ -13,6 +13,7 @@ from rushlight import nn
 from rushlight.fx.graph import Graph, PythonCode
 
 __all__ = ["GraphModule", "reduce_graph_module"]
+__dir__ = __all__.copy
 
 _number = count()
 

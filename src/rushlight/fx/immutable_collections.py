@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 __all__ = ["immutable_dict", "immutable_list"]
+__dir__ = __all__.copy
 
 _CURE = (
     "object does not support mutation. If you are attempting to modify the kwargs or args of a "

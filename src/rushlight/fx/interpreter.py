@@ -12,6 +12,7 @@ from rushlight.fx.node import Node, map_aggregate, map_arg
 from rushlight.fx.proxy import Proxy, TracerBase
 
 __all__ = ["Interpreter", "Transformer"]
+__dir__ = __all__.copy
 
 
 class Interpreter:

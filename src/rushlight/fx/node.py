@@ -11,7 +11,8 @@ from rushlight.fx.names import qualified_name, type_name
 if TYPE_CHECKING:
     from rushlight.fx.graph import Graph
 
-__all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
+__all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
+__dir__ = __all__.copy
 
 Argument = Any
 Target = Callable[..., Any] | str

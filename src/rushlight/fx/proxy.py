@@ -20,6 +20,7 @@ from rushlight.ops.registry import functions
 __all__ = [
     "Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TraceError", "TracerBase",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class TraceError(ValueError):

@@ -12,6 +12,7 @@ from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import Node, nodes_in
 
 __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
+__dir__ = __all__.copy
 
 
 class Match(NamedTuple):

@@ -9,6 +9,7 @@ from rushlight.fx.interpreter import Interpreter
 from rushlight.fx.node import Node, map_aggregate
 
 __all__ = ["ShapeProp", "TensorMetadata"]
+__dir__ = __all__.copy
 
 
 class TensorMetadata(NamedTuple):
