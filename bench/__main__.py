@@ -21,6 +21,7 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 import numpy as np
 
 import rushlight
+from bench import memory
 from bench.cases import (
     AGAINST_A_LOOP,
     AGAINST_NUMPY,
@@ -117,10 +118,12 @@ def import_times(repeats: int = 7) -> dict[str, Any]:
 
 def main() -> int:
     rows: list[dict[str, Any]] = []
+    bytes_taken: list[dict[str, Any]] = []
     if importlib.util.find_spec("torch"):
         import torch
 
         rows += against_torch(torch)
+        bytes_taken = memory.ratios()
     else:
         print("PyTorch is not installed: its rows are left out")
     if importlib.util.find_spec("jax"):
@@ -138,6 +141,14 @@ def main() -> int:
             f"{r['case']:42} {r['against']:9} {r['ours_us']:10.2f} {r['theirs_us']:10.2f} "
             f"{r['ratio']:7.3f} {bar:>6}{'  over' if over else ''}"
         )
+    for r in bytes_taken:
+        ratio = r["ours"] / r["theirs"]
+        over = ratio > r["bar"]
+        missed += over
+        print(
+            f"{r['case']:42} {'memory':9} {r['ours'] / 1e6:7.1f} MB {r['theirs'] / 1e6:7.1f} MB "
+            f"{ratio:7.3f} {r['bar']:6.2f}{'  over' if over else ''}"
+        )
     over = imports["more_ms"] > imports["bar_ms"]
     missed += over
     print(
@@ -145,7 +156,12 @@ def main() -> int:
         f"{imports['more_ms']:.0f} ms more (bar {imports['bar_ms']:.0f}){'  over' if over else ''}"
     )
     RESULTS.mkdir(exist_ok=True)
-    record = {"rows": rows, "import": imports, "compiled": rushlight.__config__.compiled()}
+    record = {
+        "rows": rows,
+        "memory": bytes_taken,
+        "import": imports,
+        "compiled": rushlight.__config__.compiled(),
+    }
     (RESULTS / "latest.json").write_text(json.dumps(record, indent=1) + "\n")
     return 1 if missed else 0
 

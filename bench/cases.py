@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "AGAINST_A_LOOP", "AGAINST_NUMPY", "AGAINST_TORCH", "SMALL_AGAINST_NUMPY", "numpy_multiplies",
-    "numpy_pairs",
+    "AGAINST_A_LOOP", "AGAINST_NUMPY", "AGAINST_TORCH", "MEMORY", "SMALL_AGAINST_NUMPY",
+    "numpy_multiplies", "numpy_pairs",
 ]  # fmt: skip
 
 Work = Callable[[], object]
@@ -193,6 +193,78 @@ def loader(lib: Any) -> Work:
     return work
 
 
+def conv_step(lib: Any) -> Work:
+    """Two 3x3 convolutions, 3 -> 16 -> 32, of 32 images of 28x28, forward and backward."""
+    lib.manual_seed(0)
+    nn = lib.nn
+    net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 32, 3))
+    x = lib.randn(32, 3, 28, 28)
+
+    def work() -> None:
+        net.zero_grad()
+        net(x).sum().backward()
+
+    return work
+
+
+def lstm_step(lib: Any) -> Work:
+    """An LSTM of 64 hidden numbers over 32 steps of 16 sequences, forward and backward."""
+    lib.manual_seed(0)
+    net = lib.nn.LSTM(64, 64)
+    x = lib.randn(32, 16, 64)
+
+    def work() -> None:
+        net.zero_grad()
+        net(x)[0].sum().backward()
+
+    return work
+
+
+def gpt_step(lib: Any) -> Work:
+    """A training step of a GPT: 2 layers of width 128, 8 sequences of 64 tokens, Adam."""
+    lib.manual_seed(0)
+    nn = lib.nn
+    F = nn.functional
+
+    class Block(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.after = nn.LayerNorm(128), nn.LayerNorm(128)
+            self.qkv, self.out = nn.Linear(128, 384), nn.Linear(128, 128)
+            self.mlp = nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128))
+
+        def forward(self, x: Any) -> Any:
+            n, t, d = x.shape
+            parts = self.qkv(self.before(x)).split(d, dim=2)
+            q, k, v = (part.view(n, t, 4, d // 4).transpose(1, 2) for part in parts)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(n, t, d))
+            return x + self.mlp(self.after(x))
+
+    class Gpt(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.token, self.place = nn.Embedding(65, 128), nn.Embedding(64, 128)
+            self.blocks = nn.Sequential(Block(), Block())
+            self.norm, self.head = nn.LayerNorm(128), nn.Linear(128, 65, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            places = lib.arange(x.shape[1])
+            return self.head(self.norm(self.blocks(self.token(x) + self.place(places))))
+
+    model = Gpt()
+    optimiser = lib.optim.Adam(model.parameters(), lr=1e-3)
+    text = lib.randint(0, 65, (8, 65))
+
+    def work() -> None:
+        optimiser.zero_grad()
+        said = model(text[:, :-1])
+        F.cross_entropy(said.reshape(-1, 65), text[:, 1:].reshape(-1)).backward()
+        optimiser.step()
+
+    return work
+
+
 AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
     "100 2x2 multiplies, recorded": (multiply, 0.45),
     "100 multiplies, forward + backward": (chain, 0.35),
@@ -208,7 +280,18 @@ AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
     "gradient of x[i], 32 rows of 100x16": (index_gradient, 1.0),
     "gradient of index_select, 32 rows": (index_select_gradient, 1.0),
     "gradient of embedding, 32 rows": (embedding_gradient, 1.0),
+    "Conv2d 3-16-32, 3x3, 32 images, both ways": (conv_step, 1.5),
+    "LSTM of 64, 32 steps of 16, both ways": (lstm_step, 1.0),
+    "GPT training step, 2 layers of 128": (gpt_step, 1.2),
     "DataLoader, 200 batches of 256 of 1e6 rows": (loader, 1.0),
+}
+
+# Work that is compared by the memory it takes too, in bytes at the highest, and what it may take.
+MEMORY: dict[str, tuple[Callable[[Any], Work], float]] = {
+    "Conv2d 3-16-32, 3x3, 32 images, both ways": (conv_step, 1.1),
+    "LSTM of 64, 32 steps of 16, both ways": (lstm_step, 1.1),
+    "GPT training step, 2 layers of 128": (gpt_step, 1.1),
+    "DataLoader, 200 batches of 256 of 1e6 rows": (loader, 1.1),
 }
 
 # the work, what it replaces, and how much of its time it may take

@@ -263,6 +263,129 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], type[Exception], str, str]] = 
         "complex dtype. Got: Long",
         "`x.float().mean()`",
     ),
+    "channels of a picture": (
+        lambda t, d: d.nn.Conv2d(3, 8, 3)(t.zeros(2, 1, 8, 8)), RuntimeError,
+        "Given groups=1, weight of size [8, 3, 3, 3], expected input[2, 1, 8, 8] to have 3 "
+        "channels, but got 1 channels instead",
+        "the layer's `in_channels` is 3, and the input has 1",
+    ),
+    "channels behind": (
+        lambda t, d: d.nn.Conv2d(3, 8, 3)(t.zeros(2, 8, 8, 3)), RuntimeError,
+        "Given groups=1, weight of size [8, 3, 3, 3], expected input[2, 8, 8, 3] to have 3 "
+        "channels, but got 8 channels instead",
+        "`x.permute(0, 3, 1, 2)`",
+    ),
+    "channels of a transposed convolution": (
+        lambda t, d: d.nn.ConvTranspose1d(3, 4, 3)(t.zeros(1, 4, 5)), RuntimeError,
+        "Given transposed=1, weight of size [3, 4, 3], expected input[1, 4, 5] to have 3 channels, "
+        "but got 4 channels instead",
+        "in the dimension behind the batch",
+    ),
+    "a picture without channels": (
+        lambda t, d: d.nn.Conv2d(1, 8, 3)(t.zeros(8, 8)), RuntimeError,
+        "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [8, 8]",
+        "[batch, channels, height, width], or one of the batch. `x.unsqueeze(0)`",
+    ),
+    "dtype in a convolution": (
+        lambda t, d: d.nn.Conv2d(1, 2, 3)(t.zeros(1, 1, 8, 8).double()), RuntimeError,
+        "Input type (double) and bias type (float) should be the same",
+        "`x.to(torch.float32)`, or the model: `model.to(torch.float64)`",
+    ),
+    "dtype in a convolution without bias": (
+        lambda t, d: d.nn.Conv1d(1, 2, 3, bias=False)(t.zeros(1, 1, 8).double()), RuntimeError,
+        "expected scalar type Double but found Float",
+        "`x.to(torch.float32)`",
+    ),
+    "bfloat16 in a convolution": (
+        lambda t, d: d.nn.Conv1d(1, 2, 3, bias=False)(t.zeros(1, 1, 8).bfloat16()), RuntimeError,
+        "Input type (CPUBFloat16Type) and weight type (torch.FloatTensor) should be the same or "
+        "input should be a MKLDNN tensor and weight is a dense tensor",
+        "`model.to(torch.bfloat16)`",
+    ),
+    "a picture of bytes": (
+        lambda t, d: d.nn.Conv2d(1, 2, 3)(t.zeros(1, 1, 8, 8).byte()), RuntimeError,
+        "Input type (unsigned char) and bias type (float) should be the same",
+        "pictures of bytes `/ 255`",
+    ),
+    "a kernel larger than the picture": (
+        lambda t, d: d.nn.Conv2d(1, 2, 5)(t.zeros(1, 1, 3, 3)), RuntimeError,
+        "Calculated padded input size per channel: (3 x 3). Kernel size: (5 x 5). Kernel size "
+        "can't be greater than actual input size",
+        "(`padding=`)",
+    ),
+    "a window larger than the picture": (
+        lambda t, d: d.nn.MaxPool2d(5)(t.zeros(1, 1, 3, 3)), RuntimeError,
+        "Given input size: (1x3x3). Calculated output size: (1x0x0). Output size is too small",
+        "pool less before",
+    ),
+    "features of a step": (
+        lambda t, d: d.nn.LSTM(4, 8)(t.zeros(3, 2, 5)), RuntimeError,
+        "input.size(-1) must be equal to input_size. Expected 4, got 5",
+        "the input is [3, 2, 5]",
+    ),
+    "the state of an LSTM": (
+        lambda t, d: d.nn.LSTM(4, 8)(t.zeros(3, 2, 4), (t.zeros(1, 2, 7), t.zeros(1, 2, 7))),
+        RuntimeError,
+        "Expected hidden[0] size (1, 2, 8), got [1, 2, 7]",
+        "(layers * directions, batch, width)",
+    ),
+    "one state for an LSTM": (
+        lambda t, d: d.nn.LSTM(4, 8)(t.zeros(3, 2, 4), t.zeros(1, 2, 8)), IndexError,
+        "index 1 is out of bounds for dimension 0 with size 1",
+        "pass `(h, c)`, not `h`",
+    ),
+    "one state for an LSTM of two layers": (
+        lambda t, d: d.nn.LSTM(4, 8, 2)(t.zeros(3, 2, 4), t.zeros(2, 2, 8)), RuntimeError,
+        "For batched 3-D input, hx and cx should also be 3-D but got (2-D, 2-D) tensors",
+        "pass `(h, c)`, each",
+    ),
+    "the state of a GRU": (
+        lambda t, d: d.nn.GRU(4, 8, batch_first=True)(t.zeros(2, 3, 4), t.zeros(2, 1, 8)),
+        RuntimeError,
+        "Expected hidden size (1, 2, 8), got [2, 1, 8]",
+        "also with `batch_first`",
+    ),
+    "heads": (
+        lambda t, d: d.nn.MultiheadAttention(10, 3), AssertionError,
+        "embed_dim must be divisible by num_heads",
+        "3 heads takes an equal part of the width, which is 10",
+    ),
+    "a batch of one": (
+        lambda t, d: d.nn.BatchNorm1d(3)(t.zeros(1, 3)), ValueError,
+        "Expected more than 1 value per channel when training, got input size torch.Size([1, 3])",
+        "`model.eval()`",
+    ),
+    "scores for probabilities": (
+        lambda t, d: d.F.binary_cross_entropy(t.tensor([2.0]), t.tensor([1.0])), RuntimeError,
+        "all elements of input should be between 0 and 1",
+        "`binary_cross_entropy_with_logits`",
+    ),
+    "a column of scores": (
+        lambda t, d: d.nn.BCEWithLogitsLoss()(t.zeros(2, 1), t.zeros(2)), ValueError,
+        "Target size (torch.Size([2])) must be the same as input size (torch.Size([2, 1]))",
+        "`target.unsqueeze(1)`",
+    ),
+    "keys of another model": (
+        lambda t, d: d.nn.Linear(1, 1).load_state_dict({"weight": t.zeros(1, 1)}), RuntimeError,
+        'Error(s) in loading state_dict for Linear:\n\tMissing key(s) in state_dict: "bias".',
+        "`strict=False`",
+    ),
+    "keys of a wrapped model": (
+        lambda t, d: d.nn.Linear(1, 1, bias=False).load_state_dict({"module.weight": t.zeros(1, 1)}),
+        RuntimeError,
+        'Error(s) in loading state_dict for Linear:\n\tMissing key(s) in state_dict: "weight". \n\t'
+        'Unexpected key(s) in state_dict: "module.weight".',
+        "k.removeprefix('module.')",
+    ),
+    "the state of another optimiser": (
+        lambda t, d: t.optim.SGD([t.zeros(1)]).load_state_dict(
+            t.optim.SGD([t.zeros(1), t.zeros(1)]).state_dict()
+        ),
+        ValueError,
+        "loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+        "group",
+        "those of the model it was saved with",
+    ),
 }  # fmt: skip
 
 

@@ -285,3 +285,29 @@ def test_functions_look_the_same_afterwards() -> None:
         "except TypeError as e: assert str(e).startswith('mm(): argument'), e\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_frames_can_be_looked_at_afterwards() -> None:
+    """A debugger reads the local names of every frame that an error went through."""
+    program = (
+        "import rushlight as torch\n"
+        "class T(torch.Tensor): pass\n"
+        "for fn, x in (torch.mm, 1), (torch.sum, torch.ones(2)), (torch.from_file, ''):\n"
+        "    try: fn(x, 'no dimension')\n"
+        "    except (TypeError, OSError) as error: trace = error.__traceback__\n"
+        "    while trace is not None:\n"
+        "        frame, trace = trace.tb_frame, trace.tb_next\n"
+        "        while frame is not None: frame.f_locals, (frame := frame.f_back)\n"
+        "for fn in torch.mm, torch.sum: assert fn.__code__.co_freevars or not fn.__closure__\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_library_itself_switches_nothing_on() -> None:
+    program = (
+        "import rushlight.nn, rushlight.optim\n"
+        "from rushlight.ops import fill_rest, overriding\n"
+        "fill_rest()\n"
+        "assert not overriding._switched\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -71,3 +71,6 @@ def test_files_as_memory(tmp_path: Path) -> None:
     typed = torch.ShortStorage.from_file(str(path), False, 2)
     assert typed.size() == 2 and typed.filename is None
     assert torch.from_file(str(path)).shape == (0,)
+    for wrong in (torch.tensor(1), 1, None):
+        with pytest.raises(TypeError, match="must be str, not"):
+            torch.from_file(wrong)

@@ -57,8 +57,8 @@ def page(found: dict[str, list[str]]) -> str:
         f"Of {total} public names that PyTorch 2.13 has in {len(stored)} modules, {total - lost} "
         "are here. Asking for another raises an AttributeError, and importing it an ImportError, "
         "that names what comes nearest. "
-        "`python tools/make_missing.py` writes this page; a test says when it is out of date. What "
-        "autograd does not need is missing on purpose: see [differences](differences.md)."
+        "`python tools/make_missing.py` writes this page; a test says when it is out of date. "
+        "What is there and behaves otherwise stands in [Differences](differences.md)."
     )
     lines = ["# What PyTorch has and rushlight lacks", "", *textwrap.wrap(opening, 99)]
     for title, names in found.items():

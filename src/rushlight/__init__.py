@@ -74,6 +74,7 @@ _LATER = {
     "amp": "",
     "cpu": "",
     "cuda": "",
+    "distributions": "",
     "fft": "",
     "func": "",
     "library": "",
@@ -86,6 +87,7 @@ _LATER = {
     "DisableTorchFunctionSubclass": "_C",
     "profiler": "",
     "signal": "",
+    "sparse": "",
     "special": "",
     "testing": "",
     "types": "",
@@ -149,7 +151,8 @@ _NOT_STARRED = set("""
     BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
     BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
     from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
-    strided symeig to_dlpack unique
+    sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr
+    strided symeig to_dlpack unique pca_lowrank segment_reduce svd_lowrank while_loop
     autograd ops random return_types storage
 """.split())  # fmt: skip
 
@@ -179,7 +182,8 @@ else:
         What the table does not have yet may be in a folder that is imported late."""
         if name == "__all__":
             ops.fill_rest()
-            return sorted((_here | _functions.keys()) - _METHODS_ONLY - _NOT_STARRED)
+            shown = (_here | _functions.keys()) - _METHODS_ONLY - _NOT_STARRED
+            return sorted(name for name in shown if not name.startswith("_"))
         if name in _METHODS_ONLY or name.startswith("__"):
             return None
         if name not in _functions:

@@ -1,5 +1,7 @@
-"""`torch._tensor`: the module in which PyTorch defines Tensor, by the name that programs use."""
+"""`torch._tensor`: the names in it that programs and pickles use."""
 
+from rushlight.serialization.rebuild import _rebuild_from_type_v2 as _rebuild_from_type_v2
 from rushlight.tensor import Tensor as Tensor
 
-__all__: list[str] = []
+__all__ = ["Tensor"]
+__dir__ = ["Tensor", "_rebuild_from_type_v2"].copy

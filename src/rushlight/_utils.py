@@ -5,7 +5,6 @@ from typing import Any
 
 from rushlight.arrays.device import device as device_of
 from rushlight.ops.registry import functions
-from rushlight.serialization.rebuild import _rebuild_from_type_v2 as _rebuild_from_type_v2
 from rushlight.serialization.rebuild import (
     _rebuild_meta_tensor_no_storage as _rebuild_meta_tensor_no_storage,
 )

@@ -18,7 +18,8 @@ __all__ = [
     "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
     "float16", "float32", "float64", "get_default_dtype", "half", "iinfo", "int8", "int16", "int32",
     "int64", "layout", "long", "memory_format", "preserve_format", "promote_types",
-    "set_default_dtype", "short", "strided", "uint8", "uint16", "uint32", "uint64",
+    "set_default_dtype", "short", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr",
+    "strided", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
 
 NumpyDtype: TypeAlias = np.dtype[Any]
@@ -477,7 +478,7 @@ class iinfo:
 
 
 class layout(_Singleton):
-    """How a tensor lies in memory: `strided` is the only layout here.
+    """How a tensor lies in memory: `strided`, or one of the sparse layouts.
 
     >>> torch.strided
     torch.strided
@@ -524,6 +525,11 @@ def _name(cls: type[T], name: str) -> T:
 
 
 strided = _name(layout, "strided")
+sparse_coo = _name(layout, "sparse_coo")
+sparse_csr = _name(layout, "sparse_csr")
+sparse_csc = _name(layout, "sparse_csc")
+sparse_bsr = _name(layout, "sparse_bsr")
+sparse_bsc = _name(layout, "sparse_bsc")
 contiguous_format = _name(memory_format, "contiguous_format")
 preserve_format = _name(memory_format, "preserve_format")
 channels_last = _name(memory_format, "channels_last")

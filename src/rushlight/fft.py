@@ -13,7 +13,9 @@ _fill_rest()
 for _fn in namespaces["fft"].values():
     _describe(_fn)
 globals().update(namespaces["fft"])
-__all__ = sorted(namespaces["fft"])
+# PyTorch does not give these to `from torch.fft import *`
+_UNLISTED = ["hfft2", "hfftn", "ihfft2", "ihfftn"]
+__all__ = sorted(namespaces["fft"].keys() - _UNLISTED)
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.fft", globals())
+    __getattr__, __dir__ = _face("torch.fft", globals(), unlisted=_UNLISTED)

@@ -18,8 +18,8 @@ PAGE: Final = "docs/missing.md"
 
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
-    "torch.distributions": "torch.randn, torch.rand, torch.bernoulli, torch.multinomial",
-    "torch.sparse": "dense tensors",
+    "torch.ao": "tensors in bfloat16 or float16",
+    "torch.nested": "torch.nn.utils.rnn.pad_sequence, for sequences of several lengths",
 }
 
 
@@ -61,8 +61,8 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> print(advice("torch", "sparse", []))
-    PyTorch has torch.sparse, rushlight has not. Nearest to it: dense tensors.
+    >>> print(advice("torch", "quint8", ["uint8"]))
+    PyTorch has torch.quint8, rushlight has not. Nearest to it: torch.uint8.
     docs/missing.md lists all that is missing.
     """
     if not is_missing(home, name):
@@ -95,7 +95,7 @@ def face(
     waiting = later or {}
 
     def __dir__() -> list[str]:
-        listed = space.get("__all__") or __getattr__("__all__")
+        listed = space["__all__"] if "__all__" in space or given is None else __getattr__("__all__")
         dunders = (name for name in space if name.startswith("__"))
         return sorted({*listed, *waiting, *unlisted, *dunders})
 

@@ -254,10 +254,11 @@ def _history(t: Printable) -> str:
     return "requires_grad=True" if t.requires_grad else ""
 
 
-def _append(text: str, suffixes: list[str], indent: int) -> str:
-    """Adds the suffixes, each on the current line where it fits."""
+def _append(text: str, suffixes: list[str], indent: int, column: int | None = None) -> str:
+    """Adds the suffixes, each on the current line where it fits; `column` is where that ends."""
     # A line that holds numbers is counted two columns longer than it is, a line of suffixes as is.
-    column = len(text) - text.rfind("\n") + 1
+    if column is None:
+        column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if column + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + suffix
@@ -282,6 +283,8 @@ def tensor_str(
     'Weights(?)'
     """
     indent = len(name) + 1
+    if getattr(t, "layout", dtypes.strided) is not dtypes.strided:
+        return _sparse_str(t, contents, name, tangent)
     if contents is None:
         if t.device.type == "meta":
             contents = "..."
@@ -290,6 +293,42 @@ def tensor_str(
         else:
             contents = _contents(t, indent)
     return _append(f"{name}({contents}", _suffixes(t, tangent), indent) + ")"
+
+
+def _sparse_str(t: Any, contents: str | None, name: str, tangent: object) -> str:
+    """A sparse tensor: its parts, each as a tensor, then its size."""
+    indent, plain = len(name) + 1, t.detach()
+    if t.is_sparse:
+        parts = {"indices": plain._indices(), "values": plain._values()}
+    else:
+        rows = t.layout in (dtypes.sparse_csr, dtypes.sparse_bsr)
+        names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
+        parts = {part: getattr(plain, part)() for part in (*names, "values")}
+    if contents is None:
+        contents = (",\n" + " " * indent).join(_part_str(*part, indent) for part in parts.items())
+    found = [] if t.device.type == "cpu" else [f"device='{t.device}'"]
+    found += [f"size={tuple(t.shape)}", f"nnz={t._nnz()}"]
+    if t.dtype is not dtypes.default and not _goes_without_saying(t.dtype):
+        found.append(f"dtype={t.dtype}")
+    found.append(f"layout={t.layout}")
+    history = _history(t)
+    if history:
+        found.append(history)
+    if tangent is not None:
+        found.append(f"tangent={tangent}")
+    text = f"{name}({contents}"
+    if t.is_sparse:  # the size begins a line
+        first, *found = found
+        text += ",\n" + " " * indent + first
+        return _append(text, found, indent, indent + len(first)) + ")"
+    return _append(text, found, indent) + ")"
+
+
+def _part_str(name: str, part: Any, indent: int) -> str:
+    empty = 0 in part.shape
+    before = f"{name}=tensor("
+    inside = "[]" if empty else _contents(part, indent + len(before))
+    return before + inside + (f", size={tuple(part.shape)}" if empty else "") + ")"
 
 
 def parameter_str(t: Printable, contents: str | None = None, *, name: str = "tensor") -> str:

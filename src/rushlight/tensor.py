@@ -113,7 +113,8 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def layout(self) -> dtypes.layout:
-        return dtypes.strided
+        found: dtypes.layout = getattr(self._array, "layout", dtypes.strided)
+        return found
 
     @property
     def itemsize(self) -> int:
@@ -522,15 +523,21 @@ def _is_meta(t: Any) -> bool:
     return device_of(t._array).type == "meta"
 
 
+def _has_layout(layout: dtypes.layout) -> property:
+    return property(lambda self: getattr(self._array, "layout", None) is layout)
+
+
 def _attach() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
     after_filling.append(_attach_methods)
     for name in (
-        "is_sparse", "is_sparse_csr", "is_quantized", "is_mps", "is_mkldnn", "is_nested",
+        "is_quantized", "is_mps", "is_mkldnn", "is_nested",
         "is_xla", "is_xpu", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
     ):  # fmt: skip
         setattr(Tensor, name, _always(False))
+    setattr(Tensor, "is_sparse", _has_layout(dtypes.sparse_coo))  # noqa: B010  # likewise
+    setattr(Tensor, "is_sparse_csr", _has_layout(dtypes.sparse_csr))  # noqa: B010  # likewise
     setattr(Tensor, "is_meta", property(_is_meta))  # noqa: B010  # the stubs call it a plain bool
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))

@@ -21,6 +21,7 @@ from rushlight.arrays.host import (
     address,
     device_of,
     is_array,
+    is_sparse,
     make_array,
     map_file,
     move,
@@ -93,6 +94,8 @@ def numpy(input: Any, *, force: bool = False) -> Any:
     >>> torch.ones(2).numpy()
     array([1., 1.], dtype=float32)
     """
+    if is_sparse(input._array):
+        input._array.__array__()
     if force:
         return to_host(input._array)
     if requires_grad(input) and recording():
@@ -202,6 +205,10 @@ def from_file(
     ...     torch.from_file(file.name, True, 3, dtype=torch.int16)
     tensor([0, 0, 0], dtype=torch.int16)
     """
+    if not isinstance(filename, (str, bytes)):  # `open` would close the file of that number
+        raise TypeError(
+            f"from_file(): argument 'filename' (position 1) must be str, not {type_name(filename)}"
+        )
     kind = dtypes.default if dtype is None else dtype
     nbytes = (size or 0) * kind.itemsize
     array = map_file(filename, bool(shared), nbytes).view(kind.numpy)
@@ -285,18 +292,6 @@ def is_same_size(input: Any, other: Any) -> bool:
     return bool(input._array.shape == other._array.shape)
 
 
-@function(free=False)
-def dense_dim(input: Any) -> int:
-    """The number of dimensions: rushlight's tensors are dense."""
-    return int(input._array.ndim)
-
-
-@function(free=False)
-def sparse_dim(input: Any) -> int:
-    """0: rushlight's tensors are dense."""
-    return 0
-
-
 # --- element by element, in Python ----------------------------------------------------------------
 def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) -> Any:
     if requires_grad(input):
@@ -361,6 +356,12 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
         )
     if id(input) in memo:
         return memo[id(input)]
+    if is_sparse(input._array):
+        t = _rebuilt(type(input), input._array.deep_copy())
+        memo[id(input)] = t
+        t._requires_grad = input._requires_grad
+        t._accumulated_grad = copy.deepcopy(input._accumulated_grad, memo)
+        return t
     root, array, offset = _root(input._array)
     # raw arrays are copied through the memo: views of one memory stay views of one memory
     t = _rebuilt(type(input), _seen(copy.deepcopy(root, memo), array, offset))
@@ -385,6 +386,10 @@ def __setstate__(input: Any, state: dict[str, Any]) -> None:
 
 @function(free=False)
 def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
+    if is_sparse(input._array):
+        from rushlight.ops.sparse.making import parts_of, remade
+
+        return remade, parts_of(input)
     root, array, offset = _root(input._array)
     among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it

@@ -155,7 +155,7 @@ class _Comparison:
 
     # --- tensors ----------------------------------------------------------------------------------
     def _tensors(self, actual: Any, expected: Any, path: tuple[Any, ...]) -> None:
-        a, e = to_host(actual._array), to_host(expected._array)
+        a, e = to_host(actual.to_dense()._array), to_host(expected.to_dense()._array)
         if a.shape != e.shape:
             self.fail(
                 f"The values for attribute 'shape' do not match: {actual.shape} != "

@@ -44,6 +44,12 @@ def kinds(torch: Any) -> Any:
                 ), "quantile": h.quantile(0.5), "integers": torch.ones(2, 2).long() @
                 torch.ones(2, 2).long(), "similarity": f.cosine_similarity(h, h),
             }  # fmt: skip
+            for layer in (torch.nn.LSTM(3, 2), torch.nn.RNN(3, 2), torch.nn.GRU(3, 2)):
+                for x in (a[None], h[None]):
+                    made[f"{type(layer).__name__} {kind(x)}"] = layer(x)[0]
+            convolution = torch.nn.Conv2d(1, 2, 1)
+            made["conv"] = convolution(a[None, None])
+            made["conv mixed"] = convolution(h[None, None])
             made["out"] = torch.mm(a, b, out=torch.empty(3, 3))
             made["in place"] = a.clone().addmm_(a, b)
         found[device] = {name: kind(t) for name, t in made.items()}

@@ -102,7 +102,15 @@ def _raw(x: Any) -> Any:
         raise TypeError(f"Unsupported type {type(x)}")
     if isinstance(x, (list, tuple)):
         return type(x)(_raw(i) for i in x)
+    if not isinstance(x, _NUMBERS):
+        raise TypeError(f"Unsupported type {type(x)}")
     return x
+
+
+def _refuse_tensor(name: str, x: Any) -> None:
+    """CuPy reads a tensor's numbers, and forgets its history: here that is an error."""
+    if hasattr(x, "__cuda_array_interface__"):
+        raise TypeError(f"cupy's {name} of an array and a tensor gives an array")
 
 
 def _new(a: Any) -> Any:
@@ -403,6 +411,8 @@ class ndarray:
         if "out" in kwargs:
             (kwargs["out"],) = kwargs["out"]
         for x in inputs:
+            if not isinstance(x, ndarray):
+                _refuse_tensor(name, x)
             if not isinstance(x, (ndarray, np.ndarray, *_NUMBERS, tuple)):
                 return NotImplemented
         if name in _COMPARES:
@@ -446,6 +456,8 @@ def _operator(name: str, ufunc: Any, swapped: bool) -> None:
         rule = getattr(other, "__array_ufunc__", 0)
         if rule is None:
             return NotImplemented
+        if not isinstance(other, ndarray):
+            _refuse_tensor(name, other)
         return ufunc(other, self) if swapped else ufunc(self, other)
 
     setattr(ndarray, name, call)
@@ -709,6 +721,37 @@ def unique(
     )
 
 
+def stack(tup: Any, axis: int = 0) -> Any:
+    return _new(np.stack([_whole(x) for x in tup], axis))
+
+
+def lexsort(keys: Any) -> Any:
+    return _new(np.lexsort(_whole(keys)))
+
+
+def einsum(subscripts: str, *operands: Any) -> Any:
+    return _new(np.einsum(subscripts, *[_whole(x) for x in operands]))
+
+
+def ones_like(
+    a: Any, dtype: Any = None, order: Any = "K", subok: Any = None, shape: Any = None
+) -> Any:
+    _refuse_subok(subok)
+    return _new(np.ones_like(a._a, dtype, order, shape=shape))
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: Any = None,
+    shape: Any = None,
+) -> Any:
+    _refuse_subok(subok)
+    return _new(np.full_like(a._a, fill_value, dtype, order, shape=shape))
+
+
 def from_dlpack(source: Any, **options: Any) -> Any:
     return array(source._a if isinstance(source, ndarray) else source)
 
@@ -725,6 +768,16 @@ def _as_strided(x: Any, shape: Any = None, strides: Any = None) -> Any:
 
 
 lib = types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=_as_strided))
+
+
+def _transform(name: str) -> Any:
+    def call(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        return _new(getattr(np.fft, name)(_whole(a), s, axes, norm))
+
+    return call
+
+
+fft = types.SimpleNamespace(**{n: _transform(n) for n in ("fftn", "ifftn", "rfftn", "irfftn")})
 
 
 class CUDARuntimeError(RuntimeError):
@@ -763,14 +816,56 @@ class _Special(types.ModuleType):
         return call
 
 
+class _Matrix:
+    """A matrix of `cupyx.scipy.sparse`."""
+
+    def __init__(self, inside: Any) -> None:
+        if inside.dtype.char not in "?fdFD":
+            raise ValueError("Only bool, float32, float64, complex64 and complex128 are supported")
+        self.inside = inside
+        self.shape = inside.shape
+
+    def tocsr(self) -> _Matrix:
+        return _Matrix(self.inside.tocsr())
+
+    def tocoo(self) -> Any:
+        made = self.inside.tocoo()
+        parts = {name: _new(getattr(made, name)) for name in ("row", "col", "data")}
+        return types.SimpleNamespace(**parts, shape=made.shape)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, _Matrix):
+            return _Matrix(self.inside @ other.inside)
+        return _new(self.inside @ _whole(other))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _new(_whole(other) @ self.inside)
+
+
+class _Sparse(types.ModuleType):
+    """`cupyx.scipy.sparse`: SciPy's matrices, of arrays of this module alone."""
+
+    def __getattr__(self, name: str) -> Any:
+        import scipy.sparse
+
+        def make(parts: Any, shape: Any) -> _Matrix:
+            raw = [tuple(map(_whole, p)) if isinstance(p, tuple) else _whole(p) for p in parts]
+            return _Matrix(getattr(scipy.sparse, name)(tuple(raw), shape=shape))
+
+        return make
+
+
 def modules() -> dict[str, Any]:
     """What stands in `sys.modules` where CuPy is installed."""
     me = sys.modules[__name__]
     cupyx, scipy = types.ModuleType("cupyx"), types.ModuleType("cupyx.scipy")
     special = _Special("cupyx.scipy.special")
+    sparse = _Sparse("cupyx.scipy.sparse")
     cupyx.scipy, scipy.special = scipy, special  # type: ignore[attr-defined]
+    scipy.sparse = sparse  # type: ignore[attr-defined]
     return {
         "cupy": me, "cupyx": cupyx, "cupyx.scipy": scipy, "cupyx.scipy.special": special,
+        "cupyx.scipy.sparse": sparse,
     }  # fmt: skip
 
 

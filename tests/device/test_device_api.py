@@ -336,7 +336,8 @@ def test_to_and_back() -> None:
 @pytest.mark.parametrize(
     "pair",
     ["x + y", "torch.cat([x, y])", "x @ y", "torch.where(x > 0, x, y)", "F.mse_loss(x, y)",
-     "torch.maximum(x, y)", "x.add_(y)"],
+     "torch.maximum(x, y)", "x.add_(y)", "torch.sin(x, out=y)", "torch.sin(y, out=x)",
+     "torch.sum(x, 0, out=y[0])", "torch.min(x, 0, out=(y[0], y[1].long()))"],
 )  # fmt: skip
 def test_two_devices_are_refused(pair: str) -> None:
     names = {"x": torch.ones(2, device="cuda"), "y": torch.ones(2), "torch": torch, "F": F}

@@ -35,6 +35,8 @@ KNOWN: dict[str, tuple[str, float]] = {
     "digamma:first": (_POLYGAMMA, 1e-8),
     "digamma:inplace": (_POLYGAMMA, 1e-8),
     "lgamma:second": (_POLYGAMMA, 1e-8),
+    "fft.ihfftn:out": ("PyTorch writes nothing into it along one dimension", 0),
+    "special.airy_ai": (_BESSEL, 1e-6),
     "special.bessel_j0": (_BESSEL, 1e-6),
     "special.bessel_j1": (_BESSEL, 1e-6),
     "special.bessel_y0": (_BESSEL, 1e-6),
@@ -50,12 +52,18 @@ KNOWN: dict[str, tuple[str, float]] = {
     "linalg.norm.subgradients_at_zero:second": ("NaN in PyTorch, 0 here", 0),
     **{
         f"nn.functional.{name}:{d}": ("rounded at every step, in both", 0)
-        for name in ("bilinear", "hinge_embedding_loss", "kl_div", "nll_loss")
+        for name in ("hinge_embedding_loss", "kl_div", "nll_loss")
         for d in ("bfloat16", "float16")
     },
     # names of nodes, where PyTorch's function is several ops and ours one, or the other way round
+    **{
+        f"{name}:nodes": ("PyTorch divides by a number in C++", 0)
+        for name in ("cumulative_trapezoid", "trapezoid", "trapz")
+    },
     "diff:nodes": ("n=0 is a clone", 0),
     "unfold:nodes": ("of a 0-d tensor: a slice of a view", 0),
+    "unfold_copy:nodes": ("of a 0-d tensor: a copy of a slice of a view", 0),
+    "nn.functional.linear_cross_entropy:nodes": ("of many positions: one op less", 0),
     "__rsub__:nodes": ("the method called by name on two tensors", 0),
     "special.ndtr:nodes": ("one op", 0),
     "stft:nodes": ("the last step is a transpose", 0),

@@ -160,18 +160,27 @@ def test_holomorphic_functions_have_one_derivative(name: str) -> None:
 
 # Ops of real numbers, or of real inputs, or of numbers that have an order.
 REAL = """
-_fft_r2c amax amin aminmax argmax argmin argsort atan2 batch_norm_eval binary_cross_entropy
-binary_cross_entropy_with_logits bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or
-bitwise_right_shift bitwise_xor cdist ceil celu clamp clamp_max clamp_min clamp_numbers complex
-copysign cummax cummin deg2rad digamma div_floor div_trunc elu erf erfc erfinv floor fmax fmin
-fmod fmod_number frac frexp gcd ge gelu glu gt hardshrink hardsigmoid hardswish hardtanh histc
-huber_loss hypot i0 igamma igammac index_reduce isneginf isposinf kthvalue lcm le leaky_relu
-lgamma log_sigmoid log_softmax logaddexp2 logit lt max max_dim maximum median median_dim min
-min_dim minimum mish mode mse_loss mvlgamma nanmedian nanmedian_dim nansum native_batch_norm
-native_layer_norm nextafter nll_loss nll_loss2d nonzero nonzero_numpy polar polygamma prelu_kernel
-quantile rad2deg relu remainder remainder_number round round_decimals rrelu_eval rrelu_with_noise
-searchsorted sign signbit smooth_l1_loss soft_margin_loss softmax softplus softshrink sort
-sort_stable threshold topk trunc unique unique_consecutive unique_dim view_as_complex xlogy
+_fft_r2c adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d
+affine_grid_generator amax amin aminmax argmax argmin argsort atan2 avg_pool2d avg_pool3d
+batch_norm_eval binary_cross_entropy binary_cross_entropy_with_logits bincount bitwise_and
+bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor cdist ceil celu clamp
+clamp_max clamp_min clamp_numbers complex copysign ctc_loss cummax cummin deg2rad digamma
+div_floor div_trunc elu embedding_bag embedding_bag_max erf erfc erfinv floor fmax fmin fmod
+fmod_number frac fractional_max_pool2d fractional_max_pool3d frexp gcd ge gelu glu grid_sampler_2d
+grid_sampler_3d gt hardshrink hardsigmoid hardswish hardtanh histc huber_loss hypot i0 igamma
+igammac index_reduce isneginf isposinf kthvalue lcm le leaky_relu lgamma log_sigmoid log_softmax
+logaddexp2 logit lt max max_dim max_pool2d max_pool2d_with_indices max_pool3d
+max_pool3d_with_indices max_unpool2d max_unpool3d maximum median median_dim min min_dim minimum
+mish mode mse_loss multi_margin_loss multilabel_margin_loss mvlgamma nanmedian nanmedian_dim
+nansum native_batch_norm native_group_norm native_layer_norm nextafter nll_loss nll_loss2d nonzero
+nonzero_numpy pdist polar polygamma prelu_kernel quantile rad2deg relu remainder remainder_number
+round round_decimals rrelu_eval rrelu_with_noise safe_softmax
+scaled_dot_product_flash_attention_for_cpu searchsorted sign signbit smooth_l1_loss
+soft_margin_loss softmax softplus softshrink sort sort_stable threshold topk trunc unique
+unique_consecutive unique_dim upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d
+upsample_bilinear2d_aa upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d
+upsample_nearest2d upsample_nearest3d upsample_nearest_exact1d upsample_nearest_exact2d
+upsample_nearest_exact3d upsample_trilinear3d view_as_complex xlogy
 """.split()
 
 

@@ -10,13 +10,20 @@ from types import ModuleType
 from typing import Any
 
 MODULES = [
-    "torch", "torch.Tensor", "torch.autograd", "torch.autograd.anomaly_mode",
+    "torch", "torch.Tensor", "torch.amp", "torch.autograd", "torch.autograd.anomaly_mode",
     "torch.autograd.forward_ad", "torch.autograd.function", "torch.autograd.functional",
-    "torch.autograd.grad_mode", "torch.autograd.graph", "torch.autograd.profiler", "torch.cuda",
-    "torch.func", "torch.library", "torch.linalg", "torch.nn", "torch.nn.functional",
-    "torch.nn.init", "torch.nn.parameter", "torch.nn.utils", "torch.optim",
-    "torch.optim.lr_scheduler", "torch.profiler", "torch.random", "torch.special",
-    "torch.testing", "torch.utils", "torch.utils.checkpoint", "torch.utils.hooks",
+    "torch.autograd.grad_mode", "torch.autograd.graph", "torch.autograd.profiler", "torch.backends",
+    "torch.cpu",
+    "torch.distributions", "torch.distributions.constraints", "torch.distributions.transforms",
+    "torch.fx", "torch.sparse", "torch.cuda", "torch.fft", "torch.func", "torch.futures", "torch.jit",
+    "torch.library", "torch.linalg", "torch.masked", "torch.multiprocessing", "torch.nn",
+    "torch.nn.attention", "torch.nn.functional", "torch.nn.init", "torch.nn.parameter",
+    "torch.nn.utils", "torch.nn.utils.parametrizations", "torch.nn.utils.parametrize",
+    "torch.nn.utils.prune", "torch.nn.utils.rnn", "torch.optim", "torch.optim.lr_scheduler",
+    "torch.optim.swa_utils", "torch.overrides", "torch.profiler", "torch.quasirandom",
+    "torch.random", "torch.serialization", "torch.signal.windows", "torch.special", "torch.testing",
+    "torch.utils", "torch.utils.benchmark", "torch.utils.checkpoint", "torch.utils.data",
+    "torch.utils.hooks",
 ]  # fmt: skip
 
 

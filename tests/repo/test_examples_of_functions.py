@@ -32,4 +32,4 @@ def test_examples_of_functions_run(space: str) -> None:
         test = PARSER.get_doctest(text, {"torch": torch}, name, None, 0)
         doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.write)
         assert not report.getvalue(), f"{space}.{name}\n{report.getvalue()}"
-    assert seen > 20
+    assert seen > min(10, len(TABLES[space]) - 1)  # or all, of few

@@ -17,16 +17,16 @@ SOURCES = ROOT / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version torch_version __config__ tables missing native locks dtypes errors return_types size trees "
-    "random",
+    "_version torch_version __config__ tables missing native locks dtypes errors return_types size "
+    "trees random",
     "arrays",
     "core",
     "ops",
     "tensor tensor_memory tensor_resize tensor_legacy tensor_types storage storage_types "
-    "settings linalg special printing types version _tensor _methods _functions overrides _C fft",
+    "settings linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
-    "func nn optim data serialization _utils testing utils library profiler functorch absent "
-    "accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
+    "func nn optim data serialization _tensor _utils testing utils library profiler functorch "
+    "absent accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
     "_inductor jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu _vmap_internals",
     "compile viz explain distributed",

@@ -118,6 +118,8 @@ def call(
     dtype = {"lower": lower, "float32": dtypes.float32}.get(policy)
     if policy == "widest":
         dtype = _widest(values, device, lower)
+    elif policy == "first":
+        dtype = next((x.dtype for x in values if isinstance(x, TensorBase)), None)  # type: ignore[attr-defined]
     token = inside.set(True)  # what a function calls itself is not cast again
     try:
         if dtype is not None:

@@ -1,6 +1,7 @@
 """Which functions autocast casts, and how, on each device: as PyTorch 2.13 does.
 
-"lower": to autocast's dtype; "float32": to that; "widest": to the widest of the arguments'. Of
+"lower": to autocast's dtype; "float32": to that; "widest": to the widest of the arguments';
+"first": to that of the first. Of
 functions that PyTorch composes of others (`einsum`) the entry says what comes of it."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final
 _PRODUCTS: Final = """
     matmul mm bmm baddbmm addmm addbmm linear prelu conv1d conv2d conv3d conv_tbc conv_transpose1d
     conv_transpose2d conv_transpose3d scaled_dot_product_attention linalg.vecdot linalg.matmul
-    linalg.multi_dot einsum tensordot chain_matmul inner
+    linalg.multi_dot einsum tensordot chain_matmul inner lstm rnn_tanh rnn_relu
 """
 _LOSSES: Final = """
     binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss
@@ -38,6 +39,7 @@ LISTS: Final[dict[str, dict[str, list[str]]]] = {
 """
         ).split(),
         "widest": "cat concat concatenate stack index_copy".split(),
+        "first": ["gru"],
     },
     "cuda": {
         "lower": (_PRODUCTS + " addmv addr mv").split(),

@@ -21,7 +21,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import insert_axes, members, rule, with_batch, wrap_result
 from rushlight.arrays.vocabulary import Array, low_precision, primitive
 
-_BLOCK: Final = 1 << 15  # weights of a block
+_BLOCK: Final = 1 << 16  # weights of a block
 _INF: Final = float("inf")
 
 

@@ -110,7 +110,7 @@ def _matrices(primitive: Any, level: Any, a: Any, b: Any, *args: Any) -> Any:
     return wrap_result(primitive(left, right, *args), level, True)
 
 
-for _name in ("solve", "solve_triangular", "least_squares"):
+for _name in ("solve", "solve_triangular", "cholesky_solve", "least_squares"):
     rules[_name] = _matrices
 
 

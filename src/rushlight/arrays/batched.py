@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rushlight.arrays import cuda
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import Kind, primitives, register
@@ -281,6 +282,17 @@ def members(x: Any, level: Any) -> tuple[Any, bool]:
     return x, False
 
 
+def beside_tensors(xs: Any) -> Any:
+    """CuPy's arrays as tensors where a tensor is among them: CuPy would take it for an array too
+    and compute without its history. NumPy asks the tensor."""
+    if not cuda._state:  # nobody has used CuPy
+        return xs
+    tensor = next((x for x in xs if hasattr(x, "_storage")), None)
+    if tensor is None:
+        return xs
+    return [tensor.__array_wrap__(x) if cuda.is_cuda(x) else x for x in xs]
+
+
 def insert_axes(x: Any, count: int) -> Any:
     """New axes of size 1 behind the batch."""
     return v.window(x, (v.ALL, *[None] * count)) if count > 0 else x
@@ -356,7 +368,7 @@ def elementwise(fn: Any, xs: Any) -> Any:
         rank = max(rank, k)
         parts.append((value, has_batch_dim, k))
     ready = [insert_axes(x, rank - k) if has_batch_dim else x for x, has_batch_dim, k in parts]
-    return wrap_result(fn(*ready), level, some)
+    return wrap_result(fn(*beside_tensors(ready)), level, some)
 
 
 def pair(fn: Any, a: Any, b: Any) -> Any:

@@ -317,6 +317,17 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
 
 @primitive
 @_on_host
+def cholesky_solve(b: Array, factor: Array, upper: bool) -> Array:
+    """The matrix x with k @ x = b, where k = l @ lᴴ and `factor` is the triangle l (lᴴ if
+    `upper`). Batches broadcast."""
+    across = np.conj(_transpose(factor))
+    if upper:
+        return solve_triangular(factor, solve_triangular(across, b, False, False), True, False)
+    return solve_triangular(across, solve_triangular(factor, b, False, False), True, False)
+
+
+@primitive
+@_on_host
 def det(x: Array) -> Array:
     """The determinant."""
     if _finite(x):
@@ -526,7 +537,8 @@ def matrix_exp(x: Array) -> Array:
     wide = x if x.dtype.kind == "c" or x.dtype.itemsize >= 4 else x.astype(np.float32)
     bad = _some(~np.isfinite(wide))
     expm = importlib.import_module("scipy.linalg").expm
-    y = np.ascontiguousarray(expm(_replace(wide, bad) if bad.any() else wide))
+    with np.errstate(all="ignore"):  # what is too large for the dtype becomes infinite, or NaN
+        y = np.ascontiguousarray(expm(_replace(wide, bad) if bad.any() else wide))
     if bad.any():
         y[bad] = np.nan
     return y.astype(x.dtype, copy=False)

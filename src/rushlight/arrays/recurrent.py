@@ -122,6 +122,7 @@ def lstm_loop(
     y = v.empty(x, (n, h.shape[1]), x.dtype)
     states = v.empty(x, (n if keep else 0, cells), x.dtype)
     last, hidden = c.copy(), h.copy()
+    own = True  # whether `hidden` is an array of its own, not part of `y`
     product = v.empty(x, (most, 4 * cells), x.dtype)
     spare = v.empty(x, (most, cells), x.dtype)
     blocks = gates.reshape(n, 4, cells).transpose(1, 0, 2)
@@ -148,10 +149,10 @@ def lstm_loop(
         if keep:
             states[start:stop] = now
         if size == most:
-            hidden = step
+            hidden, own = step, False
         else:
-            if hidden.base is y:  # the last step in which all ran
-                hidden = hidden.copy()
+            if not own:  # the step before was the last in which all ran
+                hidden, own = hidden.copy(), True
                 earlier = hidden[:size]
             earlier[...] = step
     return y, hidden.copy(), last, gates if keep else states, states

@@ -47,11 +47,11 @@ def out_size(n: int, kernel: int, stride: int, padding: int, dilation: int) -> i
 
 
 def _zeros(like: Array, shape: Ints, dtype: Any = None) -> Array:
-    return np.zeros_like(like, shape=shape, order="C", dtype=dtype, subok=False)
+    return np.zeros_like(like, shape=shape, order="C", dtype=dtype)
 
 
 def _room(like: Array, shape: Ints) -> Array:
-    return np.empty_like(like, shape=shape, order="C", subok=False)
+    return np.empty_like(like, shape=shape, order="C")
 
 
 def _narrow(y: Array, dtype: Any) -> Array:
@@ -93,7 +93,10 @@ def _edged(x: Array, padding: Ints) -> Array:
         return x
     n = len(padding)
     sizes = [s + 2 * p for s, p in zip(x.shape[-n:], padding, strict=True)]
-    out = _zeros(x, (*x.shape[:-n], *sizes))
+    out = _room(x, (*x.shape[:-n], *sizes))
+    for d, p in enumerate(padding):  # the edges alone: zeros everywhere are written twice
+        out[_at(d - n, slice(0, p))] = 0
+        out[_at(d - n, slice(sizes[d] - p, sizes[d]))] = 0
     out[(..., *[slice(p, p + s) for s, p in zip(x.shape[-n:], padding, strict=True)])] = x
     return out
 
@@ -166,18 +169,16 @@ def _as_rows(g: Array, first: int, last: int, groups: int) -> Array:
 
 
 def _products(a: Array, b: Array, out: Array | None = None) -> Array:
-    """Products of matrices, group by group; `dot` for a single group."""
-    if a.shape[0] == 1:
+    """Products of matrices, group by group; `dot` for a single group of NumPy's."""
+    if a.shape[0] > 1 or type(a) is not np.ndarray:
+        found = np.matmul(a, b)
         if out is None:
-            return a[0].dot(b[0])[None]
-        if type(a) is np.ndarray and a.dtype == out.dtype:
-            np.dot(a[0], b[0], out=out[0])
-        else:
-            out[0] = a[0].dot(b[0])
+            return found
+        out[...] = found
         return out
     if out is None:
-        return np.matmul(a, b)
-    out[...] = np.matmul(a, b)
+        return a[0].dot(b[0])[None]
+    np.dot(a[0], b[0], out=out[0])
     return out
 
 

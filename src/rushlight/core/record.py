@@ -95,6 +95,9 @@ def rescue(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
         return quietly(op.forward, *raws)
     if isinstance(error, TypeError):  # CuPy's, when it meets an array in the host's memory
         check_same_device([x for x in raws if hasattr(x, "dtype")])
+    if isinstance(error, NotImplementedError) and str(error).startswith("Could not run 'aten::"):
+        rest = str(error).split("'", 2)[2]  # it named a word: users know the op
+        error = NotImplementedError(f"Could not run 'aten::{op.name}'{rest}")
     try:
         if isinstance(error, Exception):
             raise alone(op.explain(error, raws)) from None

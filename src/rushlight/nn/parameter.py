@@ -210,6 +210,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
 
     cls_to_become = Tensor
     persistent: bool
+    # else importing this file would exchange the code of all functions: Note [Overrides]
+    __torch_function__ = classmethod(disabled_torch_function)
 
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,

@@ -8,6 +8,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
+from rushlight.arrays.host import check_same_device, device_of
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import recording
 from rushlight.core.saved.packed import before_write
@@ -100,6 +101,8 @@ def put(out: Any, array: Any) -> Any:
     """Write a finished array into `out`, which is resized if its shape differs."""
     if stack.batches != 0:
         refuse_batches("result", (out, wrap(array)))
+    if type(out._array) is not type(array) and device_of(out._array) != device_of(array):
+        check_same_device([v.window(x, (None,)) for x in (array, out._array)])  # 0-d ones too
     if overlaps(out._array):
         raise RuntimeError(OVERLAPS)
     before_write(out)

@@ -201,19 +201,23 @@ def code_calling(dispatcher: Any, inner: FunctionType, public: FunctionType) -> 
         heads.insert(old.co_posonlyargcount, "/")
     given = "".join(f"{n}, " for n in plain)
     named = "".join(f"{n!r}: {n}, " for n in after)
+    around = ", ".join(old.co_freevars)  # used by `inner` alone, but a frame must have them
     source = (
-        f"def made({', '.join(heads)}):\n"
+        f"def outside({around}):\n"
+        f"  def made({', '.join(heads)}):\n"
+        f"    {f'nonlocal {around}' if around else 'pass'}\n"
         "    _dispatch = '<dispatch>'\n"
         f"    return _dispatch('<inner>', '<public>', ({given}{f'*{star},' if star else ''}), "
         f"{{{named}{'**' + stars if stars else ''}}})\n"
     )
     module = compile(source, old.co_filename, "exec")
-    made = next(c for c in module.co_consts if isinstance(c, CodeType))
+    outside = next(c for c in module.co_consts if isinstance(c, CodeType))
+    made = next(c for c in outside.co_consts if isinstance(c, CodeType))
     meant = {"<dispatch>": dispatcher, "<inner>": inner, "<public>": public}
     consts = tuple(meant.get(c, c) if isinstance(c, str) else c for c in made.co_consts)
     return made.replace(
-        co_consts=consts, co_freevars=old.co_freevars, co_name=old.co_name,
-        co_qualname=old.co_qualname, co_firstlineno=old.co_firstlineno,
+        co_consts=consts, co_name=old.co_name, co_qualname=old.co_qualname,
+        co_firstlineno=old.co_firstlineno,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
+from rushlight.arrays.batched import beside_tensors
 from rushlight.arrays.vocabulary import Kind, register
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
@@ -39,6 +40,7 @@ functions: Final[dict[str, Callable[..., Any]]] = {}
 methods: Final[dict[str, Callable[..., Any]]] = {}
 namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}, "signal.windows": {},
+    "sparse": {},
 }  # fmt: skip
 # which parameters are numbers is read at the first call: for all functions it takes 2 ms
 UNREAD: Final = object()
@@ -79,11 +81,18 @@ def _export(
 ) -> None:
     for name in names:
         if free:
-            functions[name] = fn
+            _put(functions, name, fn)
         if method:
-            methods[name] = fn
+            _put(methods, name, fn)
         if namespace:
-            namespaces[namespace][name] = fn
+            _put(namespaces[namespace], name, fn)
+
+
+def _put(place: dict[str, Callable[..., Any]], name: str, fn: Callable[..., Any]) -> None:
+    known = place.get(name)
+    if known is not None and known.__module__ != fn.__module__:  # whichever is imported last wins
+        raise ValueError(f"{known.__module__} and {fn.__module__} both export {name!r}")
+    place[name] = fn
 
 
 def function(
@@ -259,7 +268,7 @@ def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         answer = tensor_impls.get(name)
     if answer is None:
         raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
-    return answer(*args)
+    return answer(*beside_tensors(args))
 
 
 register(TensorBase, Kind(10, _answer))

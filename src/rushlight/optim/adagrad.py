@@ -87,7 +87,10 @@ class Adagrad(Optimizer):
         )  # fmt: skip
 
     def share_memory(self) -> None:
-        """Does nothing: rushlight has no memory that is shared between processes."""
+        """Move the sums to where other processes can see them: what one adds, all see."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param]["sum"].share_memory_()
 
 
 def adagrad(

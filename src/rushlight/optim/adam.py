@@ -33,9 +33,19 @@ class Adam(Optimizer):
     foreach=None, maximize=False, capturable=False, differentiable=False, fused=None,
     decoupled_weight_decay=False)
 
-    Steps by the running mean of the gradient, over the root of that of its square. `foreach`,
-    `fused` and `capturable` are accepted and change nothing: they pick one of PyTorch's
-    implementations.
+    Steps by the running mean of the gradient, over the root of that of its square.
+
+    Args:
+        params: tensors to train, or dictionaries of them with options of their own.
+        lr: the length of steps.
+        betas: how much of the two running means is kept, step by step.
+        eps: added to the root, so that nothing is divided by 0.
+        weight_decay: the share of a parameter that is added to its gradient.
+        amsgrad: whether to divide by the largest mean so far.
+        maximize: whether to climb.
+        differentiable: whether the step itself is recorded.
+        decoupled_weight_decay: whether decay shrinks parameters themselves, as `AdamW` does.
+        foreach, fused, capturable: of no effect here: they pick one of PyTorch's implementations.
 
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.Adam([w], lr=0.1)

@@ -16,6 +16,11 @@ class AdamW(Adam):
 
     Adam whose weight decay shrinks the parameters themselves, not through the gradient.
 
+    Args:
+        params, lr, betas, eps, amsgrad, maximize, differentiable: as those of `Adam`.
+        weight_decay: each step multiplies parameters by 1 - lr * weight_decay.
+        foreach, fused, capturable: of no effect here: they pick one of PyTorch's implementations.
+
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.AdamW([w], lr=0.1)
     >>> (w * w).sum().backward()

@@ -21,8 +21,17 @@ class LBFGS(Optimizer):
 
     Up to `max_iter` iterations a step, each along the gradient times an estimate of the inverse of
     the second derivative, from the last `history_size` changes. `step` needs a closure that clears
-    the gradients, computes the loss and calls `backward`, for it is called several times. With
-    `line_search_fn="strong_wolfe"` each iteration looks for a good length of its step.
+    the gradients, computes the loss and calls `backward`, for it is called several times.
+
+    Args:
+        params: tensors to train, all in one group.
+        lr: the length of steps; with a line search, of the first one tried.
+        max_iter: iterations in one call of `step`.
+        max_eval: calls of the closure in one call of `step` (`max_iter * 5 // 4`).
+        tolerance_grad: it stops where no gradient is larger,
+        tolerance_change: or where parameters and loss change by less.
+        history_size: how many changes are kept, each as large as all parameters.
+        line_search_fn: "strong_wolfe" looks for a good length of each step; None takes `lr`.
 
     >>> w = torch.tensor([1., -2.], requires_grad=True)
     >>> opt = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")

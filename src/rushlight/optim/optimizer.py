@@ -360,7 +360,8 @@ class Optimizer:
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, saved)):
             raise ValueError(
                 "loaded state dict contains a parameter group that doesn't match the size of "
-                "optimizer's group"
+                "optimizer's group\nThe state is of other parameters: give the optimizer those of "
+                "the model it was saved with, in the same order, before it is loaded."
             )
         numbers = chain.from_iterable(group["params"] for group in saved)
         params = chain.from_iterable(group["params"] for group in groups)

@@ -27,8 +27,18 @@ class SGD(Optimizer):
     """SGD(params, lr=0.001, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
     maximize=False, foreach=None, differentiable=False, fused=None)
 
-    p - lr g, where g, with momentum, is a running sum of gradients. `foreach` and `fused` are
-    accepted and change nothing: they pick one of PyTorch's implementations.
+    p - lr g, where g, with momentum, is a running sum of gradients.
+
+    Args:
+        params: tensors to train, or dictionaries of them with options of their own.
+        lr: the length of steps.
+        momentum: the share of the last step's direction that is kept.
+        dampening: how much less a new gradient counts.
+        weight_decay: the share of a parameter that is added to its gradient.
+        nesterov: whether to look a step ahead along the momentum.
+        maximize: whether to climb.
+        differentiable: whether the step itself is recorded.
+        foreach, fused: of no effect here: they pick one of PyTorch's implementations.
 
     >>> w = torch.tensor([1.], requires_grad=True)
     >>> opt = torch.optim.SGD([w], lr=0.1, momentum=0.9)

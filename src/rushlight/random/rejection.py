@@ -8,7 +8,9 @@ drawn one after the other in Python: drawn together they would be other numbers 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,14 +30,15 @@ class _Stream:
         self.state = gen.bits.state
         self.drawn = gen._drawn
         self.piece = min(max(guess, 16), 1 << 16)
-        self.used = 0
-        self.uniform: Callable[[], float] = self._units().__next__
+        self.drawn_ahead = 0
+        self.rest: Any = iter(())
+        self.uniform: Callable[[], float] = itertools.chain.from_iterable(self._pieces()).__next__
 
-    def _units(self) -> Iterator[float]:
+    def _pieces(self) -> Iterator[Any]:
         while True:
-            for unit in self.gen.unit53(self.piece).tolist():
-                self.used += 1
-                yield unit
+            self.rest = iter(self.gen.unit53(self.piece).tolist())
+            self.drawn_ahead += self.piece
+            yield self.rest
 
     def normal(self) -> float:
         """The next of PyTorch's normals in double precision, the second of a pair kept."""
@@ -53,7 +56,7 @@ class _Stream:
         """Give back what was drawn ahead."""
         self.gen.bits.state = self.state
         self.gen._drawn = self.drawn
-        self.gen.take64(self.used)
+        self.gen.take64(self.drawn_ahead - operator.length_hint(self.rest))
 
 
 def _draw_each(
@@ -139,7 +142,7 @@ def binomial(count: Raw, prob: Raw, gen: Generator | None = None) -> Raw:
     """How many of `count` tries succeed, each with probability `prob`; of one shape and dtype."""
     if count.size:
         _check_float("binomial_cpu", count.dtype)
-    one = functools.partial(_binomial_one, np.float64 if count.itemsize == 8 else np.float32)
+    one = functools.partial(_binomial_one, float if count.itemsize == 8 else np.float32)
     drawn = _draw_each(count, gen, 3, one, count.astype(np.float64), prob.astype(np.float64))
     return _to_kind(drawn, count.dtype)
 
@@ -161,7 +164,7 @@ def _binomial_one(kind: Any, stream: _Stream, count: float, prob: float) -> floa
 
 def _by_gaps(kind: Any, stream: _Stream, count: float, prob: float) -> float:
     """Successes counted by the geometric gaps between them."""
-    scale = float(kind(np.log1p(kind(-prob))))
+    scale = float(kind(math.log1p(-prob)))
     reached, found = 0.0, 0
     while True:
         u = float(kind(stream.uniform()))
@@ -231,7 +234,7 @@ def standard_gamma(alpha: Raw, gen: Generator | None = None) -> Raw:
     """Gamma numbers of rate 1, each with its own shape `alpha`; never 0."""
     if alpha.size:
         _check_float("gamma_cpu", alpha.dtype)
-    drawn = _gammas(alpha, gen, np.float64 if alpha.itemsize == 8 else np.float32)
+    drawn = _gammas(alpha, gen, float if alpha.itemsize == 8 else np.float32)
     least = np.finfo(np.float32 if alpha.itemsize <= 4 else np.float64).tiny
     if dtype_name(alpha.dtype) == "float16":
         least = np.finfo(np.float16).tiny
@@ -275,6 +278,6 @@ def dirichlet(alpha: Raw, gen: Generator | None = None) -> Raw:
         _check_float("dirichlet", alpha.dtype)
     wide = np.float64 if alpha.itemsize == 8 else np.float32
     tiny, eps = float(np.finfo(wide).tiny), float(np.finfo(wide).eps)
-    rows = np.maximum(_gammas(alpha, gen, np.float64), np.finfo(np.float64).tiny)
+    rows = np.maximum(_gammas(alpha, gen, float), np.finfo(np.float64).tiny)
     shares = rows / rows.sum(-1, keepdims=True)
     return _to_kind(np.clip(shares, tiny, 1 - eps / 2), alpha.dtype)

@@ -10,7 +10,6 @@ it is told, and either makes what it is named after or raises
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 from rushlight import dtypes
@@ -155,18 +154,12 @@ def _sets_state(cls: type) -> bool:
 
 
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
-    """A sparse tensor of its indices and values, where rushlight has such tensors."""
-    make: Callable[..., Any] | None = functions.get(
-        {"torch.sparse_coo": "sparse_coo_tensor"}.get(str(layout), "sparse_compressed_tensor")
-    )
-    if make is None or type(data) is not tuple:
-        raise _bad("this file holds a sparse tensor, which rushlight cannot make")
-    if str(layout) == "torch.sparse_coo":
-        indices, values, size, *coalesced = data
-        done = coalesced[0] if coalesced else None
-        return make(indices, values, size, check_invariants=True, is_coalesced=done)
-    outer, inner, values, size = data
-    return make(outer, inner, values, size, layout=layout, check_invariants=True)
+    """A sparse tensor of its indices and values."""
+    if type(data) is not tuple or not isinstance(layout, dtypes.layout):
+        raise _bad("a sparse tensor in this file has no parts")
+    from rushlight.ops.sparse.making import remade  # few files have one
+
+    return remade(layout, data)
 
 
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any:

@@ -50,6 +50,11 @@ def save(
     A file at a path is replaced when the new one is complete: a save that fails or is killed
     leaves the old. A tensor that another thread writes meanwhile is saved as it is found.
 
+    Args:
+        obj: anything that pickle takes; best a `state_dict()`, which loads without its code.
+        f: a path, or a file open for writing bytes.
+        pickle_module, pickle_protocol: what pickles, and how.
+
     >>> import io
     >>> file = io.BytesIO()
     >>> torch.save({"w": torch.ones(2)}, file)
@@ -166,10 +171,15 @@ def load(
     """load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None): what `save`
     wrote, here or in PyTorch.
 
-    With `weights_only` the file may hold tensors, numbers, text and containers of them, and
-    nothing else. `map_location` says on which device tensors go: a device, a dictionary from where
-    they were to where they shall be, or a function. With `mmap` the numbers are read from the file
-    when they are used.
+    Args:
+        f: a path, or a file open for reading bytes.
+        map_location: on which device tensors go: a device, a dictionary from where they were to
+            where they shall be, or a function of a storage and where it was.
+        pickle_module: what unpickles, in place of pickle; not with `weights_only`.
+        weights_only: whether the file may hold tensors, numbers, text and containers of them, and
+            nothing else. Without it a file may run any code: only for files you trust.
+        mmap: whether numbers are read from the file when they are used.
+        pickle_load_args: passed to the unpickler, such as `encoding="latin1"`.
 
     >>> import io
     >>> file = io.BytesIO()

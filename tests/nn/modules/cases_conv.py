@@ -6,29 +6,43 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.nn.plain_cases import PlainCases
+from tests.harness import PlainCases
 
 exact = PlainCases()  # to the last bit and letter
 close = PlainCases()  # to rounding
 
 MODULES = """
 Conv1d(4, 6, 3) | Conv1d(4, 6, 3, 2, 1, 2, 2, False) | Conv1d(4, 4, 3, padding="same")
-Conv1d(4, 4, 3, padding=2, padding_mode="replicate") | Conv2d(4, 6, 3) | Conv2d(4, 6, (3, 2), padding=(1, 0))
+Conv1d(4, 4, 3, padding=2, padding_mode="replicate") | Conv2d(4, 6, 3)
+Conv2d(4, 6, (3, 2), padding=(1, 0))
 Conv2d(4, 4, 3, padding=1, groups=4) | Conv2d(4, 6, 3, padding=1, padding_mode="circular")
-Conv2d(4, 6, 3, padding="same", padding_mode="reflect") | Conv2d(4, 6, 3, padding="valid", bias=False)
+Conv2d(4, 6, 3, padding="same", padding_mode="reflect")
+Conv2d(4, 6, 3, padding="valid", bias=False)
 Conv3d(4, 2, 2, 2) | Conv3d(4, 2, (1, 2, 3), padding=1) | ConvTranspose1d(4, 3, 3, 2, 1, 1)
-ConvTranspose2d(4, 2, 3, 2) | ConvTranspose2d(4, 4, 2, groups=2, bias=False, dilation=2) | ConvTranspose3d(4, 2, 2)
-MaxPool1d(2) | MaxPool2d(2) | MaxPool2d(3, 2, 1, 1, True, True) | MaxPool3d(2, 1) | AvgPool1d(2) | AvgPool1d(3, 2, 1)
-AvgPool2d(2) | AvgPool2d(3, 2, 1, True, False) | AvgPool3d(2, 1, divisor_override=3) | LPPool1d(2, 2) | LPPool2d(2, 2, 1)
-LPPool3d(2, 2) | AdaptiveMaxPool1d(3) | AdaptiveMaxPool2d((2, None)) | AdaptiveMaxPool3d(2, True) | AdaptiveAvgPool1d(3)
-AdaptiveAvgPool2d(1) | AdaptiveAvgPool2d((None, 3)) | AdaptiveAvgPool3d(2) | FractionalMaxPool2d(2, 3)
-FractionalMaxPool2d(2, output_ratio=(0.5, 0.4)) | FractionalMaxPool3d(2, 2) | ConstantPad1d(1, 2.5) | ConstantPad2d((1, 2, 0, 1), 3)
-ConstantPad3d(1, 0.5) | ZeroPad1d(2) | ZeroPad2d((1, 2, 3, 4)) | ZeroPad3d(1) | ReflectionPad1d(2) | ReflectionPad2d(1)
-ReflectionPad3d(1) | ReplicationPad1d((1, 2)) | ReplicationPad2d(1) | ReplicationPad3d(1) | CircularPad1d(1) | CircularPad2d(1)
-CircularPad3d(1) | Upsample(scale_factor=2) | Upsample(size=3, mode="bilinear") | Upsample(scale_factor=(2.0, 1.5), mode="bicubic")
-UpsamplingNearest2d(scale_factor=2) | UpsamplingBilinear2d(5) | Unfold(2) | Unfold(2, 1, 1, 2) | PixelShuffle(2)
-PixelUnshuffle(2) | ChannelShuffle(2) | LocalResponseNorm(3) | CrossMapLRN2d(3, 0.5) | CrossMapLRN2d(2, 0.5)
-MaxUnpool1d(2) | MaxUnpool2d(2, 1) | MaxUnpool3d((1, 2, 2)) | Fold((5, 5), 2) | Fold((4, 6), (2, 3), 1, 0, (2, 3))
+ConvTranspose2d(4, 2, 3, 2) | ConvTranspose2d(4, 4, 2, groups=2, bias=False, dilation=2)
+ConvTranspose3d(4, 2, 2)
+MaxPool1d(2) | MaxPool2d(2) | MaxPool2d(3, 2, 1, 1, True, True) | MaxPool3d(2, 1) | AvgPool1d(2)
+AvgPool1d(3, 2, 1)
+AvgPool2d(2) | AvgPool2d(3, 2, 1, True, False) | AvgPool3d(2, 1, divisor_override=3)
+LPPool1d(2, 2) | LPPool2d(2, 2, 1)
+LPPool3d(2, 2) | AdaptiveMaxPool1d(3) | AdaptiveMaxPool2d((2, None)) | AdaptiveMaxPool3d(2, True)
+AdaptiveAvgPool1d(3)
+AdaptiveAvgPool2d(1) | AdaptiveAvgPool2d((None, 3)) | AdaptiveAvgPool3d(2)
+FractionalMaxPool2d(2, 3)
+FractionalMaxPool2d(2, output_ratio=(0.5, 0.4)) | FractionalMaxPool3d(2, 2) | ConstantPad1d(1, 2.5)
+ConstantPad2d((1, 2, 0, 1), 3)
+ConstantPad3d(1, 0.5) | ZeroPad1d(2) | ZeroPad2d((1, 2, 3, 4)) | ZeroPad3d(1) | ReflectionPad1d(2)
+ReflectionPad2d(1)
+ReflectionPad3d(1) | ReplicationPad1d((1, 2)) | ReplicationPad2d(1) | ReplicationPad3d(1)
+CircularPad1d(1) | CircularPad2d(1)
+CircularPad3d(1) | Upsample(scale_factor=2) | Upsample(size=3, mode="bilinear")
+Upsample(scale_factor=(2.0, 1.5), mode="bicubic")
+UpsamplingNearest2d(scale_factor=2) | UpsamplingBilinear2d(5) | Unfold(2) | Unfold(2, 1, 1, 2)
+PixelShuffle(2)
+PixelUnshuffle(2) | ChannelShuffle(2) | LocalResponseNorm(3) | CrossMapLRN2d(3, 0.5)
+CrossMapLRN2d(2, 0.5)
+MaxUnpool1d(2) | MaxUnpool2d(2, 1) | MaxUnpool3d((1, 2, 2)) | Fold((5, 5), 2)
+Fold((4, 6), (2, 3), 1, 0, (2, 3))
 """.replace("\n", "|").split("|")
 MODULES = [text.strip() for text in MODULES if text.strip()]
 SHAPES = {1: (2, 4, 6), 2: (2, 4, 6, 6), 3: (1, 4, 4, 4, 4)}

@@ -66,7 +66,8 @@ def errors(torch: Any) -> Any:
         lambda: nn.Linear(2, 3).load_state_dict(nn.LazyLinear(3).state_dict()),
         lambda: repr(nn.LazyLinear(3).load_state_dict(nn.LazyLinear(3).state_dict())),
         lambda: Forgetful()(ones(1)), lambda: Mixin.initialize_parameters(Forgetful(), 1),
-        lambda: nn.LazyConv2d(4, 3)(ones(2)), lambda: nn.LazyConv2d(4, 3, groups=2)(ones(1, 3, 5, 5)),
+        lambda: nn.LazyConv2d(4, 3)(ones(2)),
+        lambda: nn.LazyConv2d(4, 3, groups=2)(ones(1, 3, 5, 5)),
         lambda: nn.LazyBatchNorm2d()(ones(2, 3)),
         lambda: nn.LazyLinear(3)._replicate_for_data_parallel(),
     ]  # fmt: skip

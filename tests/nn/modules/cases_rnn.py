@@ -212,7 +212,8 @@ def derivatives(torch: Any) -> Any:
         (g,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
         again = torch.autograd.grad((g * g).sum(), [x, *net.parameters()])
         found[f"{name} {more} float64"] = [t.sum().item() for t in again]
-        _, tangent = torch.func.jvp(lambda x: net(x)[0], (x.detach(),), (torch.ones_like(x),))
+        along = (x.detach(),), (torch.ones_like(x),)
+        _, tangent = torch.func.jvp(lambda x, net=net: net(x)[0], *along)
         found[f"{name} {more} tangent float64"] = tangent.tolist()
     return found
 

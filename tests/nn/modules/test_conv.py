@@ -5,39 +5,14 @@ from __future__ import annotations
 import inspect
 import pickle
 
-import pytest
-from tests.nn.plain_cases import compare
-
 import rushlight as torch
-from tests.harness import LIVE, pytorch, stored
+from tests.harness import LIVE, plain_tests, pytorch
 from tests.nn.modules.cases_conv import MODULES, build, close, exact, numbers
 
-STORED = stored("nn/modules/conv")
-
-
-def test_every_case_is_stored() -> None:
-    assert STORED.keys() == (exact | close).keys()
-
-
-@pytest.mark.parametrize("name", sorted(exact))
-def test_equals_what_is_stored(name: str) -> None:
-    compare(exact.run(torch, name), STORED[name], True, name)
-
-
-@pytest.mark.parametrize("name", sorted(close))
-def test_is_close_to_what_is_stored(name: str) -> None:
-    compare(close.run(torch, name), STORED[name], False, name)
+globals().update(plain_tests("nn/modules/conv", exact, close))
 
 
 if LIVE:
-
-    @pytest.mark.parametrize("name", sorted(exact))
-    def test_equals_pytorch(name: str) -> None:
-        compare(exact.run(torch, name), exact.run(pytorch(), name), True, name)
-
-    @pytest.mark.parametrize("name", sorted(close))
-    def test_is_close_to_pytorch(name: str) -> None:
-        compare(close.run(torch, name), close.run(pytorch(), name), False, name)
 
     def test_signatures_are_pytorchs() -> None:
         for name in {text.partition("(")[0] for text in MODULES}:

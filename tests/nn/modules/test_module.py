@@ -244,7 +244,7 @@ class Counting:
             if node is None or node in seen:
                 continue
             seen.add(node)
-            node.register_hook(lambda *_, name=node.name(): self.ran.append(name))
+            node.register_hook(lambda *_, node=node: self.ran.append(node.name()))
             stack += [after for after, _ in node.next_functions]
 
 
@@ -265,7 +265,7 @@ def test_frozen_layers_compute_no_gradient(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_frozen_layers_pass_gradients_on_without_their_own() -> None:
-    """A frozen layer behind a trained one: its input's gradient is computed, its weight's is not."""
+    """A frozen layer behind a trained one gives its input a gradient, and its weights none."""
     from rushlight.core.engine import engine
 
     first, frozen = nn.LSTM(2, 3), nn.LSTM(3, 3).requires_grad_(False)

@@ -1,4 +1,4 @@
-"""Parametrizations, and the hooks of old for the same ends: what modules print, save and compute."""
+"""Parametrizations, and the hooks of old for the same ends: what they print, save, compute."""
 
 from __future__ import annotations
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.nn.plain_cases import compare
 
 import rushlight
-from tests.harness import LIVE, pytorch, stored
+from tests.harness import LIVE, compare, pytorch, stored
 from tests.ops import calls
 from tests.ops.conv.cases_convolution import CALLS, ERRORS
 

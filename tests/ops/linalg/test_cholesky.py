@@ -42,3 +42,21 @@ def test_cholesky_needs_a_positive_matrix() -> None:
     found, info = torch.linalg.cholesky_ex(batch)
     assert info.tolist() == [0, 1]
     same(found[0], np.eye(2))
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_second_derivatives_of_cholesky_solve_have_both_triangles(upper: bool) -> None:
+    """As its first ones have, in PyTorch too."""
+    low = matrix([2.0, 0.0], [1.0, 4.0]).double()
+    factor = (low.mT.contiguous() if upper else low).requires_grad_()
+    b = matrix([8.0], [4.0]).double().requires_grad_()
+    x = torch.cholesky_solve(b, factor, upper)
+    (g,) = torch.autograd.grad(x.sum(), factor, create_graph=True)
+    total = (g * matrix([1.0, 2.0], [3.0, 4.0])).sum()
+    found = torch.autograd.grad(total, (b, factor))
+    if upper:
+        want = [[-0.23046875], [-0.2734375]], [[2.796875, 2.09375], [1.015625, 0.28125]]
+    else:
+        want = [[-0.2265625], [-0.25]], [[2.71875, 1.546875], [1.875, 0.28125]]
+    for have, expected in zip(found, want, strict=True):
+        same(have, expected)

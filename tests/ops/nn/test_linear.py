@@ -22,3 +22,14 @@ def test_linear() -> None:
     assert linear(torch.ones(0, 2), w, b).shape == (0, 3)
     y = F["bilinear"](torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0]]), torch.ones(1, 2, 1))
     assert y.tolist() == [[9.0]]
+
+
+def test_bilinear_rounds_twice_in_low_precision() -> None:
+    """First input1 @ weight, then the whole, as PyTorch's two products do."""
+    b = torch.tensor([[1.3]], dtype=torch.bfloat16)
+    w = torch.ones(1, 2, 1, dtype=torch.bfloat16)
+    found = [
+        F["bilinear"](torch.tensor([[1.0, k / 512]], dtype=torch.bfloat16), b, w).item()
+        for k in (2, 5, 6, 7, 8)
+    ]
+    assert found == [1.296875, 1.3046875, 1.3203125, 1.3203125, 1.3203125]

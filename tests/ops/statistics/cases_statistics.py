@@ -34,6 +34,8 @@ for _n in REDUCTIONS:
         _lines += [f"M.{_n}(x, mask=k)"]
     if _n not in ("median", "argmax", "argmin"):
         _lines += [f"M.{_n}(x, (0, 1), mask=k)", f"M.{_n}(x, (0, 0))"]
+_lines += ["M.var(x, 1, correction=1.3)", "M.std(z, 0, correction=1.3, mask=k)"]
+_lines += ["M.prod(x[0, 0], -1)"]
 for _n in SAME:
     _lines += [f"M.{_n}(x, 1, mask=r)", f"M.{_n}(f, 0)", f"M.{_n}(f, 1, mask=k)"]
 for _n in WINDOWS.split():

@@ -1,14 +1,13 @@
-"""Resizing, grids, patches and shuffles: what PyTorch gives, stored, and live where it is installed."""
+"""Resizing, grids and shuffles: what PyTorch gives, stored, and live where it is installed."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.nn.plain_cases import compare
 
 import rushlight
-from tests.harness import LIVE, pytorch, stored
+from tests.harness import LIVE, compare, pytorch, stored
 from tests.ops import calls
 from tests.ops.vision.cases_upsample import CALLS, ERRORS
 

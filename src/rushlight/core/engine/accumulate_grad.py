@@ -29,6 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import is_sparse
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
 from rushlight.core.grad_mode import COMPILED, _lock, grad_enabled, state, within
@@ -87,6 +88,9 @@ def prepare(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -
     if type(g) is not _ndarray:
         g = normal(g)
     held: Any = leaf._accumulated_grad
+    if held is not None and type(held._array) is not _ndarray and is_sparse(held._array):
+        if not is_sparse(g):
+            return Deposit(leaf, None, g + held._array)  # a sparse one cannot become dense in place
     if held is None:
         like = leaf._array
         if (
@@ -187,7 +191,12 @@ def _overlaps(x: Any) -> bool:
 
 
 def own_copy(g: Any, like: Any) -> Any:
-    """A copy of a gradient in the layout of the leaf it belongs to."""
+    """A copy of a gradient in the layout of the leaf it belongs to. A sparse one stays sparse, as
+    in PyTorch, and so does a dense one, whatever the leaf is."""
+    if is_sparse(g):
+        return v.copy(g)
+    if is_sparse(like):
+        return v.laid_out(g, None)
     if type(g) is _ndarray and like.flags.c_contiguous:
         return g.copy()
     if not is_dense(like):
@@ -201,6 +210,8 @@ def own_copy(g: Any, like: Any) -> Any:
 
 def recorded_copy(g: Any, leaf: TensorBase) -> Any:
     """`own_copy` of a gradient that is part of a graph."""
+    if is_sparse(g._array) or is_sparse(leaf._array):
+        return g.clone()
     if not is_dense(leaf._array) or g._array.shape != leaf._array.shape:
         return g.clone(memory_format=contiguous_format)
     copy: Any = wrap(v.empty_as(leaf._array, g._array.dtype))

@@ -43,6 +43,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from rushlight.arrays.host import is_sparse
 from rushlight.arrays.vocabulary import add
 from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import (
@@ -480,6 +481,8 @@ class GraphTask:
             return g
         if self.tensors:
             return old + g
+        if type(old) is not np.ndarray and is_sparse(old):
+            return g + old  # the order of PyTorch, in which elements at one place stay apart
         mine = id(old) in self.owned
         state.busy = True
         try:

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rushlight.arrays.batched import join_batches
+from rushlight.arrays.host import is_sparse
 from rushlight.arrays.vocabulary import full, laid_out, overwrite
 from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
@@ -26,7 +29,7 @@ from rushlight.core.graph import (
     wrap_as,
 )
 from rushlight.core.observer import observer
-from rushlight.core.record import apply
+from rushlight.core.record import apply, keep_record
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push_view, push_views
 from rushlight.core.views.history import edge_of_view, replay_views
@@ -42,6 +45,8 @@ def apply_view(op: Any, x: TensorBase) -> Any:
         y = op.forward(raw) if profile is None else profile(op, (raw,))
     except Exception as error:
         raise alone(op.explain(error, (raw,))) from None
+    if type(raw) is not np.ndarray and is_sparse(raw):  # elements stand elsewhere: no view
+        return keep_record(op, (x,), (raw,), y)
     t = wrap_as(y, x._storage)
     _attach(op, x, t, "")
     if requires_grad(x):

@@ -56,7 +56,11 @@ _FILES = (
     rnn, sparse, transformer, upsampling,
 )  # fmt: skip
 if not _typing.TYPE_CHECKING:  # mypy does not follow this sum, and would see no module at all
+    from rushlight.nn.modules.loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
+
     __all__ = ["Module", *(name for file in _FILES for name in file.__all__)]
+    __all__.append("LinearCrossEntropyOptions")  # not given by `modules.loss` itself
 
     def __dir__() -> list[str]:
-        return [*__all__, "module", *(file.__name__.rpartition(".")[2] for file in _FILES)]
+        files = {file.__name__.rpartition(".")[2] for file in _FILES}
+        return [*__all__, *(files - {"lazy_layers"}), "lazy", "module", "utils"]

@@ -425,7 +425,17 @@ class MultiheadAttention(Module):
     weighed by how much their keys are like it; by several heads, each on its part of the width.
 
     Called with query, key and value, (length, batch, width) each, it gives the result and the
-    weights.
+    weights. `key_padding_mask` and `attn_mask` say with True which keys count for nothing.
+
+    Args:
+        embed_dim: the width of queries and results.
+        num_heads: how many heads; `embed_dim` is a multiple of it.
+        dropout: the share of the weights that is dropped while training.
+        bias: whether the linear maps have one.
+        add_bias_kv: whether to learn one key and value more.
+        add_zero_attn: whether to put a key and value of zeros behind the others.
+        kdim, vdim: the widths of keys and of values, if others.
+        batch_first: whether tensors are (batch, length, width).
 
     >>> m = torch.nn.MultiheadAttention(4, num_heads=2, batch_first=True)
     >>> x = torch.ones(3, 5, 4)
@@ -458,7 +468,10 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            raise AssertionError(
+                "embed_dim must be divisible by num_heads\n"
+                f"Each of {num_heads} heads takes an equal part of the width, which is {embed_dim}."
+            )
         where = {"device": device, "dtype": dtype}
         apart = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
         if self._qkv_same_embed_dim:

@@ -9,6 +9,7 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
+from rushlight.nn.modules.utils import explain
 from rushlight.ops.registry import functions
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
@@ -184,3 +185,16 @@ class SyncBatchNorm(BatchNorm):
         for name, child in module.named_children():
             made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return made
+
+
+explain(
+    """
+num_features: channels, C.
+eps: added to the variance, so that nothing is divided by 0.
+momentum: the share of a new batch in the running statistics; None: all batches count the same.
+affine: whether to learn a factor and a summand for each channel.
+track_running_stats: whether to keep running statistics, for `eval`; else each batch's own serve.
+bias: whether there is that summand.
+""",
+    BatchNorm1d, BatchNorm2d, BatchNorm3d,
+)  # fmt: skip

@@ -9,7 +9,7 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
-from rushlight.nn.modules.utils import _reverse_repeat_tuple, several
+from rushlight.nn.modules.utils import _reverse_repeat_tuple, explain, several
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
@@ -292,3 +292,32 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _n = 3
+
+
+_COMMON: Final = """
+in_channels: channels of the input, which is [batch, channels, *sizes] or one of that batch.
+out_channels: channels of the result, a kernel for each.
+kernel_size: how large a window is: a number, or one for each dimension.
+stride: how far the window moves each time.
+groups: into how many parts the channels are divided; each sees its own part of the input.
+bias: whether to learn a number for each output channel, which is added.
+dilation: the distance of a window's places; more than 1 leaves gaps.
+"""
+explain(
+    _COMMON
+    + """padding: places put on both sides of each dimension, or 'same' (the result is as large as
+    the input), or 'valid' (none).
+padding_mode: what stands there: 'zeros', 'reflect', 'replicate' or 'circular'.
+device, dtype: of the parameters.
+""",
+    Conv1d, Conv2d, Conv3d,
+)  # fmt: skip
+explain(
+    _COMMON
+    + """padding: places left out on both sides of the result.
+output_padding: places added on one side, to choose among sizes that a stride makes the same.
+padding_mode: 'zeros', the only one there is.
+device, dtype: of the parameters.
+""",
+    ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
+)  # fmt: skip

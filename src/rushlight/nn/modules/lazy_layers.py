@@ -5,6 +5,7 @@ Each becomes an ordinary layer then.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from rushlight import dtypes
@@ -290,3 +291,15 @@ class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
     `InstanceNorm3d` that takes its `num_features` from the first input."""
 
     cls_to_become = InstanceNorm3d
+
+
+def _place() -> None:
+    """Let each be found, by pickles too, in the file of the module that it becomes."""
+    for name in __all__:
+        cls = globals()[name]
+        home = cls.cls_to_become.__module__
+        cls.__module__ = home
+        setattr(sys.modules[home], name, cls)
+
+
+_place()

@@ -16,7 +16,7 @@ from rushlight.nn.modules.module import Module
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
     "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss",
-    "LinearCrossEntropyLoss", "LinearCrossEntropyOptions", "MSELoss", "MarginRankingLoss",
+    "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
     "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
     "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
@@ -137,6 +137,16 @@ class NLLLoss2d(NLLLoss):
 class CrossEntropyLoss(WeightedLoss):
     """CrossEntropyLoss(weight=None, ..., ignore_index=-100, reduction='mean',
     label_smoothing=0.0): of class indices or class probabilities.
+
+    Takes scores [batch, classes, ...], before any softmax, and for each a class, or its
+    probabilities in the shape of the scores.
+
+    Args:
+        weight: how much each class counts.
+        ignore_index: a target that is passed over.
+        reduction: 'mean', 'sum', or 'none' for the loss of each sample.
+        label_smoothing: the share of a target that is spread over all classes.
+        size_average, reduce: older forms of `reduction`.
 
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
@@ -400,6 +410,14 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
 
 class CTCLoss(Loss):
     """CTCLoss(blank=0, reduction='mean', zero_infinity=False): of labellings without times.
+
+    Called with log-probabilities [steps, batch, classes], targets [batch, length], and the lengths
+    of both.
+
+    Args:
+        blank: the class that stands for no label.
+        reduction: 'mean' (each divided by its target's length), 'sum' or 'none'.
+        zero_infinity: whether a target too long for its input counts 0, instead of infinity.
 
     >>> even = torch.full((2, 1, 2), 0.5).log()
     >>> torch.nn.CTCLoss()(even, torch.tensor([[1]]), [2], [1])  # three ways of four

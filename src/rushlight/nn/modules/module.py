@@ -543,7 +543,7 @@ class Module(Calling, Stateful):
         return self._cast_floats(dtypes.bfloat16)
 
     def share_memory(self) -> Self:
-        """Does nothing: rushlight has no memory that is shared between processes."""
+        """Move parameters and buffers to where other processes can see them."""
         return self._apply(lambda t: t.share_memory_())
 
     # --- Python ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
-from rushlight.nn.modules.utils import several
+from rushlight.nn.modules.utils import explain, several
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
@@ -400,3 +400,27 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """AdaptiveAvgPool3d(output_size): see `AdaptiveAvgPool1d`."""
 
     _n = 3
+
+
+_WINDOWS = """
+kernel_size: how large a window is: a number, or one for each dimension.
+stride: how far it moves each time; None: by its size, so that windows do not overlap.
+padding: places put on both sides of each dimension, which count for nothing in a maximum.
+ceil_mode: whether a window that sticks out at the end counts.
+"""
+explain(
+    _WINDOWS
+    + """dilation: the distance of a window's places.
+return_indices: whether to give the places of the maxima, too, for `MaxUnpool`.
+""",
+    MaxPool1d, MaxPool2d, MaxPool3d,
+)  # fmt: skip
+_MEANS = _WINDOWS + "count_include_pad: whether padded places count as zeros in a mean.\n"
+explain(_MEANS, AvgPool1d)
+explain(_MEANS + "divisor_override: what sums are divided by instead.", AvgPool2d, AvgPool3d)
+_SIZE = "output_size: how large the result is; None for a dimension that stays as it is.\n"
+explain(_SIZE, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d)
+explain(
+    _SIZE + "return_indices: whether to give the places of the maxima, too.",
+    AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d,
+)  # fmt: skip

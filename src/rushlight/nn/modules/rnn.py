@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 import warnings
 from typing import Any, ClassVar, Self
 
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
+from rushlight.nn.modules.utils import explain
 from rushlight.nn.utils.rnn import PackedSequence
 from rushlight.ops.registry import functions
 
@@ -45,6 +47,12 @@ def apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
 
 def _permuted(tensor: Any, permutation: Any, dim: int = 1) -> Any:
     return tensor if permutation is None else tensor.index_select(dim, permutation)
+
+
+def _autocasting() -> bool:
+    """Whether autocast is on, and will see to dtypes."""
+    amp: Any = sys.modules.get("rushlight.amp.casting")  # not there: never in force
+    return amp is not None and any(amp.setting.get().enabled.values())
 
 
 class RNNBase(Module):
@@ -202,7 +210,7 @@ class RNNBase(Module):
     def check_input(self, input: Any, batch_sizes: Any) -> None:
         """Refuse an input whose dtype or shape does not fit."""
         weight = self._flat_weights[0]
-        if weight is not None and input.dtype != weight.dtype:
+        if weight is not None and input.dtype != weight.dtype and not _autocasting():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: "
@@ -214,7 +222,9 @@ class RNNBase(Module):
         if self.input_size != input.shape[-1]:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
-                f"{input.shape[-1]}"
+                f"{input.shape[-1]}\n"
+                "The last dimension holds the features of a step; the input is "
+                f"{list(input.shape)}."
             )
 
     def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
@@ -234,7 +244,11 @@ class RNNBase(Module):
     ) -> None:  # fmt: skip
         """Refuse a state of another shape."""
         if tuple(hx.shape) != expected_hidden_size:
-            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+            raise RuntimeError(
+                f"{msg.format(expected_hidden_size, list(hx.shape))}\n"
+                "A state is (layers * directions, batch, width), also with `batch_first`; left "
+                "out, it is zeros."
+            )
 
     def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
         """Refuse an input or a state that does not fit."""
@@ -321,11 +335,18 @@ class RNNBase(Module):
         want = 2 if alone else 3
         given = "unbatched 2-D" if alone else "batched 3-D"
         if self._states == 2:
+            if len(hx) == 1:
+                raise IndexError(
+                    "index 1 is out of bounds for dimension 0 with size 1\n"
+                    "An LSTM has two states: pass `(h, c)`, not `h`."
+                )
             h, c = hx[0], hx[1]
             if h.ndim != want or c.ndim != want:
                 raise RuntimeError(
                     f"For {given} input, hx and cx should also be {want}-D but got "
-                    f"({h.ndim}-D, {c.ndim}-D) tensors"
+                    f"({h.ndim}-D, {c.ndim}-D) tensors\n"
+                    "An LSTM has two states: pass `(h, c)`, each (layers * directions, batch, "
+                    "width)."
                 )
         elif hx.ndim != want:
             raise RuntimeError(
@@ -558,3 +579,24 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         return self._step("gru_cell", input, hx)
+
+
+_SIZES = """
+input_size: features of each step of the input.
+hidden_size: features of the state.
+"""
+_LAYERS = (
+    _SIZES
+    + """num_layers: layers, each over the results of the one beneath.
+bias: whether there are b_ih and b_hh.
+batch_first: whether inputs and results are [sequences, steps, features], instead of
+    [steps, sequences, features]; states are [layers * directions, sequences, features] always.
+dropout: the share of results that is dropped between layers, while training.
+bidirectional: whether each layer also runs from the last step to the first; results are both.
+"""
+)
+explain(_LAYERS + "nonlinearity: 'tanh' or 'relu'.", RNN)
+explain(_LAYERS + "proj_size: if not 0, h is multiplied by a matrix to so many features.", LSTM)
+explain(_LAYERS, GRU)
+explain(_SIZES + "bias: whether there are b_ih and b_hh.", LSTMCell, GRUCell)
+explain(_SIZES + "bias: whether there are b_ih and b_hh.\nnonlinearity: 'tanh' or 'relu'.", RNNCell)

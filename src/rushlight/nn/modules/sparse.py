@@ -19,7 +19,7 @@ class Embedding(Module):
     """Embedding(num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
     scale_grad_by_freq=False, sparse=False): a learned vector for each index.
 
-    `sparse` is accepted and changes nothing: gradients are dense.
+    With `sparse` the gradient of the table is a sparse tensor: only the rows that were read.
 
     >>> torch.nn.Embedding(10, 3)(torch.tensor([1, 2])).shape
     torch.Size([2, 3])

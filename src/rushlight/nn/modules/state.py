@@ -160,6 +160,7 @@ class Stateful:
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(errors)
+                + _cure_of_keys(loading.missing, loading.unexpected)
             )
         return IncompatibleKeys(loading.missing, loading.unexpected)
 
@@ -306,6 +307,19 @@ class Loading:
                     "to return new values, if incompatible_keys need to be modified, it should be "
                     "done inplace."
                 )
+
+
+def _cure_of_keys(missing: list[str], unexpected: list[str]) -> str:
+    """What to do about keys that do not fit; "" where only sizes differ."""
+    for prefix in ("module.", "_orig_mod."):  # what DataParallel and compile put in front
+        if missing and {prefix + key for key in missing} <= set(unexpected):
+            return (
+                f"\nThe file's keys begin with {prefix!r}, for the model was saved in a wrapper: "
+                f"`{{k.removeprefix({prefix!r}): v for k, v in state_dict.items()}}` loads."
+            )
+    if missing or unexpected:
+        return "\nIs it the same model? `strict=False` loads what fits, and returns what does not."
+    return ""
 
 
 def quote(names: list[str]) -> str:

@@ -16,6 +16,7 @@ from rushlight.nn.modules.dropout import Dropout
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.normalization import LayerNorm
+from rushlight.nn.modules.utils import explain
 from rushlight.ops.attention.multi_head import canonical_mask
 from rushlight.ops.registry import functions
 
@@ -417,3 +418,24 @@ class Transformer(Module):
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)
+
+
+_LAYER = """
+d_model: features of each position.
+nhead: heads of the attention; `d_model` is a multiple of it.
+dim_feedforward: features inside the map of each position.
+dropout: the share that is dropped while training.
+activation: 'relu', 'gelu' or a function, between the two products of that map.
+layer_norm_eps: `eps` of the norms.
+batch_first: whether tensors are [batch, length, features], instead of [length, batch, features].
+norm_first: whether to norm what a part takes, instead of what it gives.
+bias: whether linear maps and norms have one.
+"""
+explain(_LAYER, TransformerEncoderLayer, TransformerDecoderLayer)
+explain(
+    _LAYER
+    + """num_encoder_layers, num_decoder_layers: how many layers there are.
+custom_encoder, custom_decoder: modules to use instead.
+""",
+    Transformer,
+)

@@ -8,6 +8,13 @@ from typing import Any
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
+def __dir__() -> list[str]:
+    return [
+        *__all__, "_list_with_default", "_ntuple", "_pair", "_quadruple", "_reverse_repeat_tuple",
+        "_single", "_triple",
+    ]  # fmt: skip
+
+
 def several(x: Any, n: int) -> tuple[Any, ...]:
     """One number as `n` of them; several as a tuple.
 
@@ -15,6 +22,28 @@ def several(x: Any, n: int) -> tuple[Any, ...]:
     ((3, 3), (1, 2))
     """
     return tuple(x) if isinstance(x, Iterable) else (x,) * n
+
+
+def explain(arguments: str, *kinds: type) -> None:
+    """Say in the docstrings of a family of classes, before the examples, what its arguments are.
+
+    >>> class Scale:
+    ...     "Scale(by): a product."
+    >>> explain("by: a number.", Scale)
+    >>> print(Scale.__doc__)
+    Scale(by): a product.
+    <BLANKLINE>
+        Args:
+            by: a number.
+    """
+    lines = "".join(f"        {line}\n" for line in arguments.strip().splitlines())
+    for kind in kinds:
+        head, mark, examples = (kind.__doc__ or "").partition("    >>> ")
+        if head:  # Python's option -OO takes docstrings away
+            if mark:
+                kind.__doc__ = f"{head}    Args:\n{lines}\n{mark}{examples}"
+            else:
+                kind.__doc__ = f"{head}\n\n    Args:\n{lines.rstrip()}"
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:

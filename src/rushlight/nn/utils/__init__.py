@@ -32,7 +32,6 @@ _LATER = {
     "memory_format": "",
     "parametrizations": "",
     "parametrize": "",
-    "prune": "",
     "skip_init": "init",
     "stateless": "",
 }

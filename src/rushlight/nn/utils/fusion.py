@@ -38,7 +38,7 @@ def fuse_conv_bn_weights(
     >>> mean, var = torch.ones(1), torch.ones(1)
     >>> torch.nn.utils.fuse_conv_bn_weights(w, b, mean, var, 0.0, None, None)[1]
     Parameter containing:
-    tensor([-1.], requires_grad=True)
+    tensor([-1.])
     """
     zeros, ones = functions["zeros_like"], functions["ones_like"]
     conv_b = zeros(bn_rm) if conv_b is None else conv_b

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from rushlight.core.graph import TensorBase
 from rushlight.missing import face as _face
+from rushlight.ops.recurrent.packing import pad_sequences
 from rushlight.ops.registry import functions
 
 __all__ = [
@@ -225,7 +226,7 @@ def pad_sequence(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
             f"{type(sequences)}"
         )
-    return functions["_pad_sequences"](tuple(sequences), batch_first, padding_value, padding_side)
+    return pad_sequences(tuple(sequences), batch_first, padding_value, padding_side)
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:

@@ -59,17 +59,17 @@ class Attention(Op):
         p = weigh(q, k, mask, y[1], self.scale, self.is_causal)
         t: Any = None if ts[3] is None else v.broadcast(ts[3], p.shape)
         for term in (
-            None if ts[0] is None else v.matmul(ts[0] * self.scale, v.turned(k)),
-            None if ts[1] is None else v.matmul(q * self.scale, v.turned(ts[1])),
+            None if ts[0] is None else v.narrow_matmul(ts[0] * self.scale, v.turned(k)),
+            None if ts[1] is None else v.narrow_matmul(q * self.scale, v.turned(ts[1])),
         ):
             if term is not None:
                 t = term if t is None else t + term
-        out = y[0] * 0 if ts[2] is None else v.matmul(p, ts[2])
+        out = y[0] * 0 if ts[2] is None else v.narrow_matmul(p, ts[2])
         if t is None:
             return out, y[1] * 0
         t = p * t
         mean = v.reduce_sum(t, (-1,), True)
-        return out + v.matmul(t - p * mean, value), mean
+        return out + v.narrow_matmul(t - p * mean, value), mean
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -84,7 +84,7 @@ class Attention(Op):
 
 def weigh(q: Any, k: Any, mask: Any, sums: Any, scale: float, causal: bool) -> Any:
     """The weights, from the logarithms of their sums."""
-    s = v.matmul(q * scale, v.turned(k))
+    s = v.narrow_matmul(q * scale, v.turned(k))
     if mask is not None:
         seen = mask.dtype in (_BOOL, dtypes.bool_)
         s = v.where(mask, s, -_INF) if seen else s + mask
@@ -111,10 +111,10 @@ def _attend_back(
 ) -> Any:  # fmt: skip
     p = weigh(q, k, mask, sums, scale, causal)
     shift = v.reduce_sum(g * y, (-1,), True) - gsums
-    d = p * (v.matmul(g, v.turned(value)) - shift)
-    gq = v.matmul(d, k) * scale
-    gk = v.matmul(v.turned(d), q * scale)
-    return gq, gk, v.matmul(v.turned(p), g)
+    d = p * (v.narrow_matmul(g, v.turned(value)) - shift)
+    gq = v.narrow_matmul(d, k) * scale
+    gk = v.narrow_matmul(v.turned(d), q * scale)
+    return gq, gk, v.narrow_matmul(v.turned(p), g)
 
 
 # --- made of other functions ----------------------------------------------------------------------

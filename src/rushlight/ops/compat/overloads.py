@@ -93,8 +93,7 @@ _LACKING: Final = frozenset(
         "_scaled_dot_product_attention_math_for_mps", "_scaled_dot_product_cudnn_attention",
         "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention",
         "_scaled_dot_product_flash_attention_for_cpu",
-        "_scaled_dot_product_fused_attention_overrideable", "convolution", "detach", "lift_fresh",
-        "max_pool2d_with_indices", "native_dropout", "native_group_norm",
+        "_scaled_dot_product_fused_attention_overrideable", "detach", "lift_fresh",
     }
 )  # fmt: skip
 

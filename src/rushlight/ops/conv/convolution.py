@@ -262,7 +262,7 @@ def _check(x: Any, w: Any, b: Any, what: Convolution) -> None:
     if any(s <= 0 for s in what.stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(d <= 0 for d in what.dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(what.dilation)}")
+        raise RuntimeError("dilation should be greater than zero")
     if w.shape[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
@@ -281,7 +281,7 @@ def _check(x: Any, w: Any, b: Any, what: Convolution) -> None:
         begin = given or f"groups={groups}, "
         raise RuntimeError(
             f"Given {begin}weight of size {shape}, expected input{list(x.shape)} to have {want} "
-            f"channels, but got {x.shape[1]} channels instead"
+            f"channels, but got {x.shape[1]} channels instead\n{_cure_of_channels(x.shape, want)}"
         )
     if b is not None and b.shape != (outs,):
         raise RuntimeError(
@@ -296,9 +296,22 @@ def _check(x: Any, w: Any, b: Any, what: Convolution) -> None:
     if any(k > s for k, s in zip(kernel, padded, strict=True)):
         raise RuntimeError(
             f"Calculated padded input size per channel: {_times(padded)}. Kernel size: "
-            f"{_times(kernel)}. Kernel size can't be greater than actual input size"
+            f"{_times(kernel)}. Kernel size can't be greater than actual input size\n"
+            "Pad the input (`padding=`), take a smaller kernel, or pool less before this layer."
         )
     _check_size(x)
+
+
+def _cure_of_channels(shape: Any, want: int) -> str:
+    """What to do about an input [batch, channels, *sizes] with another number of channels."""
+    n = len(shape)
+    if shape[-1] == want:
+        order = ", ".join(str(i) for i in (0, n - 1, *range(1, n - 1)))
+        return f"The channels are in the last dimension: `x.permute({order})` puts them in front."
+    return (
+        "Channels are counted in the dimension behind the batch: the layer's `in_channels` is "
+        f"{want}, and the input has {shape[1]}."
+    )
 
 
 def _check_size(x: Any) -> None:
@@ -339,17 +352,33 @@ def _check_transposed(x: Any, w: Any, what: Convolution, n: int) -> None:
         )
 
 
-def _check_kinds(x: Any, w: Any, b: Any) -> None:
+def _check_kinds(x: Any, w: Any, b: Any, transposed: bool) -> None:
+    """Refuse operands of several dtypes. PyTorch looks at the bias first, unless transposed."""
     kind = x.dtype
-    if w.dtype != kind:
-        have, want = dtypes.of(w.dtype).scalar_type, dtypes.of(kind).scalar_type
-        raise RuntimeError(f"expected scalar type {want} but found {have}")
-    if b is not None and b.dtype != kind:
+    if b is not None and b.dtype != kind and (not transposed or w.dtype == kind):
         raise RuntimeError(
-            f"Input type ({c_name(kind)}) and bias type ({c_name(b.dtype)}) should be the same"
+            f"Input type ({c_name(kind)}) and bias type ({c_name(b.dtype)}) should be the same\n"
+            + _cure_of_kinds(kind, b.dtype)
         )
     if kind.kind == "b":
         raise not_implemented("slow_conv2d_cpu", kind)
+    if w.dtype != kind:
+        want, have = dtypes.of(kind).scalar_type, dtypes.of(w.dtype).scalar_type
+        text = f"expected scalar type {want} but found {have}"
+        if kind.kind == "c" or want == "BFloat16":
+            text = f"Input type (CPU{want}Type) and weight type (torch.{have}Tensor) "
+            text += "should be the same"
+        if want == "BFloat16":
+            text += " or input should be a MKLDNN tensor and weight is a dense tensor"
+        raise RuntimeError(f"{text}\n{_cure_of_kinds(kind, w.dtype)}")
+
+
+def _cure_of_kinds(have: Any, want: Any) -> str:
+    """What to do about an input of the dtype `have`, where parameters are of `want`."""
+    cure = f"Convert the input: `x.to({dtypes.of(want)})`"
+    if have.kind in "iu":  # an image as it comes from a file
+        return f"{cure}, and pictures of bytes `/ 255`."
+    return f"{cure}, or the model: `model.to({dtypes.of(have)})`."
 
 
 def convolution_of(
@@ -375,7 +404,7 @@ def convolution_of(
         )
     b = None if bias is None else bias._array
     _check(x, w, b, what)
-    _check_kinds(x, w, b)
+    _check_kinds(x, w, b, transposed)
     if x.dtype.kind == "c":
         return _of_parts(what, input, weight, bias)
     return apply(what, input, weight, bias)
@@ -404,9 +433,15 @@ def _check_arguments(title: str, input: Any, weight: Any, bias: Any, n: int) -> 
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {title}, but got input "
-            f"of size: {list(x.shape)}"
+            f"of size: {list(x.shape)}\n{_cure_of_rank(x.ndim, n)}"
         )
     return bool(x.ndim == n + 1)
+
+
+def _cure_of_rank(have: int, n: int) -> str:
+    sizes = ("length", "height, width", "depth, height, width")[n - 1]
+    cure = f"An input is [batch, channels, {sizes}], or one of the batch."
+    return f"{cure} `x.unsqueeze(0)` makes one channel." if have == n else cure
 
 
 def _same_padding(
@@ -536,6 +571,7 @@ class ConvTbc(Op):
     reads: ClassVar = {0: ("weight",), 1: ("self",), 2: ("bias",)}
     params = ("pad",)
     pad: int = 0
+    complex_too = True
     lies = "rows"
 
     def how(self) -> Any:
@@ -559,10 +595,10 @@ class ConvTbc(Op):
         h = self.turned(g)
         if node._needs_grad(0):
             size = (shapes[0][-3],)
-            found = convolve_input(h, v.permute(w, (2, 1, 0)), None, size, *self.how())
+            found = convolve_input(h, v.permute(conj(w), (2, 1, 0)), None, size, *self.how())
             gx = v.permute(found, (2, 0, 1))
         if node._needs_grad(1):
-            found = convolve_weight(h, self.turned(x), (shapes[1][-3],), *self.how())
+            found = convolve_weight(h, self.turned(conj(x)), (shapes[1][-3],), *self.how())
             gw = v.permute(found, (2, 1, 0))
         if node._needs_grad(2):
             gb = v.reduce_sum(g, (-3, -2), False)

@@ -26,10 +26,12 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     fits = short >= 0 and all(n in (1, m) for n, m in zip(want, have[max(short, 0) :], strict=True))
     if not fits:
         raise RuntimeError(f"size {{{list(want)}}} is not expandable to size {{{list(have)}}}.")
+    if not want:
+        return input.sum()  # of a 0-d tensor too, so that bool becomes int64
     dims = [d for d in range(len(have)) if d < short or (want[d - short] == 1 and have[d] != 1)]
     if dims:
         input = input.sum(dims, keepdim=True)
-    return input.reshape(want) if short else input if dims else input.view(have)
+    return input.reshape(want) if short else input
 
 
 @function(free=False)

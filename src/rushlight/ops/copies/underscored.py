@@ -358,7 +358,7 @@ def _conj(input: Any) -> Any:
     """`conj`.
 
     >>> torch._conj(torch.tensor([1j]))
-    tensor([-0.-1.j])
+    tensor([0.-1.j])
     """
     return functions["conj"](input)
 
@@ -368,6 +368,6 @@ def _conj_physical(input: Any) -> Any:
     """`conj_physical`.
 
     >>> torch._conj_physical(torch.tensor([1j]))
-    tensor([-0.-1.j])
+    tensor([0.-1.j])
     """
     return functions["conj_physical"](input)

@@ -253,6 +253,14 @@ def fill_new(
     pin_memory: bool, requires_grad: bool,
 ) -> Any:  # fmt: skip
     """A tensor of one value (None: of no particular value)."""
+    sparse = (
+        layout is not None and layout is not dtypes.strided and isinstance(layout, dtypes.layout)
+    )
+    if sparse and not value and out is None:
+        from rushlight.ops.sparse.making import zeros_in
+
+        t = zeros_in(layout, shape, dtype, device)
+        return t.requires_grad_() if requires_grad else t
     check_plain(name, layout, pin_memory, requires_grad)
     want = dtype_of(dtype, name)
     kind = dtypes.default if want is None else want

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.core.graph import Node
+from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.ops.checks import from_end, one_dim
 from rushlight.ops.each_member import batch_leading
@@ -31,6 +31,21 @@ def _ungather(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     return v.reshape(flat, shape)
 
 
+def _sparse_ungather(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    """`_ungather` as a sparse array: an element for each that was picked."""
+    from rushlight.arrays.sparse import sparse_of  # late: few programs use it
+
+    tensors = isinstance(index, TensorBase)
+    i = index._array if tensors else index
+    rows = []
+    for d in range(i.ndim):
+        along = v.iota(i, i.shape[d], i.dtype)
+        where = v.reshape(along, (-1, *(1,) * (i.ndim - 1 - d)))
+        rows.append(v.reshape(i if d == dim % i.ndim else v.broadcast(where, i.shape), (1, -1)))
+    places = v.concat(rows, 0)
+    return sparse_of(wrap(places) if tensors else places, v.reshape(g, (-1,)), tuple(shape), False)
+
+
 @op
 class Gather(Along):
     """out[i][j] = self[index[i][j]][j], for `dim` = 0 of two."""
@@ -40,12 +55,17 @@ class Gather(Along):
     shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     vmap_rule = batch_leading
+    params = ("dim", "sparse_grad")
+    sparse_grad: bool = False
 
     def forward(self, x: Any, index: Any) -> Any:
         return gather_any_rank(x, self.dim, index)
 
     def vjp(self, node: Any, g: Any, index: Any) -> Any:
-        return _ungather(g, node._input_shapes[0], self.dim, index), None
+        shape = node._input_shapes[0]
+        if self.sparse_grad and shape:
+            return _sparse_ungather(g, shape, self.dim, index), None
+        return _ungather(g, shape, self.dim, index), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return gather_any_rank(ts[0], self.dim, xs[1])
@@ -93,7 +113,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     """
     dim = one_dim(dim, input._array.ndim)
     check_along("gather", input, dim, index, None, "input")
-    return Gather(dim), (input, index)
+    return Gather(dim, bool(sparse_grad)), (input, index)
 
 
 @implements("gather")

@@ -152,12 +152,6 @@ class Factored(Op):
     params = ("upper",)
     upper: bool = False
 
-    def solve_factored(self, factor: Any, b: Any) -> Any:
-        """inv(K) @ b."""
-        if self.upper:
-            return upper_solve(factor, lower_solve(mh(factor), b))
-        return upper_solve(mh(factor), lower_solve(factor, b))
-
     def factor_vjp(self, gk: Any, factor: Any) -> Any:
         """The gradient of the factor from the gradient of K. PyTorch gives both triangles of it."""
         both = gk + mh(gk)
@@ -177,14 +171,14 @@ def _upper(x: Any) -> Any:
 class CholeskySolve(Factored):
     """The X of K X = B."""
 
-    name = "cholesky_solve"
+    name = word = "cholesky_solve"
     inputs, saves = ("self", "input2"), ("input2", "result")
 
     def forward(self, b: Any, factor: Any) -> Any:
-        return self.solve_factored(factor, b)
+        return lapack.cholesky_solve(b, factor, self.upper)
 
     def vjp(self, node: Node, g: Any, factor: Any, x: Any) -> Any:
-        step = self.solve_factored(factor, g)
+        step = self.forward(g, factor)
         return step, self.factor_vjp(-(step @ mh(x)), factor) if node._needs_grad(1) else None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -192,7 +186,7 @@ class CholeskySolve(Factored):
         if ts[1] is not None:
             moved = self.factor_jvp(ts[1], xs[1]) @ y
             t = -moved if t is None else t - moved
-        return self.solve_factored(xs[1], t)
+        return self.forward(t, xs[1])
 
     @staticmethod
     def samples(draw: Any) -> Any:

@@ -53,8 +53,8 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
         M: what to subtract from A; it may have fewer dimensions.
 
     >>> generator = torch.manual_seed(0)
-    >>> torch.svd_lowrank(torch.diag(torch.tensor([3., 2., 1.])), q=2)[1]
-    tensor([3., 2.])
+    >>> torch.svd_lowrank(torch.diag(torch.tensor([3., 2., 0.])), q=2)[1]
+    tensor([3.0000, 2.0000])
     """
     check_tensor(A, "svd_lowrank", "A")
     return _svd(A, 6 if q is None else q, 2 if niter is None else niter, M)

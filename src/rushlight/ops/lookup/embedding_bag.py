@@ -12,7 +12,7 @@ from rushlight.arrays.host import has_values
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, raw_dtype
-from rushlight.ops.nn.embedding import outside, refuse_sparse, shorten_rows
+from rushlight.ops.nn.embedding import outside, shorten_rows, sparse_rows
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import function, functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
@@ -50,9 +50,10 @@ class EmbeddingBagSum(Bag):
     reads: ClassVar = {
         0: ("indices", "offsets", "per_sample_weights"), 3: ("weight", "indices", "offsets"),
     }  # fmt: skip
-    params = ("mode", "count", "padding_idx", "scale_grad_by_freq")
+    params = ("mode", "count", "padding_idx", "scale_grad_by_freq", "sparse")
     mode: int
     scale_grad_by_freq: bool
+    sparse: bool = False
 
     def factors(self, i: Any, bags: Any, s: Any, like: Any) -> Any:
         """What each row is multiplied by, as a column; None if all count 1."""
@@ -85,7 +86,10 @@ class EmbeddingBagSum(Bag):
             if self.scale_grad_by_freq:
                 times = v.unpick(v.full(i, i.shape, 1, _INT64), shapes[0][:1], (v.SLOT,), i)
                 each = each / v.window(v.pick(times, (v.SLOT,), i), (..., None))
-            gw = v.unpick(each, shapes[0], (v.SLOT,), i)
+            if self.sparse:
+                gw = sparse_rows(each, i, shapes[0], self.padding_idx)
+            else:
+                gw = v.unpick(each, shapes[0], (v.SLOT,), i)
         if node._needs_grad(3):
             gs = v.reduce_sum(rows * v.pick(w, (v.SLOT,), i), (-1,), False)
             here = self.present(i)
@@ -212,7 +216,7 @@ def _wrong_kind(name: str, kinds: str, x: Any) -> RuntimeError:
 
 def _bag(
     weight: Any, indices: Any, offsets: Any, by_freq: bool, mode: int, samples: Any, last: bool,
-    padding: int,
+    padding: int, sparse: bool = False,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """The bags, the bag of each index, the sizes of the bags, and the largest indices."""
     if last and offsets._array.shape[0] < 1:
@@ -230,7 +234,7 @@ def _bag(
     place = v.iota(i, n, _INT64)
     bags = v.searchsorted(o, place, True) - 1 if count else place
     if mode != MAX:
-        what = shared_op(EmbeddingBagSum, mode, count, padding, by_freq)
+        what = shared_op(EmbeddingBagSum, mode, count, padding, by_freq, bool(sparse))
         y = apply(what, weight, wrap(i), wrap(bags), samples)
         nothing = wrap(v.full(i, (offsets._array.shape[0],), 0, _INT64))
         if mode == SUM:
@@ -287,8 +291,6 @@ def embedding_bag(
     """
     check_tensor(input, "embedding_bag")
     check_tensor(weight, "embedding_bag", "weight", 2)
-    if sparse and mode != "max":
-        refuse_sparse("embedding_bag", weight)
     samples, shape = per_sample_weights, Size(input._array.shape)
     if samples is not None and samples._array.shape != shape:
         raise ValueError(
@@ -336,7 +338,7 @@ def embedding_bag(
     padding = _settle(weight, padding_idx)
     return _bag(
         weight, input, offsets, scale_grad_by_freq, MODES[mode], samples, include_last_offset,
-        padding,
+        padding, sparse,
     )[0]  # fmt: skip
 
 
@@ -376,7 +378,7 @@ def _free_embedding_bag(
     """
     return _bag(
         weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights,
-        include_last_offset, _settle(weight, padding_idx),
+        include_last_offset, _settle(weight, padding_idx), sparse,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
-from rushlight.core.graph import Op, wrap
+from rushlight.core.graph import Op, TensorBase, wrap
 from rushlight.core.record import apply, recording
 from rushlight.core.views.inplace import lift_operands
 from rushlight.errors import sentence
@@ -29,9 +29,10 @@ class Embedding(Op):
     shown_edges = (0,)
     inputs = ("weight", "indices")
     saves = ("indices",)
-    params = ("padding_idx", "scale_grad_by_freq")
+    params = ("padding_idx", "scale_grad_by_freq", "sparse")
     padding_idx: int = -1
     scale_grad_by_freq: bool = False
+    sparse: bool = False
     complex_too = True
     lies = "rows"
 
@@ -40,6 +41,8 @@ class Embedding(Op):
 
     def vjp(self, node: Any, g: Any, i: Any) -> Any:
         shape = node._input_shapes[0]
+        if self.sparse:
+            return sparse_rows(g, i, shape, self.padding_idx), None
         column = v.reshape(i, (*i.shape, 1))
         if self.padding_idx >= 0:
             g = v.where(column == self.padding_idx, 0, g)
@@ -59,7 +62,22 @@ class Embedding(Op):
         yield Embedding(), draw.real(4, 3), draw.ints(0, 4, 0)
 
 
-def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
+def sparse_rows(g: Any, i: Any, shape: tuple[int, ...], padding_idx: int) -> Any:
+    """The gradient of a table whose rows `i` were read, as a sparse array: a row for each index,
+    except for those that are `padding_idx`."""
+    from rushlight.arrays.sparse import sparse_of  # late: few programs use it
+
+    i, g = v.reshape(i, (1, -1)), v.reshape(g, (-1, *shape[1:]))
+    if padding_idx >= 0:
+        tensors = isinstance(i, TensorBase)
+        keep = v.nonzero((i._array if tensors else i)[0] != padding_idx)[0]
+        if tensors:
+            keep = wrap(keep)
+        i, g = v.pick(i, (v.ALL, v.SLOT), keep), v.pick(g, (v.SLOT,), keep)
+    return sparse_of(i, g, tuple(shape), False)
+
+
+def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool, sparse: bool = False) -> Any:
     i, w = indices._array, weight._array
     if i.dtype.kind != "i" or i.dtype.itemsize < 4:
         kind = dtypes.of(i.dtype).scalar_type
@@ -72,7 +90,11 @@ def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool) -> Any:
         raise RuntimeError("'weight' must be 2-D")
     if outside(i, w.shape[0]):
         raise _no_row(i, w.shape[0])
-    return apply(shared_op(Embedding, padding_idx, by_freq), weight, indices)
+    if sparse and by_freq and (weight._requires_grad or weight._node is not None) and recording():
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+        )
+    return apply(shared_op(Embedding, padding_idx, by_freq, bool(sparse)), weight, indices)
 
 
 def _no_row(i: Any, n: int) -> IndexError:
@@ -118,8 +140,6 @@ def embedding(
     """
     check_tensor(input, "embedding")
     check_tensor(weight, "embedding", "weight", 2)
-    if sparse:
-        refuse_sparse("embedding", weight)
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     rows = weight._array.shape[0]
@@ -130,13 +150,7 @@ def embedding(
         padding_idx %= rows
     if max_norm is not None:
         shorten_rows(weight, input, max_norm, norm_type)
-    return _embed(weight, input, padding_idx, scale_grad_by_freq)
-
-
-def refuse_sparse(function: str, weight: Any) -> None:
-    """`sparse` is about the gradient alone: without one it changes nothing."""
-    if (weight._requires_grad or weight._node is not None) and recording():
-        raise NotImplementedError(f"{function}(): sparse gradients are not supported by rushlight")
+    return _embed(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def shorten_rows(weight: Any, indices: Any, max_norm: float, p: float) -> None:
@@ -171,7 +185,7 @@ def _free_embedding(
     >>> torch.embedding(torch.tensor([[0., 1.], [2., 3.]]), torch.tensor([1]))
     tensor([[2., 3.]])
     """
-    return _embed(weight, indices, padding_idx, scale_grad_by_freq)
+    return _embed(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
 @functional()

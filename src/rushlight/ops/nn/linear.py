@@ -87,9 +87,13 @@ class Trilinear(Op):
 
     def forward(self, a: Any, w: Any, b: Any) -> Any:
         dtype = raw_dtype(a)
-        if low_precision(dtype):
+        low = low_precision(dtype)
+        if low:
             a, w, b = (cast(x, dtypes.float32.numpy) for x in (a, w, b))
-        y = reduce_sum(times(batch_of_one(a), w) * batch_of_one(b), (-1,), False)  # [o, n]
+        inner = times(batch_of_one(a), w)  # [o, n, j]
+        if low:  # rounded here as well, as in PyTorch, where this is a product of its own
+            inner = cast(cast(inner, dtype), dtypes.float32.numpy)
+        y = reduce_sum(inner * batch_of_one(b), (-1,), False)  # [o, n]
         return contiguous(swap(cast(y, dtype), -1, -2))
 
     def vjp(self, node: Node, g: Any, a: Any, w: Any, b: Any) -> Any:

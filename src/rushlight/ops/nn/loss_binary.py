@@ -90,7 +90,11 @@ def binary_cross_entropy(
         raise not_implemented("binary_cross_entropy", kind)
     known = bottom(x)
     if has_values(known) and not bool(((known >= 0) & (known <= 1)).all()):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1\n"
+            "It takes probabilities: apply `sigmoid`, or give scores to "
+            "`binary_cross_entropy_with_logits`."
+        )
     refuse_grad("binary_cross_entropy", weight=weight)
     return apply(
         shared_op(BinaryCrossEntropy, how, x.ndim), input, target, _expand_weight(weight, input)
@@ -148,7 +152,8 @@ def binary_cross_entropy_with_logits(
     x, t = input._array, target._array
     if x.shape != t.shape:
         raise ValueError(
-            f"Target size ({Size(t.shape)}) must be the same as input size ({Size(x.shape)})"
+            f"Target size ({Size(t.shape)}) must be the same as input size ({Size(x.shape)})\n"
+            "If one has a dimension of size 1 more: `x.squeeze(1)`, or `target.unsqueeze(1)`."
         )
     if is_complex(input):
         raise not_implemented("log_sigmoid_cpu", dtypes.of(x.dtype))

@@ -422,7 +422,9 @@ def batch_norm(
         if each == 1:
             raise ValueError(
                 "Expected more than 1 value per channel when training, got input size "
-                f"{Size(shape)}"
+                f"{Size(shape)}\nA batch of one has no spread: take larger batches "
+                "(`drop_last=True` in the DataLoader), or call `model.eval()` to use the running "
+                "statistics."
             )
     if training and eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")

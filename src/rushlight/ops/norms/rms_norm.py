@@ -88,8 +88,13 @@ def local_response_norm(
     if x.size == 0:
         return input
     if size <= 0:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kH: {size} kW: 1")
-    near = _channel_sums(input * input, size // 2, (size - 1) // 2) / size
+        sides = f"kH: {size} kW: 1" if x.ndim == 3 else f"kT: {size} kH: 1 kW: 1"
+        raise RuntimeError(f"kernel size should be greater than zero, but got {sides}")
+    near = _channel_sums(input * input, size // 2, (size - 1) // 2)
+    if x.dtype.kind in "iu":  # the mean of integers is one
+        near = functions["div"](near, size, rounding_mode="trunc")
+    else:
+        near = near / size
     return input / (near * alpha + k) ** beta
 
 

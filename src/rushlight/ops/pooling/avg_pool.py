@@ -246,13 +246,18 @@ def _averaged(
     edge = several(title, "padding", padding, n)
     if divisor_override is not None and divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    if x.ndim < n + 1:
+    if n == 2 and x.ndim < 3:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(x.ndim, 1)}, "
             f"{max(x.ndim, 1) - 1}], but got {-n - 1})"
         )
+    if n == 2 and x.ndim > 4:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(x.shape)}"
+        )
     check_windows(x.shape, kernel, steps, edge, (1,) * n, ceil_mode)
-    refuse(f"avg_pool{n}d", x, "int64")
+    refuse("avg_pool3d_out_frame" if n == 3 else "avg_pool2d", x, "int64")
     what = OPS[n][0](
         kernel, steps, edge, bool(ceil_mode), bool(count_include_pad), divisor_override
     )
@@ -360,7 +365,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
             )
     if all(s == 1 for s in sizes) and x.dtype.kind not in "biu":
         return input.mean(tuple(range(-n, 0)), keepdim=True)
-    refuse(title, x)
+    refuse(f"{title}_cpu" if n == 3 else title, x)
     return apply(OPS[n][1](sizes), input)
 
 

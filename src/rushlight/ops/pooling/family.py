@@ -79,6 +79,12 @@ def check_windows(
         raise RuntimeError(
             f"dilation should be greater than zero, but got {_named('dilation', dilation)}"
         )
+    if n == 3 and 0 in shape[-4:]:  # the axis it names is the first of them
+        raise RuntimeError(
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to "
+            f"have positive length, but input has a shape of {list(shape)} and non-batch dimension "
+            "0 has length zero!"
+        )
     if 0 in shape[-n - 1 :]:
         raise RuntimeError(
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "
@@ -89,7 +95,8 @@ def check_windows(
         made = "x".join(str(s) for s in (shape[-n - 1], *outs))
         raise RuntimeError(
             f"Given input size: ({given}). Calculated output size: ({made}). Output size is too "
-            "small"
+            "small\n"
+            "The window does not fit into the input: pool less before, or by smaller windows."
         )
     return outs
 

@@ -36,7 +36,8 @@ class FractionalMaxPool(Largest):
         """[*planes, out]: where windows begin, from a number of each plane."""
         if out == 1:
             return v.full(sample, (*sample.shape, 1), size - kernel, _INT64)
-        alpha = (size - kernel) / (out - 1)
+        # an array: in low precision PyTorch rounds it, and every step after it
+        alpha = v.full(sample, (), (size - kernel) / (out - 1), raw_dtype(sample))
         sample = v.reshape(sample, (*sample.shape, 1))
         steps = v.iota(sample, out - 1, raw_dtype(sample))
         begin = v.cast(v.trunc((steps + sample) * alpha), _INT64)

@@ -190,7 +190,9 @@ def _pooled_signal(
 ) -> Any:  # fmt: skip
     title = "max_pool1d"
     x = check_tensor(input, title)
-    if x.ndim not in (2, 3) or 0 in x.shape[x.ndim - 2 :]:
+    if places:
+        check_rank(title, x, 1)
+    elif x.ndim not in (2, 3) or 0 in x.shape[x.ndim - 2 :]:
         raise RuntimeError(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
             f"input, but got:{list(x.shape)}"
@@ -198,6 +200,21 @@ def _pooled_signal(
     (kernel,) = _single(title, "kernel_size", kernel_size)
     (step,) = (kernel,) if _is_omitted(stride) else _single(title, "stride", stride)
     (edge,), (spread,) = _single(title, "padding", padding), _single(title, "dilation", dilation)
+    if not places:  # else PyTorch checks no more than `max_pool2d` does
+        _check_signal(x.shape[-1], kernel, step, edge, spread, ceil_mode)
+        if _is_plain(input):
+            refuse("max_pool1d_impl", x)
+    found = pooled(
+        title, 2, input.unsqueeze(-2), (1, kernel), (1, step), (0, edge), (1, spread), ceil_mode,
+        places,
+    )  # fmt: skip
+    if places:
+        return found[0].squeeze(-2), found[1].squeeze(-2)
+    return found.squeeze(-2)
+
+
+def _check_signal(n: int, kernel: int, step: int, edge: int, spread: int, ceil_mode: bool) -> None:
+    """PyTorch's errors for windows of a signal."""
     for what, value in (("kernel_size", kernel), ("stride", step), ("dilation", spread)):
         if value <= 0:
             raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
@@ -208,16 +225,9 @@ def _pooled_signal(
             "max_pool1d() padding should be at most half of kernel size, but got "
             f"padding={edge} and kernel_size={kernel}"
         )
-    count = window_count(x.shape[-1], kernel, step, edge, spread, ceil_mode)
+    count = window_count(n, kernel, step, edge, spread, ceil_mode)
     if count < 1:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
-    found = pooled(
-        title, 2, input.unsqueeze(-2), (1, kernel), (1, step), (0, edge), (1, spread), ceil_mode,
-        places,
-    )  # fmt: skip
-    if places:
-        return found[0].squeeze(-2), found[1].squeeze(-2)
-    return found.squeeze(-2)
 
 
 def _single(title: str, what: str, given: Any) -> Ints:
@@ -274,7 +284,11 @@ def _export(n: int) -> None:
         return run(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     x = f"torch.arange({4 * n}.).reshape({'1, ' * n}{'2, ' * (n > 1)}-1)"
-    shown = {1: "tensor([[1., 3.]])", 2: "tensor([[[5., 7.]]])", 3: "tensor([[[[ 7.,  9., 11.]]]])"}
+    shown = {
+        1: "tensor([[1., 3.]])",
+        2: "tensor([[[[5., 7.]]]])",
+        3: "tensor([[[[[ 7.,  9., 11.]]]]])",
+    }
     args = f"{x}, {(1,) * (n - 2) + (2, 2) if n > 1 else 2}"
     text = f"The largest of each window of {_WHAT[n]}.{_ARGS}"
     functional()(
@@ -298,6 +312,8 @@ def sizes_of(output_size: Any, shape: Ints, n: int) -> Ints:
     """One size for all axes, or one each; None: as it is."""
     if isinstance(output_size, (tuple, list)):
         given = list(output_size)
+        if len(shape) <= len(given):
+            raise ValueError(f"Input dimension should be at least {len(given) + 1}")
         if len(given) == n:
             return tuple(
                 shape[d - n] if s is None else int(s.__index__()) for d, s in enumerate(given)
@@ -319,11 +335,11 @@ def check_rank(name: str, x: Any, n: int) -> None:
 
 def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
     x = check_tensor(input, title)
+    sizes = sizes_of(output_size, x.shape, n)
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"{title}(): Expected {n + 1}D or {n + 2}D tensor, but got: {list(x.shape)}"
         )
-    sizes = sizes_of(output_size, x.shape, n)
     if len(sizes) != n:
         raise RuntimeError(f"{title}(): internal error: output_size.size() must be {n}")
     if min(sizes) < 0:
@@ -337,7 +353,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
                 f"{title}(): Expected input to have non-zero size for non-batch dimensions, but "
                 f"input has sizes {list(x.shape)} with dimension {d + x.ndim} being empty"
             )
-    refuse(title, x)
+    refuse(f"{title}_cpu" if n == 3 else title, x)
     return apply(OPS[n][2](sizes), input)
 
 

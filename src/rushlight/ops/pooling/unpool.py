@@ -11,7 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, is_batched, raw_dtype
-from rushlight.ops.pooling.family import Ints, flat, several
+from rushlight.ops.pooling.family import Ints, flat, refuse, several
 from rushlight.ops.registry import describe, functional, op, variant
 from rushlight.ops.sample_inputs import Draw
 
@@ -109,6 +109,7 @@ def _unpooled(n: int, input: Any, indices: Any, sizes: Ints) -> Any:
             "Expected shape of indices to be same as that of the input tensor "
             f"({list(x.shape)}) but got indices tensor with shape: {list(index.shape)}"
         )
+    refuse(f"max_unpool{n}d", x)
     if x.size and not is_batched(indices):
         low, high = indices.min().item(), indices.max().item()
         if low < 0 or high >= math.prod(sizes):

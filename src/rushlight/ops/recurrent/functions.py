@@ -133,7 +133,7 @@ def lstm(
     >>> w = [torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4)]
     >>> h = torch.zeros(1, 1, 1)
     >>> torch.lstm(torch.ones(2, 1, 1), (h, h), w, True, 1, 0., False, False, False)[0].flatten()
-    tensor([0.3700, 0.7205])
+    tensor([0.3696, 0.6505])
     """
     packed = isinstance(hx, TensorBase)
     args = (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
@@ -178,9 +178,9 @@ def _export(name: str, layer: Callable[..., Any], text: str, gates: int, shown: 
     function(method=False, returns="tuple[Tensor, Tensor]")(run)
 
 
-_export("gru", _gru, "A stack of GRU layers", 3, "tensor([0.2384, 0.3909])")
+_export("gru", _gru, "A stack of GRU layers", 3, "tensor([0.2048, 0.3468])")
 _export(
-    "rnn_tanh", _rnn(False), "A stack of recurrent layers with tanh", 1, "tensor([0.7616, 0.9429])"
+    "rnn_tanh", _rnn(False), "A stack of recurrent layers with tanh", 1, "tensor([0.7616, 0.9427])"
 )
 _export("rnn_relu", _rnn(True), "A stack of recurrent layers with ReLU", 1, "tensor([1., 2.])")
 
@@ -219,7 +219,7 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
 
     >>> h = torch.zeros(1, 1)
     >>> torch.lstm_cell(torch.ones(1, 1), (h, h), torch.ones(4, 1), torch.ones(4, 1))[0]
-    tensor([[0.3700]])
+    tensor([[0.3696]])
     """
     if isinstance(hx, TensorBase):
         raise TypeError(
@@ -245,7 +245,7 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
         b_hh: the bias of the hidden side, or None.
 
     >>> torch.gru_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(3, 1), torch.ones(3, 1))
-    tensor([[0.2384]])
+    tensor([[0.2048]])
     """
     _check_cell(input, hx, w_ih, w_hh, 3)
     xr, xz, xn = _linear(input, w_ih, b_ih).chunk(3, 1)

@@ -14,6 +14,7 @@ from rushlight import dtypes
 from rushlight.arrays import recurrent as loops
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.recurrent import before, block, rows
+from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.ops.checks import raw_dtype
 from rushlight.ops.registry import implements, op
@@ -37,6 +38,8 @@ def hide(x: Any) -> Any:
     """Numbers that are kept for the backward pass, and have no derivative of their own: their bits,
     as integers. A backward pass that is recorded computes them again."""
     dtype = raw_dtype(x)
+    if dtype.kind == "c":  # nothing was kept
+        return v.full(x, x.shape, 0, dtypes.int64.numpy)
     return v.bits(x, _AS_INTEGERS[dtype.itemsize])
 
 
@@ -69,6 +72,7 @@ class Layer(Op):
     """
 
     params: ClassVar[tuple[str, ...]] = ("sizes", "padded", "reverse", "keep")
+    complex_too: ClassVar[bool] = True
     sizes: tuple[int, ...]
     padded: bool
     reverse: bool
@@ -86,6 +90,10 @@ class Layer(Op):
 
     def batch(self) -> tuple[int]:
         return (self.sizes[0],)
+
+    def keeps(self, dtype: Any) -> bool:
+        """Whether gates and states are kept; those of complex numbers are computed anew."""
+        return self.keep and dtype.kind != "c"
 
     def inputs_tangent(self, ts: tuple[Any, ...], x: Any, w: Any) -> Any:
         found = None
@@ -139,7 +147,7 @@ class LSTMLayer(Layer):
 
     def forward(self, *xs: Any) -> Any:
         dtype = raw_dtype(xs[0])
-        y, h, c, gates, states = self.run(self.keep, *wide(xs, dtype))
+        y, h, c, gates, states = self.run(self.keeps(dtype), *wide(xs, dtype))
         y, h, c = v.cast(self.full(y), dtype), v.cast(h, dtype), v.cast(c, dtype)
         return y, h, c, hide(gates), hide(states)
 
@@ -153,6 +161,8 @@ class LSTMLayer(Layer):
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         dtype = raw_dtype(saved[0])
+        if dtype.kind == "c":
+            saved = tuple([conj(x) for x in saved])
         xs = wide(saved[:8], dtype)
         x, w_ih, w_hh, _, _, h, c, wr = xs
         gy, gh, gc = wide(g[:3], dtype)
@@ -260,7 +270,7 @@ class GRULayer(Layer):
 
     def forward(self, *xs: Any) -> Any:
         dtype = raw_dtype(xs[0])
-        y, h, gates, given = self.run(self.keep, *wide(xs, dtype))
+        y, h, gates, given = self.run(self.keeps(dtype), *wide(xs, dtype))
         return v.cast(self.full(y), dtype), v.cast(h, dtype), hide(gates), hide(given)
 
     def again(self, xs: list[Any], y: Any, gates: Any, given: Any) -> tuple[Any, Any, Any]:
@@ -272,6 +282,8 @@ class GRULayer(Layer):
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         dtype = raw_dtype(saved[0])
+        if dtype.kind == "c":
+            saved = tuple([conj(x) for x in saved])
         xs = wide(saved[:6], dtype)
         x, w_ih, w_hh, _, _, h = xs
         gy, gh = wide(g[:2], dtype)
@@ -365,6 +377,8 @@ class RNNLayer(Layer):
 
     def vjp(self, node: Node, g: Any, *saved: Any) -> Any:
         dtype = raw_dtype(saved[0])
+        if dtype.kind == "c":
+            saved = tuple([conj(x) for x in saved])
         x, w_ih, w_hh, _, _, h = xs = wide(saved[:6], dtype)
         gy, gh, y = wide((*g, saved[6]), dtype)
         y = self.run(*xs)[0] if isinstance(x, TensorBase) else self.flat(y)

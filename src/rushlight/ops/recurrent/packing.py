@@ -117,8 +117,7 @@ def _pad_packed_sequence(
     return padded, running.sum(0)
 
 
-@function(method=False)
-def _pad_sequences(sequences: Any, batch_first: Any, padding_value: Any, padding_side: Any) -> Any:
+def pad_sequences(sequences: Any, batch_first: Any, padding_value: Any, padding_side: Any) -> Any:
     """A padded batch of sequences of different lengths."""
     sequences = list(sequences)
     if not sequences:

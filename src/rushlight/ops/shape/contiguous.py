@@ -12,7 +12,7 @@ from weakref import ref
 
 from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
-from rushlight.arrays.host import ByteBounds, address, root_of
+from rushlight.arrays.host import ByteBounds, address, is_sparse, root_of
 from rushlight.arrays.layouts import lies_in, shown_strides
 from rushlight.ops.checks import one_dim, varies
 from rushlight.ops.registry import function, methods
@@ -83,11 +83,20 @@ def stride(input: Any, dim: Any = None) -> Any:
     (3, 1)
     """
     found = strides_of(input._array)
+    if is_sparse(input._array):
+        found = _sparse_strides(input)
     if dim is None:
         return found
     if not found:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return found[one_dim(dim, len(found))]
+
+
+def _sparse_strides(x: Any) -> tuple[int, ...]:
+    if x.is_sparse:
+        return (0,) * int(x._array.ndim)
+    name = str(x.layout).rpartition("_")[2].upper()
+    raise RuntimeError(f"Sparse {name} tensors do not have strides")
 
 
 @function(free=False)

@@ -59,10 +59,10 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     weights = None
     if fweights is not None:
         _check_weights("fweights", fweights, count, True)
-        weights = fweights.reshape((-1,))
+        weights = fweights if fweights._array.ndim else fweights.reshape((-1,))
     if aweights is not None:
         _check_weights("aweights", aweights, count, False)
-        flat = aweights.reshape((-1,))
+        flat = aweights if aweights._array.ndim else aweights.reshape((-1,))
         weights = flat if weights is None else weights * flat
     if weights is None:
         mean = x.sum(1) / count if count else x.sum(1) / 0.0
@@ -77,7 +77,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         if aweights is None:
             below = total - correction
         else:
-            below = total - correction * (weights * aweights.reshape((-1,))).sum() / total
+            below = total - correction * (weights * flat).sum() / total
         few = bool(below <= 0)
         if few:
             below = below * 0

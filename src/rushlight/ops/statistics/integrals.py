@@ -123,7 +123,7 @@ def _slope(x: Any, d: int, at: Any, edge_order: int) -> Any:
             first, last = (part(1, 2) - part(0, 1)) / h, (part(n - 1, n) - part(n - 2, n - 1)) / h
         else:
             first = (4 * part(1, 2) - 3 * part(0, 1) - part(2, 3)) / (2 * h)
-            last = (3 * part(n - 1, n) - 4 * part(n - 2, n - 1) + part(n - 3, n - 2)) / (2 * h)
+            last = (part(n - 3, n - 2) - 4 * part(n - 2, n - 1) + 3 * part(n - 1, n)) / (2 * h)
         return functions["cat"]([first, inside, last], d)
     places: Any = at
     steps = places.narrow(0, 1, n - 1) - places.narrow(0, 0, n - 1)

@@ -87,6 +87,8 @@ def _prod(
     x = _as(input, _sum_kind(input, dtype))
     dims = _dims(x, dim)
     x = _filled(x, mask, 1)
+    if not x._array.ndim and isinstance(dim, int):
+        return functions["prod"](x, dim, bool(keepdim))
     for d in reversed(dims):
         x = functions["prod"](x, d, bool(keepdim))
     return x
@@ -179,8 +181,9 @@ def _spread(
     total = _sum(square, dim, keepdim=keepdim, mask=mask)
     if not keepdim:
         count = count.reshape(total._array.shape)
-    below = functions["clamp"](count - correction, 0) if correction else count
-    found = (total / below).to(x.dtype)
+    if correction:  # it may be a fraction: in the precision of the result
+        count = functions["clamp"](count.to(total.real.dtype) - correction, 0)
+    found = (total / count).to(x.dtype)
     return functions["sqrt"](found) if root else found
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.ops.creation.tensor import check_plain, dtype_of
+from rushlight.ops.numbers import Number
 from rushlight.ops.registry import describe, function, functions, variant
 
 
@@ -230,7 +231,7 @@ def _signal_cosine(
 
 
 def _signal_exponential(
-    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None,
+    M: int, *, center: float | None = None, tau: Number = 1.0, sym: bool = True, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     _check("exponential", M, dtype, layout)
@@ -248,7 +249,7 @@ def _signal_exponential(
 
 
 def _signal_gaussian(
-    M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
+    M: int, *, std: Number = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     _check("gaussian", M, dtype, layout)
@@ -263,7 +264,7 @@ def _signal_gaussian(
 
 
 def _signal_kaiser(
-    M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None,
+    M: int, *, beta: Number = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     _check("kaiser", M, dtype, layout)
@@ -291,14 +292,14 @@ def _export_new() -> None:
         ("gaussian", _signal_gaussian, "A normal curve.", "std: its deviation.", "3",
          "[0.6065, 1.0000, 0.6065]"),
         ("general_cosine", _general_cosine, "A sum of cosines.", "a: their weights.",
-         "3, a=[0.5, 0.5]", "[0.0000, 1.0000, 0.0000]"),
+         "3, a=[0.5, 0.5]", "[0., 1., 0.]"),
         ("general_hamming", _general_hamming, "A raised cosine.",
          "alpha: how far it is raised; its height is the rest.", "3", "[0.0800, 1.0000, 0.0800]"),
         ("hamming", _cosines([0.54, 1.0 - 0.54]),
          "Hamming's window: a raised cosine that does not reach 0.", "", "3",
          "[0.0800, 1.0000, 0.0800]"),
         ("hann", _cosines([0.5, 0.5]), "Hann's window: a raised cosine.", "", "3",
-         "[0.0000, 1.0000, 0.0000]"),
+         "[0., 1., 0.]"),
         ("kaiser", _signal_kaiser, "Kaiser's window, made of Bessel functions.",
          "beta: how steep it is.", "3", "[5.2773e-05, 1.0000e+00, 5.2773e-05]"),
         ("nuttall", _cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]),

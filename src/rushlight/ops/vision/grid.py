@@ -265,7 +265,8 @@ def _sampled(input: Any, grid: Any, mode: int, edge: int, align: bool) -> Any:
     if mode == 2 and x.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if x.dtype.kind not in "fV":
-        raise not_implemented(f"grid_sampler_{x.ndim - 2}d_cpu", x.dtype)
+        kernel = "grid_sampler_2d_cpu_kernel_impl" if x.ndim == 4 else "grid_sampler3d_cpu"
+        raise not_implemented(kernel, x.dtype)
     return apply(_OPS[x.ndim - 2](mode, edge, bool(align)), input, grid)
 
 

@@ -26,24 +26,21 @@ _SIDES: Final = {1: ("",), 2: ("_h", "_w"), 3: ("_d", "_h", "_w")}
 class Upsample(Linear):
     """An image in another size; `mode` says how, as `resizing_taps` has it."""
 
-    params = ("output_size", "align_corners", "scales_given")
+    output_size: Ints
+    align_corners: bool
     mode: ClassVar[str] = ""
     vmap_rule = batch_leading
     lies = "channels"
     complex_too = False
 
-    def __init__(self, output_size: Ints, align_corners: bool, scales_given: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.align_corners = align_corners
-        self.scales_given = scales_given
-        for side, scale in zip(_SIDES[len(output_size)], scales_given, strict=True):
-            setattr(self, f"scales{side}", scale)  # PyTorch's nodes show them so
+    def __init__(self, output_size: Ints, align_corners: bool, *scales: Any) -> None:
+        super().__init__(output_size, align_corners, *scales)
+        self.given = scales  # the factors that the user gave, which PyTorch's nodes show by side
 
     def taps(self, axis: int, size: int, dtype: Any) -> Any:
         n = len(self.output_size)
         return resizing_taps(
-            self.mode, size, self.output_size[axis + n], self.scales_given[axis + n],
+            self.mode, size, self.output_size[axis + n], self.given[axis + n],
             self.align_corners, dtype.itemsize > 4,
         )  # fmt: skip
 
@@ -75,16 +72,17 @@ def _make(start: str, axes: int, how: str) -> Any:
             + f"{axes}D{'Aa' if smooth else ''}Backward0"
         )  # fmt: skip
         aten = f"_{name}.default" if smooth or how == "exact" else f"{name}.default"
+        params = ("output_size", "align_corners", *shown.split())
         saved_names = f"{aligned}output_size {shown} self_sym_sizes=self.sizes"
         mode = how
 
         @staticmethod
         def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
             none = (None,) * axes
-            yield Made((5,) * axes, False, none), draw.real(1, *(3,) * axes)
-            yield Made((2,) * axes, False, (0.7,) * axes), draw.real(1, *(3,) * axes)
+            yield Made((5,) * axes, False, *none), draw.real(1, *(3,) * axes)
+            yield Made((2,) * axes, False, *(0.7,) * axes), draw.real(1, *(3,) * axes)
             if aligned:
-                yield Made((4,) * axes, True, none), draw.real(1, *(3,) * axes)
+                yield Made((4,) * axes, True, *none), draw.real(1, *(3,) * axes)
 
     Made.__name__ = Made.__qualname__ = Made.node.removesuffix("Backward0")
     Made.__doc__ = f"Resizing over {axes} axes: {how}."
@@ -109,7 +107,7 @@ _MODES: Final = ("nearest", "linear", "bilinear", "bicubic", "trilinear", "lancz
                  "nearest-exact")  # fmt: skip
 
 
-def _check(x: Any, mode: str, sizes: Ints) -> None:
+def _check(x: Any, mode: str, sizes: Ints, antialias: bool) -> None:
     n = len(sizes)
     if min(sizes) <= 0 or 0 in x.shape[2:]:
         letters = ("D", "H", "W")[-n:] if n > 1 else ("W",)
@@ -126,10 +124,19 @@ def _check(x: Any, mode: str, sizes: Ints) -> None:
             f"Non-empty {x.ndim}D data tensor expected but got a tensor with sizes {list(x.shape)}"
         )
     kind = dtypes.of(x.dtype)
-    if not (kind.is_floating_point or kind is dtypes.uint8):
-        name = mode.replace("-", "_")
-        raise not_implemented(f"upsample_{name}{n}d_channels_last" if n > 1 else
-                              f"upsample_{name}{n}d", kind)  # fmt: skip
+    bytes_too = mode not in ("linear", "trilinear")
+    if not (kind.is_floating_point or (kind is dtypes.uint8 and bytes_too)):
+        raise not_implemented(_kernel(mode, n, antialias), kind)
+
+
+def _kernel(mode: str, n: int, antialias: bool) -> str:
+    """What PyTorch calls the code that turns a dtype away."""
+    if antialias:
+        return "compute_index_ranges_weights"
+    if n == 2 and mode != "bicubic":
+        return f"upsample_{mode.removesuffix('-exact')}2d_channels_last"
+    ways = {"linear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+    return f"compute_indices_weights_{ways.get(mode, 'nearest')}"
 
 
 def _spread(given: Any, n: int) -> list[Any]:
@@ -211,9 +218,9 @@ def interpolate(
         return namespaces["nn.functional"][f"adaptive_avg_pool{x.ndim - 2}d"](input, sizes)
     if mode == "lanczos" and not antialias:
         raise ValueError("lanczos mode requires antialias=True")
-    _check(x, mode, sizes)
+    _check(x, mode, sizes, antialias)
     made = _SMOOTH[mode] if antialias else _OPS[mode, x.ndim - 2]
-    return apply(made(sizes, bool(align_corners), tuple(scales)), input)
+    return apply(made(sizes, bool(align_corners), *scales), input)
 
 
 @functional()

@@ -22,6 +22,18 @@ def test_gives_what_is_stored(name: str) -> None:
     assert agree(STORED[name], got), got
 
 
+def test_samples_of_several_sizes_are_told_with_the_cure() -> None:
+    t = rushlight
+    loader = t.utils.data.DataLoader([t.zeros(2), t.zeros(3)], batch_size=2)
+    with pytest.raises(RuntimeError) as error:
+        list(loader)
+    said, cure = str(error.value).splitlines()
+    assert said == (
+        "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1"
+    )
+    assert "`collate_fn`" in cure
+
+
 if LIVE:
 
     @pytest.mark.parametrize("name", cases)

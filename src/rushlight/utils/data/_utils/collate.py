@@ -125,7 +125,18 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Tensors of one shape, stacked."""
     joined = _joined(batch)
-    return functions["stack"](batch, 0) if joined is None else joined
+    if joined is not None:
+        return joined
+    try:
+        return functions["stack"](batch, 0)
+    except RuntimeError as error:
+        if all(x.shape == batch[0].shape for x in batch):
+            raise
+        raise RuntimeError(
+            f"{error}\nThe samples of a batch must be of one size: crop or pad them in the "
+            "dataset, or give the DataLoader a `collate_fn` that does "
+            "(`nn.utils.rnn.pad_sequence`)."
+        ) from None
 
 
 def _joined(batch: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Methods about sparse tensors, and functions that are gone."""
+"""A strided tensor answers about sparsity."""
 
 from __future__ import annotations
 
@@ -24,18 +24,5 @@ def test_a_strided_tensor_answers_about_sparsity() -> None:
             getattr(x, name)()
     with pytest.raises(RuntimeError, match="can only be called on sparse tensors"):
         x.smm(x)
-    with pytest.raises(NotImplementedError, match="rushlight has no sparse layout"):
-        x.to_sparse()
     with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad is being used"):
         x.requires_grad_().sparse_resize_((2, 2), 1, 1)
-
-
-def test_functions_that_are_gone_say_so() -> None:
-    x = torch.eye(2)
-    for call in (x.symeig, x.eig, lambda: torch.solve(x, x), lambda: torch.lstsq(x, x)):
-        with pytest.raises(RuntimeError, match="^This function was deprecated since version 1.9"):
-            call()
-    with pytest.raises(RuntimeError, match=r"^reinforce\(\) was removed."):
-        x.reinforce(1)
-    with pytest.raises(RuntimeError, match="^unknown parameter type"):
-        x.record_stream(None)

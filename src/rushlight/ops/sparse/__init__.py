@@ -1,0 +1,1 @@
+"""Sparse tensors: making them, their parts, and what is computed with them alone."""
