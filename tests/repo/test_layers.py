@@ -17,8 +17,8 @@ SOURCES = ROOT / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version torch_version __config__ tables missing native locks dtypes errors return_types size trees "
-    "random",
+    "_version torch_version __config__ tables missing native locks dtypes errors return_types size "
+    "trees random",
     "arrays",
     "core",
     "ops",
