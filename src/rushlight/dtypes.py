@@ -18,8 +18,8 @@ __all__ = [
     "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
     "float16", "float32", "float64", "get_default_dtype", "half", "iinfo", "int8", "int16", "int32",
     "int64", "layout", "long", "memory_format", "preserve_format", "promote_types",
-    "set_default_dtype", "short", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr",
-    "strided", "uint8", "uint16", "uint32", "uint64",
+    "set_default_dtype", "short", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc",
+    "sparse_csr", "strided", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
 
 NumpyDtype: TypeAlias = np.dtype[Any]
