@@ -122,6 +122,14 @@ def test_particular_words_are_those_of_the_docstring() -> None:
     }
 
 
+def test_a_meaning_may_take_two_lines() -> None:
+    assert inspect.signature(torch.gradient).parameters
+    assert told(torch.gradient)["spacing"] == (
+        "how far apart the samples stand: a number, one for each dimension, or tensors with their "
+        "places."
+    )
+
+
 def test_nothing_is_told_before_someone_looks() -> None:
     """Docstrings and signatures are not made while the package is imported."""
     program = (

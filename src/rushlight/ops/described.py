@@ -170,8 +170,10 @@ def _told_doc(fn: FunctionType, doc: str) -> str:
     """A docstring as PyTorch's are: a header, the text, `Args:`, and an example that runs."""
     told = fn.__dict__.get("__signature__")
     title = told._title if isinstance(told, Told) else fn.__name__
-    _, _, said = (_innermost(fn).__doc__ or "").partition("Args:\n")  # `f_` has the words of `f`
-    own = dict(re.findall(r"^ +(\w+): (.*)$", said.partition("\n\n")[0], re.M))
+    written = inspect.cleandoc(_innermost(fn).__doc__ or "")  # `f_` has the words of `f`
+    said = written.partition("Args:\n")[2].partition("\n\n")[0]
+    said = re.sub(r"\n {5,}", " ", said)  # meanings that go on in the next line
+    own = dict(re.findall(r"^ +(\w+): (.*)$", said, re.M))
     text, found, example = inspect.cleandoc(doc).partition("\n>>> ")
     text = text.partition("Args:\n")[0].rstrip()
     lines = _lines(title, arguments_of(fn), own)

@@ -11,7 +11,7 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import describe, function, functions, variant
 
 
-@function(method=False)
+@function(method=False, returns="Any")
 def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
     """`true_fn(*operands)` if `pred` is true, else `false_fn(*operands)`.
 
@@ -43,7 +43,7 @@ def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
     return (true_fn if pred else false_fn)(*operands)
 
 
-@function(method=False)
+@function(method=False, returns="Any")
 def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
     """Call `body_fn` on what it gave before, as long as `cond_fn` of that is true.
 

@@ -119,7 +119,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     """[*, C·r², H, W] as [*, C, H·r, W·r]: r² channels become the pixels of a block.
 
     Args:
-        upscale_factor: r.
+        upscale_factor: r, by which height and width grow.
 
     >>> torch.pixel_shuffle(torch.arange(4.).reshape(4, 1, 1), 2)
     tensor([[[0., 1.],
@@ -140,7 +140,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     """[*, C, H·r, W·r] as [*, C·r², H, W]: the pixels of a block become r² channels.
 
     Args:
-        downscale_factor: r.
+        downscale_factor: r, by which height and width shrink.
 
     >>> torch.pixel_unshuffle(torch.arange(4.).reshape(1, 2, 2), 2).flatten()
     tensor([0., 1., 2., 3.])
