@@ -20,7 +20,12 @@ from rushlight.nn.parameter import Parameter as Parameter
 from rushlight.nn.parameter import UninitializedBuffer as UninitializedBuffer
 from rushlight.nn.parameter import UninitializedParameter as UninitializedParameter
 
-if not _typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from rushlight.nn import attention as attention
+    from rushlight.nn import parallel as parallel
+    from rushlight.nn.modules.loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
+    from rushlight.nn.parallel import DataParallel as DataParallel
+else:
     _LATER = {"attention": "", "parallel": "", "DataParallel": "parallel"}
     __all__ = [
         "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",

@@ -47,7 +47,25 @@ __all__ = [
 
 _describe_all(globals(), [name for name in __all__ if name not in _LATER and name != "rnn"])
 
-if not _typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from rushlight.nn.utils import fusion as fusion
+    from rushlight.nn.utils import init as init
+    from rushlight.nn.utils import memory_format as memory_format
+    from rushlight.nn.utils import parametrizations as parametrizations
+    from rushlight.nn.utils import parametrize as parametrize
+    from rushlight.nn.utils import stateless as stateless
+    from rushlight.nn.utils.fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+    from rushlight.nn.utils.fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
+    from rushlight.nn.utils.fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+    from rushlight.nn.utils.fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+    from rushlight.nn.utils.init import skip_init as skip_init
+    from rushlight.nn.utils.memory_format import (
+        convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format,
+    )
+    from rushlight.nn.utils.memory_format import (
+        convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format,
+    )
+else:
     __getattr__, __dir__ = _face(
         "torch.nn.utils", globals(), _LATER, ("clip_grad", "convert_parameters")
     )
