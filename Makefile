@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := $(shell find src/rushlight -name '*.py' 2>/dev/null)
 # What every build in place writes last, so the stamp of one (`pip install -e .` is one too).
 BUILT := src/rushlight/_build.json
+# Libraries for PyTorch that tests run on rushlight. Without what they depend on: that is PyTorch.
+LIBRARIES := einops torchinfo lion-pytorch torchmetrics lightning-utilities packaging
 JOBS ?= 2
 # One thread a process: the tests run in JOBS processes, the benches compare single threads.
 export OMP_NUM_THREADS ?= 1
@@ -102,6 +104,7 @@ $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
 $(VENV)/.dev: $(VENV)/.installed
 	@echo "Installing the tools for development"
 	@$(PIP) install $$($(BIN)/python tools/requirements.py dev)
+	@$(PIP) install --no-deps $(LIBRARIES)
 	@touch $@
 
 # PyTorch is what results are compared with: this version, no other.

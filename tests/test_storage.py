@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,3 +76,8 @@ def test_files_as_memory(tmp_path: Path) -> None:
     for wrong in (torch.tensor(1), 1, None):
         with pytest.raises(TypeError, match="must be str, not"):
             torch.from_file(wrong)
+
+
+@pytest.mark.parametrize("kind", [torch.UntypedStorage, torch.FloatStorage])
+def test_the_memory_counts_in_sizes(kind: Any) -> None:
+    assert sys.getsizeof(kind(100)) - sys.getsizeof(kind(0)) == kind(100).nbytes() > 0

@@ -173,6 +173,10 @@ class _Storage:
     def __len__(self) -> int:
         return self.size()
 
+    def __sizeof__(self) -> int:
+        """What `sys.getsizeof` says: the object and its memory, by which tools sum up a network."""
+        return object.__sizeof__(self) + self.nbytes()
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 

@@ -109,3 +109,29 @@ def test_replaced_pattern() -> None:
     assert len(found) == 2
     assert "relu" not in traced.code
     assert traced(torch.zeros(2)).tolist() == [0, 0]
+
+
+WRAPPED = """
+def twice(x):
+    return x + x
+
+fx.wrap("len")
+fx.wrap("twice")
+fx.wrap("twice")
+traced = fx.symbolic_trace(lambda x: twice(x) + len(x))
+"""
+
+
+def test_a_function_wrapped_twice_is_recorded_once() -> None:
+    space: dict[str, Any] = {"fx": fx}
+    try:
+        exec(WRAPPED, space)
+        targets = [node.target for node in space["traced"].graph.nodes]
+        assert targets[1:3] == [space["twice"], len]
+        assert space["traced"](torch.ones(3)).tolist() == [5, 5, 5]
+        assert "len" not in space  # tracing lends the module a function of that name meanwhile
+        del space["twice"]
+        with pytest.raises(KeyError, match="twice"):
+            fx.symbolic_trace(lambda x: x)
+    finally:  # what is wrapped stays so: a later trace would miss the function
+        space["twice"] = len

@@ -29,7 +29,8 @@ from rushlight.ops.registry import functions
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"]
 __dir__ = __all__.copy
 
-_wrapped: Final[list[tuple[dict[str, Any], str]]] = []  # what `wrap` named, and where
+# What `wrap` named, and the globals it is in. By identity: a name wrapped twice is recorded once.
+_wrapped: Final[dict[tuple[int, str], dict[str, Any]]] = {}
 _is_fx_tracing_flag = False
 
 
@@ -85,9 +86,11 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     top of a module, with the function or its name; or as a decorator.
 
     >>> from rushlight import fx
-    >>> def odd(x): return x
-    >>> fx.wrap("odd")
-    'odd'
+    >>> fx.wrap("len")
+    'len'
+    >>> graph = fx.symbolic_trace(lambda x: len(x) + 1).graph
+    >>> [node.name for node in graph.nodes]
+    ['x', 'len_1', 'add', 'output']
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError(
@@ -97,7 +100,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
-    _wrapped.append((frame.f_globals, name))
+    _wrapped[id(frame.f_globals), name] = frame.f_globals
     return fn_or_name
 
 
@@ -366,10 +369,8 @@ class Tracer(TracerBase):
             undo.revert()
 
     def _wrap_functions(self, undo: _Patches, fn: Any) -> None:
-        for space, name in _wrapped:
-            original = space.get(name, getattr(builtins, name, None))
-            if original is None:
-                raise NameError(f"wrap: there is no function {name!r}")
+        for (_, name), space in _wrapped.items():
+            original = space[name] if name in space else vars(builtins)[name]
             self.graph._wrapped[original] = True
             undo.item(space, name, _recording(original))
         spaces = [vars(module) for module in self._autowrap_search]
