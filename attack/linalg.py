@@ -80,8 +80,6 @@ CALLS = {
         "linalg.ldl_factor(a)",
         "linalg.ldl_factor_ex(a)",
         "linalg.ldl_solve(*torch.linalg.ldl_factor_ex(a)[:2], b)",
-        "linalg.tensorinv(a.reshape(a.shape[-2:]), ind=1)",
-        "linalg.tensorsolve(a.reshape(a.shape[-2:]), b.reshape(b.shape[-2:])[:, 0])",
         "linalg.vander(a)",
         "linalg.vecdot(a, a)",
         "linalg.diagonal(a)",
@@ -138,6 +136,8 @@ CALLS = {
     "W": (
         "linalg.multi_dot([a, a, a])",
         "chain_matmul(a, a)",
+        "linalg.tensorinv(a, ind=1)",
+        "linalg.tensorsolve(a, b[:, 0])",
         "linalg.cross(a[:3, :3], a[:3, :3].mT)",
     ),
 }

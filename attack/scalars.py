@@ -134,6 +134,47 @@ nn.init.constant_(x.detach().clone(), n) | shape(nn.init.normal_(x.detach().clon
 shape(nn.init.uniform_(x.detach().clone(), -1, n))
 shape(nn.init.xavier_uniform_(x.detach().clone(), n))
 nn.utils.clip_grad_norm_([slope(x)], n) | clipped(x, n)
+torch.native_batch_norm(x, None, None, None, None, True, 0.1, n)[0]
+torch.native_batch_norm(x, None, None, None, None, True, n, 1e-5)[0]
+torch._unsafe_masked_index(x, m[:, :2], [i[:, None], i], n)
+torch.segment_reduce(x, "sum", lengths=ones, initial=n)
+torch._segment_reduce(x, "max", lengths=ones, initial=n)
+torch.native_dropout(x, n, False)[0] | shape(torch.lobpcg(x.mT @ x, 1, tol=n)[0])
+torch.norm_except_dim(x, n, 0) | torch.pdist(x, n)
+torch.embedding_renorm_(x.detach().clone(), i, n, 2)
+torch.embedding_renorm_(x.detach().clone(), i, 1, n)
+torch.group_norm(x, 3, eps=n) | F.group_norm(x.detach(), 1, eps=n)
+torch.native_group_norm(x.detach(), None, None, 2, 3, 1, 1, n)[0]
+torch.instance_norm(x[None].detach(), None, None, None, None, True, 0.1, n, False)
+torch.instance_norm(x[None].detach(), None, None, None, None, True, n, 1e-5, False)
+torch.rms_norm(x, (3,), None, n) | F.rms_norm(x, (3,), eps=n)
+torch.hamming_window(4, True, n) | torch.hamming_window(4, True, 0.5, n)
+torch.kaiser_window(4, True, n) | x.clone().fill_diagonal_(n)
+F.scaled_dot_product_attention(x, y, y, scale=n)
+shape(F.scaled_dot_product_attention(x, y, y, dropout_p=n))
+shape(F.multi_head_attention_forward(x, x, x, 3, 1, w, None, None, None, False, n, w[:3], None)[0])
+F.embedding_bag(i[None], x.detach().clone(), max_norm=n)
+F.embedding_bag(i[None], x.detach().clone(), max_norm=1, norm_type=n)
+F.linear_cross_entropy(x, y, i, label_smoothing=n) | F.multi_margin_loss(x, i, margin=n)
+F.triplet_margin_with_distance_loss(x, y, x, margin=n)
+F.local_response_norm(x[None], 2, n) | F.local_response_norm(x[None], 2, 1, n)
+F.local_response_norm(x[None], 2, 1, 0.5, n)
+torch.fft.fftfreq(4, n) | torch.fft.rfftfreq(4, n)
+torch.signal.windows.exponential(4, tau=n) | torch.signal.windows.gaussian(4, std=n)
+torch.signal.windows.exponential(4, center=n, sym=False)
+torch.signal.windows.general_hamming(4, alpha=n) | torch.signal.windows.kaiser(4, beta=n)
+torch.sparse.sampled_addmm(s.to_sparse_csr(), s, s, beta=n).to_dense()
+torch.sparse.sampled_addmm(s.to_sparse_csr(), s, s, alpha=n).to_dense()
+torch._foreach_add([x], [y], alpha=n)[0] | torch._foreach_sub([x], [y], alpha=n)[0]
+(t := [x.clone()], torch._foreach_add_(t, [y], alpha=n))[0][0]
+(t := [x.clone()], torch._foreach_sub_(t, [y], alpha=n))[0][0]
+torch._foreach_addcmul([x], [y], [y], value=n)[0]
+torch._foreach_addcdiv([x], [y], [y], value=n)[0]
+(t := [x.clone()], torch._foreach_addcmul_(t, [y], [y], value=n))[0][0]
+(t := [x.clone()], torch._foreach_addcdiv_(t, [y], [y], value=n))[0][0]
+torch._foreach_norm([x], n)[0] | torch._foreach_powsum([x], n)[0]
+torch.trapezoid(x, dx=n) | torch.trapz(x, dx=n) | torch.cumulative_trapezoid(x, dx=n)
+torch._pad_packed_sequence(x, ones, False, n, 3)[0]
 """
 
 NUMBERS = (2, 0.5, 1, 0.1, 3, 0)
@@ -217,9 +258,15 @@ def left_out(name: str, kind: str, dtype: str) -> bool:
         return True  # -1 is compared with an unsigned tensor
     if "torch.bernoulli" in name and kind == "None":
         return True  # rushlight has one form, in which `p` may be left out
+    if ("_foreach_" in name or "trap" in name) and kind == "None":
+        return True  # the same: `alpha`, `value` or `dx` may be left out
+    if name.startswith(_IN_PYTHON):
+        return kind in ("asks", "1-d", "complex", "array") or dtype not in _FULL
+    if dtype == "complex64" and ("native_dropout" in name or "lobpcg" in name):
+        return True  # PyTorch has no derivative, and no complex matrices, there
     if "dropout(" in name or "gumbel" in name:
         return kind == "array"
-    if "renorm" in name or "batch_norm" in name or "BatchNorm" in name:
+    if "renorm" in name or "batch_norm" in name or "instance_norm" in name or "BatchNorm" in name:
         return dtype not in _FULL
     if dtype == "complex64" and ("nan_to_num" in name or "(n, x)" in name or "n **" in name):
         return True
@@ -237,6 +284,8 @@ def left_out(name: str, kind: str, dtype: str) -> bool:
 
 
 _EXACT = ("np.float64", "np.float32", "np.int64", "torch.float64", "torch.float32")
+# They reckon with what they are given, tensor or number.
+_IN_PYTHON = ("F.local_resp", "F.triplet_margin_with", "shape(F.multi_head", "torch.signal")
 _FULL = ("float32", "float64")
 
 
@@ -323,6 +372,7 @@ def _names(lib: Any, dtype: str, data: list[float]) -> dict[str, Any]:
         "F": lib.nn.functional, "nn": lib.nn, "optim": lib.optim, "x": x,
         "y": of(6, 12, 2, 3), "s": of(12, 16, 2, 2), "i": lib.tensor([0, 1]),
         "k": lib.tensor([[0, 1, 0]]), "m": lib.tensor([[True, False, True], [False, True, True]]),
+        "ones": lib.tensor([1, 1]), "w": of(0, 21, 7, 3)[[0, 1, 2, 3, 4, 5, 6, 0, 1]],
         "one": lib.tensor([1.0, 1.0], dtype=kind) if grads else lib.tensor([1, 1]),
         "written": written, "shape": shape, "slope": slope, "clipped": clipped, "trained": trained,
     }  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from rushlight.ops import forms
+from rushlight.ops import fill_rest, forms
 from rushlight.ops.registry import functions, methods, namespaces
 
 TARGET = Path(__file__).resolve().parents[1] / "src/rushlight/ops/forms.txt"
@@ -46,6 +46,7 @@ def asked(fn: Any, *first: Any) -> list[str]:
 
 
 def collected() -> tuple[dict[str, list[str]], list[str]]:
+    fill_rest()  # parts of the table wait until they are asked for
     found: dict[str, list[str]] = {}
     python: list[str] = []
     spaces: list[tuple[str, Any, Any]] = [("", torch, functions)]

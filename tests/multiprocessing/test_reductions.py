@@ -91,3 +91,23 @@ def test_strategies() -> None:
     mp.set_sharing_strategy("file_descriptor")
     with pytest.raises(AssertionError, match="invalid sharing strategy 'x'"):
         mp.set_sharing_strategy("x")
+
+
+def _echo(given: Any, back: Any) -> None:
+    back.put(given.get())
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_memory_comes_home_from_a_process_that_has_ended(how: str) -> None:
+    if how not in mp.get_all_start_methods():
+        pytest.skip(f"no {how} on this system")
+    context: Any = mp.get_context(how)
+    given, back = context.Queue(), context.Queue()
+    process = context.Process(target=_echo, args=(given, back))
+    process.start()
+    x = torch.arange(3.0)
+    given.put([x, x.untyped_storage()])
+    process.join(60)
+    tensor, storage = back.get(timeout=60)
+    tensor[0] = 7.0
+    assert x.tolist() == [7.0, 1.0, 2.0] and storage.data_ptr() == x.data_ptr()

@@ -58,6 +58,10 @@ def test_texts_of_wrong_types(call: Any, text: str) -> None:
     assert caught.value.__cause__ is None
 
 
+# what these are for is to fail in other ways: a file that is not there, what does not hold
+MEANT: dict[str, type[Exception]] = {"from_file": FileNotFoundError, "_assert": AssertionError}
+
+
 def test_no_function_tells_of_attributes() -> None:
     """Every function of the table, called with things that are no tensors."""
     told = []
@@ -71,6 +75,8 @@ def test_no_function_tells_of_attributes() -> None:
                 except (TypeError, ValueError, RuntimeError, IndexError, Warning):
                     continue
                 except Exception as error:
+                    if not space and type(error) is MEANT.get(name):
+                        continue
                     told.append(f"{space}{name}{args}: {type(error).__name__}: {error}")
     assert not told, "\n".join(told[:10])
 

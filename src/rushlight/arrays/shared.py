@@ -122,16 +122,26 @@ def _rounded(size: int) -> int:
 
 
 # --- memory of other processes --------------------------------------------------------------------
-_ADOPTED: Final[dict[tuple[int, int], ref[Any]]] = {}
+Key = tuple[int, int]  # the numbers of a file in the file system
+_ADOPTED: Final[dict[Key, ref[Any]]] = {}
+
+
+def key_of(fd: int) -> Key:
+    """What a file is known by in every process."""
+    where = os.fstat(fd)
+    return where.st_dev, where.st_ino
+
+
+def known(key: Key) -> Any:
+    """The array that looks at a file already; None if there is none."""
+    found = _ADOPTED.get(key)
+    return None if found is None else found()
 
 
 def adopt(fd: int, nbytes: int) -> Any:
     """The memory of a file that another process has sent: the array that looks at it already, if
     there is one; `fd` is closed then."""
-    where = os.fstat(fd)
-    key = where.st_dev, where.st_ino
-    known = _ADOPTED.get(key)
-    found = None if known is None else known()
+    found = known(key_of(fd))
     if found is not None:
         os.close(fd)
         return found
@@ -142,7 +152,6 @@ def adopt(fd: int, nbytes: int) -> Any:
 
 def _enter(array: Any, fd: int) -> None:
     """Let an array be found by its file."""
-    where = os.fstat(fd)
-    key = where.st_dev, where.st_ino
+    key = key_of(fd)
     _ADOPTED[key] = ref(array)
     finalize(array, _ADOPTED.pop, key, None).atexit = False

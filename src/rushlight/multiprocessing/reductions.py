@@ -39,18 +39,32 @@ def reduce_tensor(tensor: Any) -> Any:
 
 
 def rebuild_tensor(
-    cls: Any, handle: Any, nbytes: int, where: tuple[Any, ...], requires_grad: bool
+    cls: Any, handle: Any, nbytes: int, key: shared.Key, where: tuple[Any, ...], requires_grad: bool
 ) -> Any:
     """A tensor over memory that another process has shared."""
-    memory = shared.adopt(handle.detach(), nbytes)
+    memory = _received(handle, nbytes, key)
     if issubclass(cls, Parameter):
         data = _unpickled(Tensor, memory, where, False)
         return cls(data, requires_grad=requires_grad)
     return _unpickled(cls, memory, where, requires_grad)
 
 
-def _reduce_file(array: Any) -> tuple[Any, int]:
-    return reduction.DupFd(shared.file_of(array)), ByteBounds(array).root.nbytes
+def _reduce_file(array: Any) -> tuple[Any, int, shared.Key]:
+    fd = shared.file_of(array)
+    return reduction.DupFd(fd), ByteBounds(array).root.nbytes, shared.key_of(fd)
+
+
+def _received(handle: Any, nbytes: int, key: shared.Key) -> Any:
+    """The memory of a file. Its descriptor comes from the process that sent it, and from no other:
+    where that has ended, a file that came from here may still be known here."""
+    try:
+        fd = handle.detach()
+    except (OSError, EOFError):
+        known = shared.known(key)
+        if known is None:
+            raise
+        return known
+    return shared.adopt(fd, nbytes)
 
 
 def reduce_storage(storage: Any) -> Any:
@@ -64,10 +78,10 @@ def reduce_storage(storage: Any) -> Any:
 
 
 def rebuild_storage_fd(
-    cls: Any, handle: Any, size: int, start: int, nbytes: int, dtype: dtypes.dtype
+    cls: Any, handle: Any, size: int, key: shared.Key, start: int, nbytes: int, dtype: dtypes.dtype
 ) -> Any:
     """A storage over memory that another process has shared."""
-    return _restored(cls, shared.adopt(handle.detach(), size), start, nbytes, dtype)
+    return _restored(cls, _received(handle, size, key), start, nbytes, dtype)
 
 
 def init_reductions() -> None:

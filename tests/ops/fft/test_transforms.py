@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import rushlight as torch
@@ -33,3 +35,24 @@ def test_derivatives_of_any_order() -> None:
     z = torch.rand(3, 4, dtype=torch.complex128, requires_grad=True)
     assert torch.autograd.gradcheck(torch.fft.hfft2, z)
     assert torch.autograd.gradgradcheck(lambda z: torch.fft.fftn(z * z), z)
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifft2", "rfftn", "irfft2", "hfftn", "ihfft2"])
+def test_sizes_and_axes_are_whole_numbers(name: str) -> None:
+    fn, x = getattr(torch.fft, name), torch.ones(2, 3)
+    for wrong, kind in (("a", "str"), (1.5, "float"), (True, "bool"), (x, "Tensor"), ({}, "dict")):
+        for place, args in (("'s' (position 2)", (wrong,)), ("'dim' (position 3)", (None, wrong))):
+            said = f"fft_{name}(): argument {place} must be tuple of ints, not {kind}"
+            with pytest.raises(TypeError, match=re.escape(said)):
+                fn(x, *args)
+    said = "must be tuple of ints, but found element of type float at pos 1"
+    with pytest.raises(TypeError, match=said):
+        fn(x, [2, 1.5])
+    assert torch.fft.fftn(x, [torch.tensor(2)]).tolist() == [[2, 0], [2, 0]]
+
+
+@pytest.mark.parametrize("name", ["fftshift", "ifftshift"])
+def test_shifted_axes_are_whole_numbers(name: str) -> None:
+    said = rf"fft_{name}\(\): argument 'dim' \(position 2\) must be tuple of ints, not str"
+    with pytest.raises(TypeError, match=said):
+        getattr(torch.fft, name)(torch.ones(2), "a")

@@ -17,7 +17,8 @@ from attack.linalg import CALLS
 SHAPES: Final = {
     "S": [(2, 3, 3)], "A": [(2, 4, 2), (2, 2, 4)], "T": [(2, 4, 2)], "W": [(3, 3)],
 }  # fmt: skip
-KINDS: Final = {code: kind for kind, codes in CALLS.items() for code in codes}
+VIEWS: Final = ("linalg.diagonal(a)",)  # they lie as their input does
+KINDS: Final = {code: kind for kind, codes in CALLS.items() for code in codes if code not in VIEWS}
 
 # PyTorch 2.13's strides of each result, for each of those shapes; sizes of 1 left out, "." for
 # a result of no other dimension, "-" for an empty one
@@ -62,6 +63,13 @@ STRIDES: Final = {
     "linalg.cond(a, 1)": ["1"],
     "linalg.cond(a, -float('inf'))": ["1"],
     "linalg.matrix_rank(a, hermitian=True)": ["1"],
+    "linalg.matrix_exp(a)": ["9,3,1"],
+    "linalg.ldl_factor(a)": ["9,1,3 3,1"],
+    "linalg.ldl_factor_ex(a)": ["9,1,3 3,1 1"],
+    "linalg.ldl_solve(*torch.linalg.ldl_factor_ex(a)[:2], b)": ["6,1,3"],
+    "linalg.vander(a)": ["27,9,3,1"],
+    "linalg.vecdot(a, a)": ["3,1"],
+    "linalg.matmul(a, b)": ["6,2,1"],
     "linalg.matrix_power(a, 0)": ["9,3,1"],
     "linalg.matrix_power(a, 1)": ["9,3,1"],
     "linalg.matrix_power(a, 3)": ["9,3,1"],
@@ -108,6 +116,8 @@ STRIDES: Final = {
     "ormqr(a, a[..., 0, :], b.mT, left=False)": ["8,1,2"],
     "linalg.multi_dot([a, a, a])": ["3,1"],
     "chain_matmul(a, a)": ["3,1"],
+    "linalg.tensorinv(a, ind=1)": ["1,3"],
+    "linalg.tensorsolve(a, b[:, 0])": ["1"],
     "linalg.cross(a[:3, :3], a[:3, :3].mT)": ["3,1"],
 }  # fmt: skip
 
@@ -156,6 +166,14 @@ def test_strides(code: str) -> None:
 
 def test_every_call_has_its_strides() -> None:
     assert set(STRIDES) == set(KINDS)
+
+
+@pytest.mark.parametrize("code", VIEWS)
+def test_views_lie_as_their_input_does(code: str) -> None:
+    for a in layouts(drawn((2, 3, 3))).values():
+        y = eval("torch." + code, {"torch": torch, "a": a})
+        batch, rows, columns = a.stride()
+        assert y.data_ptr() == a.data_ptr() and y.stride() == (batch, rows + columns)
 
 
 def test_complex_and_unbatched() -> None:

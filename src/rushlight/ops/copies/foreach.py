@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from rushlight.core.graph import TensorBase
 from rushlight.dtypes import type_name
+from rushlight.ops.numbers import Number
 from rushlight.ops.registry import describe, function, functions, methods, namespaces, variant
 
 UNARY: Final = """
@@ -107,12 +108,19 @@ def _export_binary(name: str) -> None:
         call = methods[f"{name}_"] if writes else functions[name]
         return [call(x, y, alpha=alpha) for x, y in zip(xs, others, strict=True)]
 
-    def new(self: Any, other: Any, *, alpha: Any = None) -> Any:
+    def new(self: Any, other: Any) -> Any:
         if name == "pow" and not isinstance(self, (tuple, list)):
             return tuple([functions["pow"](self, x) for x in _tensors(title, other)])
+        return tuple(run(self, other, None, False))
+
+    def inplace(self: Any, other: Any) -> Any:
+        run(self, other, None, True)
+        return self
+
+    def scaled_new(self: Any, other: Any, *, alpha: Number | None = None) -> Any:
         return tuple(run(self, other, alpha, False))
 
-    def inplace(self: Any, other: Any, *, alpha: Any = None) -> Any:
+    def scaled_inplace(self: Any, other: Any, *, alpha: Number | None = None) -> Any:
         run(self, other, alpha, True)
         return self
 
@@ -122,8 +130,10 @@ def _export_binary(name: str) -> None:
         "minimum": 2, "pow": 16,
     }[name]  # fmt: skip
     text = f"`{name}` of each tensor of a list, with a number, a tensor, or one of a list each."
-    _export(title, new, text, example, f"(tensor([{shown}.]),)")
-    _export(title + "_", inplace, f"`{name}_` of each tensor of a list.", "", "")
+    scaled = name in ("add", "sub")
+    _export(title, scaled_new if scaled else new, text, example, f"(tensor([{shown}.]),)")
+    text = f"`{name}_` of each tensor of a list."
+    _export(title + "_", scaled_inplace if scaled else inplace, text, "", "")
 
 
 def _export_pointwise(name: str) -> None:
@@ -139,11 +149,13 @@ def _export_pointwise(name: str) -> None:
         )  # fmt: skip
         return [call(x, a, b, value=value) for x, a, b, value in rows]
 
-    def new(self: Any, tensor1: Any, tensor2: Any, scalars: Any = 1, *, value: Any = None) -> Any:
+    def new(
+        self: Any, tensor1: Any, tensor2: Any, scalars: Any = 1, *, value: Number | None = None
+    ) -> Any:
         return tuple(run(self, tensor1, tensor2, scalars if value is None else value, False))
 
     def inplace(
-        self: Any, tensor1: Any, tensor2: Any, scalars: Any = 1, *, value: Any = None
+        self: Any, tensor1: Any, tensor2: Any, scalars: Any = 1, *, value: Number | None = None
     ) -> Any:
         run(self, tensor1, tensor2, scalars if value is None else value, True)
         return self
@@ -171,13 +183,17 @@ def _lerp_inplace(self: Any, tensors1: Any, weight: Any) -> Any:
     return self
 
 
-def _norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+def _norm(self: Any, ord: Number = 2, dtype: Any = None) -> Any:
     norm = namespaces["linalg"]["vector_norm"]
+    if isinstance(ord, (bool, complex)):
+        raise RuntimeError("foreach_tensor_norm_slow expects ord to be integer or float")
     return tuple([norm(x, ord, dtype=dtype) for x in _tensors("_foreach_norm", self)])
 
 
-def _power_sum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+def _power_sum(self: Any, ord: Number = 2, dtype: Any = None) -> Any:
     xs = [x if dtype is None else x.to(dtype) for x in _tensors("_foreach_powsum", self)]
+    if isinstance(ord, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
     return tuple([x.abs().pow(ord).sum() for x in xs])
 
 

@@ -13,10 +13,12 @@ from rushlight.arrays.lapack import fourier, fourier_half, fourier_real
 from rushlight.arrays.making import arange as count_up
 from rushlight.arrays.vocabulary import pad, real, window
 from rushlight.core.families import Linear
+from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, from_end, one_dim
 from rushlight.ops.creation.tensor import check_plain, dtype_of, place_of, write_created
 from rushlight.ops.each_member import batch_leading
+from rushlight.ops.numbers import number
 from rushlight.ops.out import write_out
 from rushlight.ops.pointwise.complex import conj_of as conj
 from rushlight.ops.registry import describe, function, implements, op, variant
@@ -199,11 +201,29 @@ def _axis(x: Any, dim: Any) -> int:
     return one_dim(dim, x._array.ndim)
 
 
-def _axes(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
+def _integers(name: str, argument: str, position: int, given: Any) -> list[int] | None:
+    """What was given as whole numbers: one, several, or None."""
+    if given is None:
+        return None
+    start = f"fft_{name}(): argument '{argument}' (position {position}) must be tuple of ints"
+    if not isinstance(given, (tuple, list)):
+        one = NotImplemented if isinstance(given, TensorBase) else number(given, "int")
+        if one is NotImplemented:
+            raise TypeError(f"{start}, not {dtypes.type_name(given)}")
+        return [one]
+    found = [number(n, "int") for n in given]
+    for at, n in enumerate(found):
+        if n is NotImplemented:
+            kind = dtypes.type_name(given[at])
+            raise TypeError(f"{start}, but found element of type {kind} at pos {at}")
+    return found
+
+
+def _axes(name: str, x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
     """The axes to transform, from the end, and the sizes asked for (-1: as they are)."""
     rank = x._array.ndim
-    s = (s,) if isinstance(s, int) else s
-    dim = (dim,) if isinstance(dim, int) else dim
+    s = _integers(name, "s", 2, s)
+    dim = _integers(name, "dim", 3, dim)
     if dim is not None:
         dims = tuple([_axis(x, d) for d in dim]) if rank or dim else ()
         if len(set(dims)) < len(dims):
@@ -218,7 +238,7 @@ def _axes(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
         dims = tuple(range(-len(s), 0))
     else:
         dims = tuple(range(-rank, 0))
-    return dims, [-1] * len(dims) if s is None else [int(n) for n in s]
+    return dims, [-1] * len(dims) if s is None else s
 
 
 def _sizes(x: Any, dims: tuple[int, ...], asked: list[int]) -> tuple[int, ...]:
@@ -345,7 +365,7 @@ def _export_family(stem: str, compute: Callable[..., Any], text: str, examples: 
 
     def several(name: str, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Any:
         check_tensor(input, f"fft_{name}")
-        dims, asked = _axes(input, s, dim)
+        dims, asked = _axes(name, input, s, dim)
         return _finish(name, input, out, lambda: compute(name, input, dims, asked, norm))
 
     one = "n: the length of the signal: cut, or filled up with zeros."
@@ -464,8 +484,8 @@ def rfftfreq(
 
 def _shift(x: Any, dim: Any, back: bool) -> Any:
     rank = x._array.ndim
-    dims = range(rank) if dim is None else (dim,) if isinstance(dim, int) else dim
-    axes = [from_end(one_dim(d, rank), rank) for d in dims]
+    given = _integers("ifftshift" if back else "fftshift", "dim", 2, dim)
+    axes = [from_end(one_dim(d, rank), rank) for d in (range(rank) if given is None else given)]
     by = [(x._array.shape[d] + back) // 2 for d in axes]
     return roll(x, by, axes)
 

@@ -9,7 +9,7 @@ from rushlight.ops.registry import function, namespaces
 
 
 @function(method=False)
-def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     """The norm of each slice along `dim`, in a shape that broadcasts; of all elements, for -1.
 
     Args:

@@ -12,7 +12,8 @@ from typing import Any, Final
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import any_requires_grad, apply, recording
-from rushlight.ops.checks import check_tensor
+from rushlight.ops.checks import check_tensor, mismatch
+from rushlight.ops.numbers import number
 from rushlight.ops.recurrent.layers import GRULayer, LSTMLayer, RNNLayer
 from rushlight.ops.registry import function, functions, namespaces
 
@@ -96,6 +97,9 @@ def _run(
         input, hx, params, *rest, batch_first = args
         sizes = None
     check_tensor(input, title)
+    rest[2] = number(rest[2], "float")  # its place depends on the form: no annotation can say it
+    if rest[2] is NotImplemented:
+        raise mismatch(title, *args)
     states_before = list(hx) if states == 2 else [hx]
     if len(states_before) != states:
         raise RuntimeError("lstm expects two hidden states")

@@ -11,6 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
+from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functions, op
 from rushlight.ops.sample_inputs import Draw
 
@@ -96,7 +97,7 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: Any) -> Any:
 
 @function(method=False, returns="tuple[Tensor, Tensor]")
 def _pad_packed_sequence(
-    data: Any, batch_sizes: Any, batch_first: Any, padding_value: Any, total_length: Any
+    data: Any, batch_sizes: Any, batch_first: Any, padding_value: Number, total_length: Any
 ) -> Any:
     """A padded batch from packed rows, and the lengths of its sequences;
     `nn.utils.rnn.pad_packed_sequence` is the convenient form."""

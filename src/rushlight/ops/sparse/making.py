@@ -199,6 +199,7 @@ def sparse_compressed_tensor(
     x = _tensor(values, dtype, place)
     at = x.device if place is None else place
     starts, inner = (_ints(p, at) for p in (compressed_indices, plain_indices))
+    _check_ranks(starts._array, inner._array, layout)
     shape = (
         _compressed_size(starts._array, inner._array, x._array, layout)
         if size is None
@@ -221,7 +222,14 @@ def _ints(x: Any, place: Any) -> Any:
 
 
 def _block_of(x: Any, batch: int, layout: Any) -> tuple[int, int]:
-    if layout in (dtypes.sparse_csr, dtypes.sparse_csc):
+    plain = layout in (dtypes.sparse_csr, dtypes.sparse_csc)
+    block = 0 if plain else 2
+    if x.ndim <= batch + block:
+        raise RuntimeError(
+            "values must have dimensionality > sum of batch and block dimensionalities "
+            f"(={batch} + {block}) but got {x.ndim}"
+        )
+    if plain:
         return 1, 1
     rows, columns = x.shape[batch + 1 : batch + 3]
     return rows, columns
@@ -241,14 +249,20 @@ _ROWS: Final = (dtypes.sparse_csr, dtypes.sparse_bsr)
 _PLAIN: Final = (dtypes.sparse_csr, dtypes.sparse_csc)
 
 
-def _check_compressed(starts: Any, inner: Any, x: Any, shape: tuple[int, ...], layout: Any) -> None:
+def _check_ranks(starts: Any, inner: Any, layout: Any) -> None:
     outer_name, inner_name = PARTS[layout]
-    batch = inner.ndim - 1
+    if starts.ndim < 1:
+        raise RuntimeError(f"{outer_name} must have dimensionality >= 1 but got 0")
     if starts.ndim != inner.ndim:
         raise RuntimeError(
             f"{outer_name} and {inner_name} dimensionalities must be equal but got {starts.ndim} "
             f"and {inner.ndim}, respectively"
         )
+
+
+def _check_compressed(starts: Any, inner: Any, x: Any, shape: tuple[int, ...], layout: Any) -> None:
+    outer_name, inner_name = PARTS[layout]
+    batch = inner.ndim - 1
     if x.ndim <= batch:
         raise RuntimeError(f"values must have dimensionality > {batch} but got {x.ndim}")
     if inner.shape[-1] != x.shape[batch]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import check_tensor, is_number, one_dim, some_dims, unmatched
-from rushlight.ops.numbers import plain
+from rushlight.ops.numbers import Number, plain
 from rushlight.ops.registry import function, functions
 
 # --- integrals ------------------------------------------------------------------------------------
@@ -24,9 +24,11 @@ def _sides(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, Any, int]
     if array.dtype.kind == "b" or (isinstance(x, TensorBase) and x._array.dtype.kind == "b"):
         which = "`y`" if x is None else "`x` or `y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     d = one_dim(dim, array.ndim)
     n = array.shape[d] if array.ndim else 0
-    width: Any = 1 if dx is None else plain(dx)
+    width: Any = 1 if dx is None else dx
     if x is not None:
         check_tensor(x, name, "x", 2)
         if x._array.ndim == 1:
@@ -54,7 +56,7 @@ def _integral(y: Any, x: Any, dx: Any, dim: int) -> Any:
 
 
 @function(method=False)
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, *, dx: Number | None = None, dim: int = -1) -> Any:
     """The integral of a curve through the points `y`, by straight lines between them.
 
     Args:
@@ -69,7 +71,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 @function(method=False)
-def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def trapz(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
     """The older name of `trapezoid`.
 
     Args:
@@ -84,7 +86,7 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 @function(method=False)
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Number | None = None, dim: int = -1) -> Any:
     """The integrals of a curve up to each of its points but the first: see `trapezoid`.
 
     Args:
