@@ -18,6 +18,7 @@ TOGETHER = {
     "config": "__config__, whose name no test file can have",
     "fx/fx": "tracing, rewriting and running graphs",
     "programs/programs": "programs written for PyTorch, run unchanged",
+    "programs/libraries": "libraries written for PyTorch, used through the alias",
     "func/inference": "transforms in inference mode",
     "func/nested_programs": "random programs of transforms",
     "func/transforms": "transforms of every kind",
