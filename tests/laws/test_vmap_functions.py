@@ -144,7 +144,19 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "Tensor.resize_": ("Cannot access storage of BatchedTensorImpl",),
     "Tensor.resize_as_": ("Cannot access storage of BatchedTensorImpl", "vmap: "),
     "as_strided": ("result = tensor.as_strided",),
+    "cov": ("vmap: It looks like you're attempting to use a Tensor in some data-dependent",),
+    "native_batch_norm": ("Batch norm got a batched tensor as input",),
+    "nn.functional.instance_norm": ("Batch norm got a batched tensor as input",),
     **dict.fromkeys(("bernoulli", "rand_like", "randint_like", "randn_like"), (RANDOM,)),
+    "nn.functional.fractional_max_pool2d": (RANDOM,),
+    "nn.functional.fractional_max_pool3d": (RANDOM,),
+}
+# Refused here alone: PyTorch takes the members one after the other.
+REFUSED |= {
+    "histogram": ("vmap: It looks like you're calling .item()", SHAPES),
+    "histogramdd": ("vmap: It looks like you're calling .item()", SHAPES),
+    "nn.functional.embedding_bag": ("Batching rule not implemented for aten::_embedding_bag",),
+    "nonzero_static": (SHAPES,),
 }
 UNSET = ("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted")
 

@@ -11,7 +11,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, raw_dtype
+from rushlight.ops.checks import check_tensor, is_batched, raw_dtype
 from rushlight.ops.nn.embedding import outside, shorten_rows, sparse_rows
 from rushlight.ops.reduction.family import narrow, wide
 from rushlight.ops.registry import function, functional, op, shared_op
@@ -318,6 +318,11 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets._array.ndim != 1:
             raise ValueError("offsets has to be a 1D Tensor")
+        if is_batched(offsets):
+            raise RuntimeError(
+                "Batching rule not implemented for aten::_embedding_bag where `offsets` is "
+                "batched: the bags must begin at the same places in all members"
+            )
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(shape)}"
