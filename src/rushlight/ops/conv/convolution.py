@@ -261,8 +261,11 @@ def _check(x: Any, w: Any, b: Any, what: Convolution) -> None:
         raise RuntimeError("negative output_padding is not supported")
     if any(s <= 0 for s in what.stride):
         raise RuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in what.dilation):
+    if any(d < 0 for d in what.dilation):
         raise RuntimeError("dilation should be greater than zero")
+    if 0 in what.dilation:
+        shown = [1, *what.dilation] if n == 1 else list(what.dilation)
+        raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
     if w.shape[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
