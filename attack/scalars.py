@@ -261,7 +261,7 @@ def left_out(name: str, kind: str, dtype: str) -> bool:
     if ("_foreach_" in name or "trap" in name) and kind == "None":
         return True  # the same: `alpha`, `value` or `dx` may be left out
     if name.startswith(_IN_PYTHON):
-        return kind in ("asks", "1-d", "complex", "array") or dtype not in _FULL
+        return kind not in ("int", "float", "str", "list") or dtype not in _FULL
     if dtype == "complex64" and ("native_dropout" in name or "lobpcg" in name):
         return True  # PyTorch has no derivative, and no complex matrices, there
     if "dropout(" in name or "gumbel" in name:
@@ -285,7 +285,10 @@ def left_out(name: str, kind: str, dtype: str) -> bool:
 
 _EXACT = ("np.float64", "np.float32", "np.int64", "torch.float64", "torch.float32")
 # They reckon with what they are given, tensor or number.
-_IN_PYTHON = ("F.local_resp", "F.triplet_margin_with", "shape(F.multi_head", "torch.signal")
+_IN_PYTHON = (
+    "F.local_resp", "F.triplet_margin_with", "shape(F.multi_head", "torch.signal",
+    "shape(torch.lobpcg",
+)  # fmt: skip
 _FULL = ("float32", "float64")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -56,3 +57,11 @@ def test_shifted_axes_are_whole_numbers(name: str) -> None:
     said = rf"fft_{name}\(\): argument 'dim' \(position 2\) must be tuple of ints, not str"
     with pytest.raises(TypeError, match=said):
         getattr(torch.fft, name)(torch.ones(2), "a")
+
+
+def test_frequencies_of_samples_at_no_distance() -> None:
+    for fn, n in ((torch.fft.fftfreq, 4), (torch.fft.rfftfreq, 2)):
+        for d, end in ((0.0, math.inf), (-0.0, -math.inf)):
+            zero, one, *_ = fn(n, d).tolist()
+            assert math.isnan(zero) and one == end
+    assert math.isnan(torch.fft.rfftfreq(0).item()) and torch.fft.fftfreq(0).shape == (0,)

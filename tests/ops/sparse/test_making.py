@@ -22,3 +22,12 @@ def test_dimensions_of_parts(name: str) -> None:
         fn(0, [0], [[[1.0]]])
     with pytest.raises(RuntimeError, match="dimensionalities must be equal but got 1 and 0"):
         fn([0, 1], 0, [[[1.0]]])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int64", "bool"])
+def test_sampled_products_are_of_full_precision(dtype: str) -> None:
+    x = torch.eye(2).to(getattr(torch, dtype))
+    with pytest.raises(
+        RuntimeError, match="Expected self to be a floating-point or complex tensor"
+    ):
+        torch.sparse.sampled_addmm(x.to_sparse_csr(), x, x)

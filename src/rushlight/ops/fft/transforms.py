@@ -439,7 +439,8 @@ def _frequencies(
     whole = count_up(0, n // 2 + 1 if half else n, 1, kind.numpy)
     if not half:
         whole[(n + 1) // 2 :] -= n
-    array = whole * (1 / (n * d)) if n else whole
+    length = n * d
+    array = whole * (1 / length if length else math.copysign(math.inf, length))
     array = move(v.cast(array, kind.numpy), place_of(device, name))
     return write_created(name, out, array, want, requires_grad)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import sparse as raw
@@ -15,6 +15,8 @@ from rushlight.ops.checks import one_dim
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functions, shared_op
 from rushlight.ops.sparse import making, parts, rules
+
+_FULL: Final = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 
 def _fits(a: Any, b: Any) -> None:
@@ -106,6 +108,11 @@ def sampled_addmm(
     """
     if not is_sparse(input._array):
         raise RuntimeError("Expected input to be a sparse tensor")
+    if input.dtype not in _FULL:
+        raise RuntimeError(
+            "sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got "
+            f"{input.dtype.scalar_type}"
+        )
     made = apply(shared_op(rules.Sampled), mat1, mat2, input.detach()) * alpha + input * beta
     return made if out is None else out.copy_(made)
 
