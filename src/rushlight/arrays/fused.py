@@ -121,6 +121,11 @@ def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
         np.add.reduce(here, 1, out=m, keepdims=True)
         m /= n
         np.subtract(here, m, out=z)
+        # what the sum lost: rows of nearly equal numbers are divided by little
+        lost = np.add.reduce(z, 1, keepdims=True)
+        lost /= n
+        m += lost
+        z -= lost
         np.add.reduce(z * z, 1, out=r, keepdims=True)
         r /= n
         r += eps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from rushlight.arrays.lapack import fourier, fourier_half, fourier_real
 from rushlight.arrays.making import arange as count_up
 from rushlight.arrays.vocabulary import pad, real, window
 from rushlight.core.families import Linear
+from rushlight.core.fp_warnings import quietly
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, from_end, one_dim
@@ -440,7 +442,8 @@ def _frequencies(
     if not half:
         whole[(n + 1) // 2 :] -= n
     length = n * d
-    array = whole * (1 / length if length else math.copysign(math.inf, length))
+    rate = 1 / length if length else math.copysign(math.inf, length)
+    array = quietly(operator.mul, whole, rate)
     array = move(v.cast(array, kind.numpy), place_of(device, name))
     return write_created(name, out, array, want, requires_grad)
 

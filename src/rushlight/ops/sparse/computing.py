@@ -113,6 +113,9 @@ def sampled_addmm(
             "sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got "
             f"{input.dtype.scalar_type}"
         )
+    if not input.dtype.is_complex and (complex(alpha).imag or complex(beta).imag):
+        name = "float" if input.dtype.itemsize == 4 else "double"
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     made = apply(shared_op(rules.Sampled), mat1, mat2, input.detach()) * alpha + input * beta
     return made if out is None else out.copy_(made)
 
