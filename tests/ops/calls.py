@@ -10,7 +10,10 @@ import math
 import warnings
 from typing import Any
 
-from tests.harness import as_stored, attempt
+import pytest
+
+import rushlight
+from tests.harness import LIVE, as_stored, attempt, compare, pytorch, stored
 
 Sums = list[Any]
 
@@ -113,3 +116,37 @@ def errors(torch: Any, calls: str) -> dict[str, Any]:
             call: attempt(lambda call=call: str(eval(call, Run(torch).names()).shape))  # type: ignore[misc]  # a default binds it
             for call in listed(calls)
         }
+
+
+def call_tests(stored_as: str, good: str, bad: str) -> dict[str, Any]:
+    """The tests of a table of calls and one of mistakes, for a file's `globals().update`: that all
+    are stored, that rushlight answers as is stored, and as PyTorch does where it is installed."""
+    known = stored(stored_as)
+
+    def check(call: str, want: Any) -> None:
+        (found,) = answers(rushlight, call).values()
+        compare(found, want, False, f"float64 {call}")
+
+    def test_every_call_is_stored() -> None:
+        assert list(known["answers"]) == listed(good)
+        assert list(known["errors"]) == listed(bad)
+
+    @pytest.mark.parametrize("call", listed(good))
+    def test_calls_give_what_is_stored(call: str) -> None:
+        check(call, known["answers"][call])
+
+    @pytest.mark.parametrize("call", listed(bad))
+    def test_mistakes_are_told_as_stored(call: str) -> None:
+        (found,) = errors(rushlight, call).values()
+        assert found == known["errors"][call]
+
+    def test_calls_give_what_pytorch_gives() -> None:
+        for call, want in answers(pytorch(), good).items():
+            check(call, want)
+        assert errors(rushlight, bad) == errors(pytorch(), bad)
+
+    made = [test_every_call_is_stored, test_calls_give_what_is_stored]
+    made += [test_mistakes_are_told_as_stored]
+    if LIVE:
+        made += [test_calls_give_what_pytorch_gives]
+    return {test.__name__: test for test in made}
