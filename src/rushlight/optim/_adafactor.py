@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import divide, matmul, maximum, multiply, reduce_sum, reshape, sqrt
@@ -69,12 +68,6 @@ class Adafactor(Optimizer):
             "foreach": foreach, "maximize": maximize,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
-
-        def step(self, closure: Callable[[], Any] | None = None) -> Any:
-            """Change the parameters by their gradients."""
-            return self._step_groups(closure)
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
         if param.is_complex():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, matmul, maximum, reduce_sum, sqrt, swap
@@ -66,12 +65,6 @@ class Muon(Optimizer):
                         "Muon only supports 2D parameters whereas we found a parameter with size: "
                         f"{param.size()}"
                     )
-
-    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
-
-        def step(self, closure: Callable[[], Any] | None = None) -> Any:
-            """Change the parameters by their gradients."""
-            return self._step_groups(closure)
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
         state["momentum_buffer"] = functions["zeros_like"](param.grad)

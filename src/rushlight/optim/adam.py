@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rushlight.arrays.vocabulary import maximum, sqrt
 from rushlight.core.graph import TensorBase
@@ -83,12 +82,6 @@ class Adam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
         check_flags(fused, foreach, differentiable)
-
-    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
-
-        def step(self, closure: Callable[[], Any] | None = None) -> Any:
-            """Change the parameters by their gradients."""
-            return self._step_groups(closure)
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
         state["step"] = zero_step()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
@@ -62,12 +61,6 @@ class ASGD(Optimizer):
             "capturable": capturable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
-
-        def step(self, closure: Callable[[], Any] | None = None) -> Any:
-            """Change the parameters by their gradients."""
-            return self._step_groups(closure)
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
         state["step"] = zero_step()

@@ -76,8 +76,8 @@ class Optimizer:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__ and not hasattr(cls.__dict__["step"], "hooked"):
-            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+        if not hasattr(cls.step, "hooked"):  # its own, or the one that calls its `_step`
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -269,10 +269,6 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients. `closure` computes the loss anew."""
-        raise NotImplementedError
-
-    def _step_groups(self, closure: Callable[[], Any] | None) -> Any:
-        """What `step` does in most optimisers here: the loss, then the groups, by `_step`."""
         loss = None
         if closure is not None:
             with enable_grad():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
@@ -72,12 +71,6 @@ class SGD(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
         check_flags(fused, foreach, differentiable)
-
-    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
-
-        def step(self, closure: Callable[[], Any] | None = None) -> Any:
-            """Change the parameters by their gradients."""
-            return self._step_groups(closure)
 
     def _step(self, group: dict[str, Any]) -> None:
         params = [p for p in group["params"] if p.grad is not None]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
@@ -54,12 +53,6 @@ class SparseAdam(Optimizer):
             raise ValueError(
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
             )
-
-    if not TYPE_CHECKING:  # checkers see the two forms of `Optimizer.step`
-
-        def step(self, closure: Callable[[], Any] | None = None) -> Any:
-            """Change the parameters by their gradients."""
-            return self._step_groups(closure)
 
     def _step(self, group: dict[str, Any]) -> None:
         params = [p for p in group["params"] if p.grad is not None]
