@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from .sums import sum_over
+
 Array = Any
 
 _BLOCK: Final = 32_768  # elements
@@ -157,7 +159,7 @@ def layer_norm_back(
     into = None if out is None else out.reshape(-1, n)
     weight = None if w is None else w.reshape(-1)
     step = max(_BLOCK // n, 1)
-    sums: list[Array] = []
+    scales: list[Array] = []
     shifts: list[Array] = []
     for start in range(0, count, step):
         part = slice(start, start + step)
@@ -165,9 +167,9 @@ def layer_norm_back(
         z = rows[part] - means[part]
         z *= r
         if wants[1]:
-            sums.append(np.add.reduce(gy * z, 0))
+            scales.append(sum_over(gy * z, (0,), False))
         if wants[2]:
-            shifts.append(np.add.reduce(gy, 0))
+            shifts.append(sum_over(gy, (0,), False))
         if into is not None:
             h = gy if weight is None else gy * weight
             y = into[part]
@@ -185,7 +187,7 @@ def layer_norm_back(
             z *= c
             y += z
     inner = x.shape[x.ndim - width :]
-    gw, gb = (_total(t, inner) if t else None for t in (sums, shifts))
+    gw, gb = (_total(t, inner) if t else None for t in (scales, shifts))
     return out, gw, gb
 
 

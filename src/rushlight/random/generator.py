@@ -88,12 +88,18 @@ class Generator:
         np.random.RandomState(bits).seed(self._seed & MASK32)
         return bits
 
-    def __del__(self) -> None:
+    # what it needs is bound here: when the interpreter leaves, the module's names are gone first
+    def __del__(
+        self,
+        spare: list[np.random.MT19937] = _spare,
+        most: int = _SPARES,
+        references: Callable[[object], int] = sys.getrefcount,
+    ) -> None:
         bits = self.__dict__.pop("bits", None)
         self.__dict__.pop("_seeder", None)
         self.__dict__.pop("_integers", None)
-        if bits is not None and len(_spare) < _SPARES and sys.getrefcount(bits) == 2:
-            _spare.append(bits)
+        if bits is not None and len(spare) < most and references(bits) == 2:
+            spare.append(bits)
 
     @functools.cached_property
     def _seeder(self) -> np.random.RandomState:
