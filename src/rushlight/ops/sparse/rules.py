@@ -291,6 +291,7 @@ class SparseAddmm(Op):
     reads: ClassVar = {1: ("mat1", "mat2"), 2: ("mat1",)}
     params = ("beta", "alpha")
     node = "SparseAddmmBackward0"
+    saved_names = "alpha beta mat2_sym_sizes=mat2.sizes"
     beta: Any = 1
     alpha: Any = 1
 
