@@ -235,7 +235,7 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     for d in reversed(dims if rank else []):
         words = _joined(words, d)
         words = words if keepdim else words.squeeze(d)
-    return words.view(dtypes.uint64)
+    return (words if rank else words.clone()).view(dtypes.uint64)
 
 
 def _joined(x: Any, d: int) -> Any:

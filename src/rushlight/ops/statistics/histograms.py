@@ -117,6 +117,8 @@ def histogram(
     low, high = (None, None) if range is None else (float(range[0]), float(range[1]))
     edges = _edges(points, bins, low, high, 0, "histogram")
     found = _count(points, [edges], flat, density), edges
+    if isinstance(bins, TensorBase):  # a copy of those given
+        found = found[0], edges.clone(memory_format=dtypes.contiguous_format)
     return write_outs("histogram", return_types.histogram, found, out)
 
 
@@ -186,12 +188,13 @@ def unravel_index(indices: Any, shape: Any) -> Any:
             )
     if any(n < 0 for n in given):
         raise ValueError(f"'shape' cannot have negative values, but got {given}")
-    found: list[Any] = []
-    rest = indices.to(dtypes.int64)
-    for n in reversed(given):
-        found.append(functions["remainder"](rest, n))
-        rest = functions["div"](rest, n, rounding_mode="floor")
-    return tuple(found[::-1])
+    if not given:
+        return ()
+    steps: Any = [math.prod(given[d + 1 :]) for d in range(len(given))]
+    sizes: Any = given
+    sizes, steps = (functions["tensor"](x, device=indices.device) for x in (sizes, steps))
+    passed = functions["div"](indices.unsqueeze(-1), steps, rounding_mode="floor")
+    return functions["remainder"](passed, sizes).unbind(-1)
 
 
 @function()
