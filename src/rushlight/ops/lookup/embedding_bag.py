@@ -177,18 +177,7 @@ def _check(weight: Any, indices: Any, offsets: Any, samples: Any, padding: int) 
             f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but "
             f"got {padding}"
         )
-    known = bottom(o)
-    if has_values(known) and known.size:
-        if int(known[0]) != 0:
-            raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {int(known[0])}"
-            )
-        if int(known[-1]) > i.shape[0]:
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {i.shape[0]} but got "
-                f"offsets[-1] of {int(known[-1])}"
-            )
+    _check_offsets(o, i.shape[0])
     if outside(i, rows):
         found = bottom(i)
         bad = ((found < 0) | (found >= rows)).argmax() if has_values(found) else 0
@@ -266,6 +255,25 @@ def _counted(i: Any, bags: Any, sizes: Any, padding: int) -> Any:
     return v.unpick(real, sizes.shape, (v.SLOT,), bags)
 
 
+def _check_offsets(offsets: Any, count: int) -> None:
+    """Refuse bags that do not begin at the first index, or begin behind the last."""
+    known = bottom(offsets)
+    if not has_values(known) or not known.size:
+        return
+    for start in known[..., 0].reshape(-1):
+        if int(start) != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                f"from position 0. However, got {int(start)}"
+            )
+    for end in known[..., -1].reshape(-1):
+        if int(end) > count:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {count} but got "
+                f"offsets[-1] of {int(end)}"
+            )
+
+
 def _by_places(
     weight: Any, input: Any, offsets: Any, mode: str, samples: Any, last: bool, padding: int
 ) -> Any:
@@ -273,6 +281,7 @@ def _by_places(
     is added there. Padding goes to a bag of its own, which is dropped."""
     (count,) = input._array.shape
     bags = offsets._array.shape[0] - last
+    _check_offsets(offsets._array, count)
     starts = offsets.contiguous().to(dtypes.int64)
     places = functions["arange"](count, device=input.device)
     bag = functions["searchsorted"](starts, places, right=True) - 1
