@@ -350,6 +350,51 @@ def least_squares_without_full_rank(torch: Any) -> Any:
     return found
 
 
+# --- how tensors lie, and sparse ones -------------------------------------------------------------
+@exact
+def the_order_of_dimensions(torch: Any) -> Any:
+    rows, last = torch.contiguous_format, torch.channels_last
+    ones = torch.ones
+    shapes = [(2, 1, 4, 4), (2, 3, 4, 4), (2, 3, 1, 1), (1, 3, 2, 2)]
+    tensors = [ones(*shape) for shape in shapes]
+    tensors += [x.to(memory_format=last) for x in tensors]
+    tensors += [ones(2, 1, 4, 5).transpose(2, 3), ones(2, 1, 4), ones(2, 2).expand(3, 2, 2)]
+    tensors += [ones(1, 1), ones(2, 3, 4).transpose(1, 2), ones(()), ones(0, 3), ones(1)]
+    tensors += [ones(2, 3, 4, 5, 6).to(memory_format=torch.channels_last_3d), ones(2, 1, 4, 5, 6)]
+    checks: list[Any] = [False, True, [], [rows], [last], [rows, last], "rows", [1], (rows,)]
+    checks += [[torch.channels_last_3d]]
+    return [
+        [attempt(lambda c=c, x=x: list(x.dim_order(ambiguity_check=c))) for c in checks]
+        for x in tensors
+    ]
+
+
+def _sparse(torch: Any) -> dict[str, Any]:
+    many = torch.stack([torch.eye(4), 2 * torch.eye(4)])
+    return {
+        "x": torch.eye(4), "vmap": torch.vmap, "one": torch.eye(4).to_sparse(),
+        "many": many.to_sparse(), "rows": many.to_sparse(1),
+        "v": torch.arange(8.0).reshape(2, 4),
+    }  # fmt: skip
+
+
+table(
+    "sparse tensors", _sparse, """
+    x.to_sparse_bsr(2)
+    x.to_sparse_bsc(2)
+    x.to_sparse_bsr((2, 2)).to_sparse_bsr(2)
+    x.to_sparse_bsr((2,))
+    x.to_sparse_bsr(3)
+    vmap(lambda a: torch.mv(one, a))(v)
+    vmap(lambda a: one @ a)(v)
+    vmap(lambda a: a.to_dense())(many)
+    vmap(lambda a: a.to_dense().sum())(rows)
+    vmap(lambda a: (a * 2).to_dense())(many)
+    vmap(lambda a: one.to_dense() @ a)(v)
+    """,
+)  # fmt: skip
+
+
 # --- what nodes show ------------------------------------------------------------------------------
 NODES = """
     torch.addmm(g(2), g(2, 3), g(3, 2)) | torch.addmm(g(2), g(3, 2).t(), g(3, 2), alpha=2, beta=3)

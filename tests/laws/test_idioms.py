@@ -73,6 +73,14 @@ WHO = {
             assert rushlight.nn.Linear.__module__ == "torch.nn.modules.linear"
         assert rushlight.nn.Linear.__module__ == "rushlight.nn.modules.linear"
         """,
+    "storages": """
+        import warnings, torch
+        x = torch.ones(2)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            x.storage()
+        assert [w.lineno for w in told] == [5] and told[0].filename == __file__
+        """,
     "functorch": """
         import warnings
         import torch

@@ -260,18 +260,17 @@ def _check_offsets(offsets: Any, count: int) -> None:
     known = bottom(offsets)
     if not has_values(known) or not known.size:
         return
-    for start in known[..., 0].reshape(-1):
-        if int(start) != 0:
-            raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {int(start)}"
-            )
-    for end in known[..., -1].reshape(-1):
-        if int(end) > count:
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {count} but got "
-                f"offsets[-1] of {int(end)}"
-            )
+    starts, ends = known[..., 0], known[..., -1]
+    if (starts != 0).any():
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {int(starts[starts != 0][0])}"
+        )
+    if (ends > count).any():
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
+            f"{int(ends[ends > count][0])}"
+        )
 
 
 def _by_places(

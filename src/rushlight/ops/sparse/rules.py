@@ -17,6 +17,7 @@ from rushlight.arrays.sparse import sampled, sparse_masked, sparse_of, stored, t
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import implements
 
 
@@ -124,6 +125,7 @@ class ToDense(Op):
     saves = ("self",)
     params = ("masked",)
     masked: bool = True
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         return to_dense(x)
