@@ -7,8 +7,8 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import sparse as raw
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.device import device as device_class
 from rushlight.arrays.batched import bottom
+from rushlight.arrays.device import device as device_class
 from rushlight.arrays.host import asarray, is_sparse
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import apply, finish
