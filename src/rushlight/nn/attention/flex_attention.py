@@ -145,8 +145,8 @@ def _over_all(fn: Callable[..., Any], scores: Any, sizes: tuple[int, ...], devic
     for d in (3, 2, 1, 0):
         places = tuple(0 if i == d else None for i in range(4))
         mapped = _vmap(mapped, in_dims=(*lead, *places))
-    places = [_functions["arange"](n, device=device) for n in sizes]
-    return mapped(*(() if scores is None else (scores,)), *places)
+    numbers = [_functions["arange"](n, device=device) for n in sizes]
+    return mapped(*(() if scores is None else (scores,)), *numbers)
 
 
 def create_mask(
@@ -266,10 +266,12 @@ class BlockMask:
                 turned += [None, None]
             else:
                 turned += _listed(_unlisted(count, order, columns).transpose(-2, -1))
-        return cls(
+        make: Any = cls
+        made: BlockMask = make(
             seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *turned,
             BLOCK_SIZE=size, mask_mod=noop_mask if mask_mod is None else mask_mod,
         )  # fmt: skip
+        return made
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """All that there is to a mask."""
@@ -305,10 +307,12 @@ class BlockMask:
     def to(self, device: Any) -> BlockMask:
         """The same mask, its tensors on another device."""
         moved = self.as_tuple(flatten=False)[1:9]
-        return type(self)(
+        make: Any = type(self)
+        made: BlockMask = make(
             self.seq_lengths, *[None if x is None else x.to(device) for x in moved],
             BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod,
         )  # fmt: skip
+        return made
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The mask of some batches, heads or blocks of queries. Numbers keep their dimension."""
@@ -317,11 +321,13 @@ class BlockMask:
             [slice(i, None if i == -1 else i + 1) if isinstance(i, int) else i for i in items]
         )
         parts = [self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks, self.full_kv_indices]
-        return type(self).from_kv_blocks(
+        make: Any = type(self).from_kv_blocks
+        made: BlockMask = make(
             *[None if x is None else x[kept] for x in parts], BLOCK_SIZE=self.BLOCK_SIZE,
             mask_mod=_sliced_mask_mod_error, seq_lengths=self.seq_lengths,
             compute_q_blocks=self.q_indices is not None,
         )  # fmt: skip
+        return made
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The upper left corner, for fewer queries and keys."""
@@ -339,10 +345,12 @@ class BlockMask:
                 parts += [None, None]
             else:
                 parts += _listed(_unlisted(count, order, wide)[..., :rows, :columns])
-        return type(self).from_kv_blocks(
+        make: Any = type(self).from_kv_blocks
+        made: BlockMask = make(
             *parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod,
             seq_lengths=(new_q_len, new_kv_len),
         )  # fmt: skip
+        return made
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """A picture of the blocks, in at most so many rows and columns (-1: all), of at most
