@@ -13,9 +13,9 @@ from rushlight.nn.attention.flex_attention import (
     flex_attention,
 )
 from tests.harness import plain_tests
-from tests.nn.cases_flex_attention import causal, close, exact
+from tests.nn.attention.cases_flex_attention import causal, close, exact
 
-globals().update(plain_tests("nn/flex_attention", exact, close))
+globals().update(plain_tests("nn/attention/flex_attention", exact, close))
 
 
 def drawn(*shape: int) -> list[torch.Tensor]:

@@ -7,9 +7,9 @@ import pytest
 import rushlight as torch
 from rushlight.masked import MaskedTensor, as_masked_tensor, masked_tensor
 from tests.harness import plain_tests
-from tests.masked.cases_masked import close, exact
+from tests.masked.maskedtensor.cases_core import close, exact
 
-globals().update(plain_tests("masked/masked", exact, close))
+globals().update(plain_tests("masked/maskedtensor/core", exact, close))
 
 
 def test_no_gradient_comes_back_for_what_is_hidden() -> None:
