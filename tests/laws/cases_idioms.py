@@ -391,6 +391,8 @@ table(
     vmap(lambda a: a.to_dense().sum())(rows)
     vmap(lambda a: (a * 2).to_dense())(many)
     vmap(lambda a: one.to_dense() @ a)(v)
+    vmap(lambda a: torch.sparse.mm(one, a))(v.reshape(2, 4, 1))
+    torch.func.jacrev(lambda a: one @ a)(v[0])
     """,
 )  # fmt: skip
 

@@ -3,7 +3,9 @@ under the name of `torch`, in processes of their own."""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,3 +146,24 @@ def test_who_we_are(name: str, tmp_path: Path) -> None:
 def test_the_first_function_that_an_object_meets_asks_it(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(OBJECT)
     assert run(str(tmp_path / "script.py"), *FIRST_CALLS) == (0, "", "")
+
+
+def test_products_of_sparse_matrices_are_transformed_as_those_of_dense_ones() -> None:
+    torch = importlib.import_module("rushlight")
+    matrix = torch.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+    x, many = torch.arange(3.0), torch.arange(12.0).reshape(2, 3, 2)
+    func = torch.func
+
+    def square(product: Any) -> Any:
+        return lambda m: lambda b: torch.vmap(lambda y: product(m, y))(b).pow(2).sum()
+
+    programs = [
+        lambda mm, m: func.jacrev(lambda a: m @ a)(x),
+        lambda mm, m: func.jacfwd(lambda a: m @ a)(x),
+        lambda mm, m: torch.vmap(lambda a: mm(m, a))(many),
+        lambda mm, m: func.jacrev(lambda a: mm(m, a))(many[0]),
+        lambda mm, m: func.grad(square(mm)(m))(many),
+    ]
+    for layout in (matrix.to_sparse(), matrix.to_sparse_csr()):
+        for program in programs:
+            assert torch.allclose(program(torch.sparse.mm, layout), program(torch.mm, matrix))
