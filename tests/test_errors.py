@@ -618,7 +618,7 @@ def test_frames_of_the_core_name_file_and_line(monkeypatch: pytest.MonkeyPatch) 
     assert [frame.name for frame in core] == ["__add__", "_both", "pair", "rescue"]
     source = Path(str(rushlight.__file__)).parent / "core" / "operators.py"
     line = source.read_text("utf-8").splitlines()[int(str(core[0].lineno)) - 1]
-    assert line.strip() == "return _both(table.add, self, other)"
+    assert line.strip() == 'return _both(table.add, self, other, "__add__")'
     is_readable(error)
 
 
