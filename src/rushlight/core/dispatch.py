@@ -138,14 +138,22 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         or type(xa) is not type(xb)
     ):
         return elementwise(op, (a, b))
-    state.busy = True
-    try:
-        y = op.forward_binary(xa, xb)
-    except BaseException as error:
-        y = rescue(op, error, (xa, xb))
-    state.busy = False
-    if type(y) is not _ndarray:
-        y = normal(y)
+    kernel = op.forward_kernel
+    if kernel is UNSOUGHT:
+        op.seek_kernels()
+        kernel = op.forward_kernel
+    y: Any = None
+    if kernel is not None:
+        y = kernel(xa, xb)
+    if y is None:
+        state.busy = True
+        try:
+            y = op.forward_binary(xa, xb)
+        except BaseException as error:
+            y = rescue(op, error, (xa, xb))
+        state.busy = False
+        if type(y) is not _ndarray:
+            y = normal(y)
     plan = op.plan
     rows = (a._contiguous_array is xa or in_rows(a, xa)) and (
         b._contiguous_array is xb or in_rows(b, xb)
