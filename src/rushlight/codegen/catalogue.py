@@ -231,7 +231,7 @@ def instances(cls: Any) -> Iterator[Any]:
 
 def is_early(cls: Any) -> bool:
     """Whether an op is in the table from the start: what is imported later is in no kernel."""
-    return cls.__module__.split(".")[2] in ("pointwise", "nn", "reduction")
+    return cls.__module__.split(".")[2] in ("arithmetic", "pointwise", "nn", "reduction")
 
 
 def reductions() -> Iterator[Kernel]:
