@@ -112,22 +112,22 @@ static inline double F(r_log1p)(double x) {{
 }}
 """
 
-_BUILT = f"""
-static inline double F(r_tanh)(double x) {{
+_BUILT = """
+static inline double F(r_tanh)(double x) {
     double a = __builtin_fabs(x), t = F(r_expm1)(2 * a);
     double large = __builtin_copysign(1 - 2 / (t + 2), x);
     double small = __builtin_copysign(t / (t + 2), x);
     double y = a < 0.5 ? small : large;
     return x == 0 || x != x ? x : y;
-}}
+}
 
-static inline double F(r_expit)(double x) {{ return 1 / (1 + F(r_exp)(-x)); }}
+static inline double F(r_expit)(double x) { return 1 / (1 + F(r_exp)(-x)); }
 
-static inline double F(r_log_expit)(double x) {{
+static inline double F(r_log_expit)(double x) {
     double e = F(r_exp)(-__builtin_fabs(x)), u = 1 + e;
     double y = (x < 0 ? x : 0) - (F(r_log_core)(u, 0) + (e - (u - 1)) / u);
     return x != x ? x : y;
-}}
+}
 """
 
 _ERF = f"""
