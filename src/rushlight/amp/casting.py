@@ -106,10 +106,10 @@ def _widest(values: Any, device: str, lower: Any) -> Any:
     for x in values:
         if isinstance(x, TensorBase):
             have = dtypes.of(x._array.dtype)
-            if have is dtypes.float32 or have is dtypes.float64:
-                if device_of(x._array).type == device:
-                    # doubles: the function promotes by itself
-                    return have if have is dtypes.float32 else None
+            wide = have is dtypes.float32 or have is dtypes.float64
+            if wide and device_of(x._array).type == device:
+                # doubles: the function promotes by itself
+                return have if have is dtypes.float32 else None
         elif (type(x) is list or type(x) is tuple) and x:
             found = _widest(x, device, lower)
             if found is not lower:
