@@ -12,7 +12,7 @@ from rushlight.core import elementwise
 
 BINARY = [
     operator.add, operator.sub, operator.mul, operator.eq, operator.ne, operator.lt, operator.le,
-    operator.gt, operator.ge, torch.rsub,
+    operator.gt, operator.ge, operator.and_, operator.or_, operator.xor, torch.rsub,
 ]  # fmt: skip
 TOP = 2**63 - 1
 
@@ -33,6 +33,17 @@ def test_int64s(op: Any, others: tuple[Any, ...]) -> None:
             assert torch.equal(short, long)
 
 
+@pytest.mark.parametrize("op", [operator.and_, operator.or_, operator.xor])
+def test_bools(op: Any) -> None:
+    a, b = torch.tensor([[True], [False]]), torch.tensor([True, False])
+    with torch.no_grad():
+        long = op(a, b)
+    assert op(a, b).dtype is torch.bool
+    assert torch.equal(op(a, b), long)
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with two bool tensors"):
+        a - b
+
+
 def test_what_int64s_do_not_hold_goes_the_long_way() -> None:
     a = torch.tensor([1])
     assert (a + 0.5).tolist() == [1.5]
@@ -51,4 +62,6 @@ def test_the_short_way_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(elementwise, "compute_promoted", long)
     assert (torch.tensor(2) + 3).item() == 5
-    assert (torch.arange(3) < torch.tensor(1)).tolist() == [True, False, False]
+    low = torch.arange(3) < torch.tensor(1)
+    assert low.tolist() == [True, False, False]
+    assert (low | low.flip(0) & low).tolist() == [True, False, False]

@@ -33,6 +33,7 @@ _ndarray: Final = np.ndarray
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
 _I64: Final = np.dtype(np.int64)
+_BOOL: Final = np.dtype(np.bool_)
 _FITS: Final = 1 << 62  # numbers below it fit int64
 
 
@@ -130,8 +131,10 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         or state.active != 0
         or type(xa) is not type(xb)
     ):
-        if dtype is _I64 and xb.dtype is _I64 and op.plan.whole and state.active == 0:
-            if type(xa) is _ndarray and type(xb) is _ndarray:
+        if xb.dtype is dtype and state.active == 0 and type(xa) is _ndarray:
+            if type(xb) is _ndarray and (
+                (dtype is _I64 and op.plan.whole) or (dtype is _BOOL and op.plan.of_bools)
+            ):
                 return of_integers(op, a, b, xa, xb)
         return elementwise(op, (a, b))
     state.busy = True
@@ -217,7 +220,8 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
 
 
 def of_integers(op: Op, a: Any, b: Any, xa: Any, xb: Any) -> Any:
-    """An element-wise op of int64s, at least one of them a tensor: there is nothing to record."""
+    """An element-wise op of int64s, or of bools, at least one of them a tensor: there is nothing
+    to record."""
     if stack.batches != 0 or stack.tangents != 0:
         return elementwise(op, (a, b))
     state.busy = True

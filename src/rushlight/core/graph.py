@@ -223,6 +223,7 @@ class Op:
     # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
     direct: ClassVar[bool] = False
     whole: ClassVar[bool] = False  # element-wise, and of int64s just what NumPy gives for them
+    of_bools: ClassVar[bool] = False  # and of bools
 
     def __init__(self, *values: Any) -> None:
         """With values for `params`, in their order; a class attribute is a parameter's default."""
@@ -325,6 +326,7 @@ class OpSpec:
         self.differentiable: bool = cls.differentiable
         self.direct: bool = cls.direct
         self.whole: bool = cls.whole
+        self.of_bools: bool = cls.of_bools
         self.settles: bool = cls.lies != ""
         self.in_rows: bool = cls.lies == "rows"
         self.spread: bool = cls.lies == "operands"

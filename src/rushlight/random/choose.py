@@ -258,7 +258,10 @@ def normal(mean: float | Raw, std: float | Raw, gen: Generator | None = None) ->
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if std.size and not (std >= 0).all():
             raise RuntimeError("normal expects all elements of std >= 0.0")
-        out = np.empty(np.broadcast_shapes(np.shape(mean), std.shape), leading.dtype)
+        shape = std.shape
+        if leading.shape != shape:
+            shape = np.broadcast_shapes(np.shape(mean), shape)
+        out = np.empty(shape, leading.dtype)
         normal_(out, 0.0, 1.0, gen)
         np.multiply(out, std, out, casting="same_kind")
     else:
