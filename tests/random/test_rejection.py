@@ -42,6 +42,17 @@ def test_together_as_singly(name: str, dtype: Any, monkeypatch: pytest.MonkeyPat
         assert found[0] == found[1]
 
 
+def test_few_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for draw, *numbers in DRAWS.values():
+        given = [np.full(7, x) for x in numbers]
+        found = []
+        for few in (0, 1 << 30):
+            monkeypatch.setattr(rejection, "FEW", few)
+            gen = raw.Generator().manual_seed(3)
+            found.append((draw(*given, gen).tolist(), gen.raw_state().tolist()))
+        assert found[0] == found[1]
+
+
 def test_together_no_function_is_called_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     def singly(*_: Any) -> Any:
         raise AssertionError("drawn singly")

@@ -25,20 +25,34 @@ import numpy as np
 from rushlight.random.exact import F64, Raw, c_cos, c_log, c_log1p, c_sin
 from rushlight.random.generator import Generator, default_generator
 from rushlight.random.names import FLOATS, dtype_name, not_implemented
+from rushlight.random.normals import SCALE53, U21
+
+FEW = 128  # up to here single draws take less time than to save the generator's state
 
 
 class _Stream:
-    """Uniform numbers, one at a time, drawn ahead in large pieces. `settle` leaves the generator
-    where single draws would have left it."""
+    """Uniform numbers, one at a time, drawn ahead in large pieces if there will be many (`guess`).
+    `settle` leaves the generator where single draws would have left it."""
+
+    uniform: Callable[[], float]
 
     def __init__(self, gen: Generator, guess: int) -> None:
         self.gen = gen
+        self.ahead = guess > FEW
+        if not self.ahead:
+            self.uniform = self._single
+            return
         self.state = gen.bits.state
         self.drawn = gen._drawn
         self.piece = min(max(guess, 16), 1 << 16)
         self.drawn_ahead = 0
         self.rest: Any = iter(())
-        self.uniform: Callable[[], float] = itertools.chain.from_iterable(self._pieces()).__next__
+        self.uniform = itertools.chain.from_iterable(self._pieces()).__next__
+
+    def _single(self) -> float:
+        self.gen._drawn = True
+        word = self.gen.bits.random_raw
+        return ((int(word()) & U21) << 32 | int(word())) * SCALE53
 
     def _pieces(self) -> Iterator[Any]:
         while True:
@@ -57,6 +71,8 @@ class _Stream:
 
     def settle(self) -> None:
         """Give back what was drawn ahead."""
+        if not self.ahead:
+            return
         self.gen.bits.state = self.state
         self.gen._drawn = self.drawn
         self.gen.take64(self.drawn_ahead - operator.length_hint(self.rest))
