@@ -303,7 +303,7 @@ def cast(x: Array, dtype: Any) -> Array:
     if kind in "iu" and x.dtype.kind == "f" and type(x) is np.ndarray:
         with np.errstate(invalid="ignore"):  # NaN and infinity become some integer, as in PyTorch
             return _densely(x.astype(dtype), x)
-    if kind in "fV" and type(x) is np.ndarray:
+    if kind in "fV" and type(x) is np.ndarray and np.dtype(dtype).itemsize <= x.itemsize:
         with np.errstate(over="ignore"):  # too large for a narrow float: infinity
             return _densely(x.astype(dtype), x)
     return _densely(x.astype(dtype), x)

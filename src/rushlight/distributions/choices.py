@@ -91,8 +91,11 @@ class Categorical(Odds):
         """
         if self._validate_args:
             self._validate_sample(value)
-        index, logits = ops.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return logits.gather(-1, index[..., :1]).squeeze(-1)
+        index, logits = value.long().unsqueeze(-1), self.logits
+        if value.shape != logits.shape[:-1]:
+            index, logits = ops.broadcast_tensors(index, logits)
+            index = index[..., :1]
+        return logits.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Any:
         """The entropy."""

@@ -10,7 +10,13 @@ from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily, Odds
 from rushlight.distributions.names import F, ops
 from rushlight.distributions.positive import Gamma
-from rushlight.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from rushlight.distributions.utils import (
+    _expanded,
+    broadcast_all,
+    clamp_probs,
+    lazy_property,
+    logits_to_probs,
+)
 
 __all__ = [
     "Bernoulli", "Binomial", "ContinuousBernoulli", "Geometric", "NegativeBinomial", "Poisson",
@@ -68,7 +74,7 @@ class Bernoulli(Odds, ExponentialFamily):
             sample_shape: how many draws, as a shape.
         """
         with no_grad():
-            return ops.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+            return ops.bernoulli(_expanded(self.probs, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.
@@ -159,7 +165,7 @@ class Binomial(Odds):
         """
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+            return ops.binomial(_expanded(self.total_count, shape), _expanded(self.probs, shape))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.
@@ -381,7 +387,7 @@ class Poisson(Expands, ExponentialFamily):
             sample_shape: how many draws, as a shape.
         """
         with no_grad():
-            return ops.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            return ops.poisson(_expanded(self.rate, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`.

@@ -10,7 +10,7 @@ from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily
 from rushlight.distributions.names import ops
 from rushlight.distributions.positive import Chi2
-from rushlight.distributions.utils import _standard_normal, broadcast_all, lazy_property
+from rushlight.distributions.utils import _expanded, _standard_normal, broadcast_all, lazy_property
 
 __all__ = [
     "Cauchy", "GeneralizedPareto", "Laplace", "Normal", "StudentT", "Uniform", "VonMises",
@@ -80,7 +80,7 @@ class Normal(LocationScale, ExponentialFamily):
         """
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return ops.normal(self.loc.expand(shape), self.scale.expand(shape))
+            return ops.normal(_expanded(self.loc, shape), _expanded(self.scale, shape))
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
         """Draws that can be differentiated with respect to the parameters.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -39,6 +39,8 @@ state: Final = State()
 _lock: Final = threading.RLock()
 _switched: Final[set[Any]] = set()  # functions with exchanged code
 _modes_active: Final = [0]  # in all threads
+# Called before code is exchanged: others who do it take back what is there for no reason now.
+before_switching: Final[list[Callable[[], None]]] = []
 
 
 def disabled_torch_function(
@@ -152,6 +154,8 @@ def switch_on() -> None:
         if _switched:
             return
         fill_rest()
+        for take_back in before_switching:
+            take_back()
         _exchange_all()
         after_filling.append(_exchange_all)
 

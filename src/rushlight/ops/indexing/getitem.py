@@ -27,7 +27,7 @@ from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
-from rushlight.core.views.views import apply_view
+from rushlight.core.views.views import apply_view, part_of
 from rushlight.errors import check_expandable, hide_insides
 from rushlight.ops.checks import raw_dtype, tensor_type, varies
 from rushlight.ops.creation.fill import (
@@ -501,6 +501,10 @@ def getitem(self: Any, index: Any) -> Any:
     """
     try:
         cls = type(index)
+        if cls is int or cls is slice:
+            seen = part_of(self, index, "")
+            if seen is not None:
+                return seen
         if cls is int:
             if not self._array.ndim:
                 raise IndexError(

@@ -42,6 +42,7 @@ class Compare(Elementwise):
     """A comparison in the operands' common dtype."""
 
     inputs, promotion, differentiable = ("self", "other"), "bool", False
+    whole = True
     ordered: ClassVar[bool] = True  # not for complex numbers
 
     def check(self, common: Any) -> None:

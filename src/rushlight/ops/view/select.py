@@ -14,7 +14,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.vocabulary import ALL
 from rushlight.core.families import ViewOp
-from rushlight.core.graph import TensorBase, wrap_alias
+from rushlight.core.graph import TensorBase, part_ops, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import check_tensor, is_batched, one_dim, one_int
@@ -124,6 +124,16 @@ class Slice(ViewOp):
         real=[(-1, 1, 3, (2, 4)), (-2, 0, _END, 2, (5, 2)), (-1, 2, 1, (3,))],
         complex=[(-1, -2, (3,))],
     )
+
+
+def _part_op(part: Any, dim: int) -> ViewOp:
+    """The op that shows an int's index of an axis, or a slice's."""
+    if isinstance(part, slice):
+        return Slice(dim, part.start, part.stop, part.step)
+    return Select(dim, part)
+
+
+part_ops.make = _part_op
 
 
 @function()
