@@ -17,6 +17,7 @@ import weakref
 from typing import Any
 
 from rushlight.distributions import constraints
+from rushlight.distributions.members import alias, inherit_docs
 from rushlight.distributions.names import F, ops
 from rushlight.distributions.utils import (
     _sum_rightmost,
@@ -62,6 +63,10 @@ class Transform:
     domain: Any
     codomain: Any
     _made_of: tuple[str, ...] = ()  # the attributes that the constructor takes, in order
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        inherit_docs(cls)
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -192,25 +197,15 @@ class _InverseTransform(Transform):
         super().__init__(cache_size=transform._cache_size)
         self._inv: Any = transform
 
-    @property
-    def domain(self) -> Any:
-        return self._inv.codomain
-
-    @property
-    def codomain(self) -> Any:
-        return self._inv.domain
+    domain = alias("_inv.codomain", "What may go in: what the transform gives.")
+    codomain = alias("_inv.domain", "What can come out: what the transform takes.")
 
     @property
     def bijective(self) -> bool:
         return bool(self._inv.bijective)
 
-    @property
-    def sign(self) -> Any:
-        return self._inv.sign
-
-    @property
-    def inv(self) -> Any:
-        return self._inv
+    sign = alias("_inv.sign", "The sign of the transform.")
+    inv = alias("_inv", "The transform itself.")
 
     def __getstate__(self) -> Any:
         return self.__dict__.copy()
@@ -316,12 +311,7 @@ class ComposeTransform(Transform):
         return x
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The sum of the parts' logarithms.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """The sum of the parts' logarithms."""
         if not self.parts:
             return ops.zeros_like(x)
         xs = [x]  # the input of each part, and the last output
@@ -338,21 +328,11 @@ class ComposeTransform(Transform):
         return functools.reduce(operator.add, terms)
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of the input for an output of a shape.
-
-        Args:
-            shape: of the output.
-        """
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -397,10 +377,7 @@ class IndependentTransform(Transform):
     def bijective(self) -> bool:
         return bool(self.base_transform.bijective)
 
-    @property
-    def sign(self) -> Any:
-        """The base's sign."""
-        return self.base_transform.sign
+    sign = alias("base_transform.sign", "The base's sign.")
 
     def _call(self, x: Any) -> Any:
         if x.dim() < self.domain.event_dim:
@@ -413,12 +390,7 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The base's, summed over the dimensions of the event.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """The base's, summed over the dimensions of the event."""
         return _sum_rightmost(
             self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims
         )
@@ -428,19 +400,9 @@ class IndependentTransform(Transform):
         return f"{type(self).__name__}({base!r}, {dims})"
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         return self.base_transform.forward_shape(shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of the input for an output of a shape.
-
-        Args:
-            shape: of the output.
-        """
         return self.base_transform.inverse_shape(shape)
 
 
@@ -479,28 +441,13 @@ class ReshapeTransform(Transform):
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Zeros.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """Zeros."""
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         return _reshaped(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of the input for an output of a shape.
-
-        Args:
-            shape: of the output.
-        """
         return _reshaped(shape, self.out_shape, self.in_shape)
 
 
@@ -534,12 +481,7 @@ class ExpTransform(_Alike):
         return y.log()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """x.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """x."""
         return x
 
 
@@ -581,20 +523,10 @@ class PowerTransform(Transform):
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """log |exponent * y / x|.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """log |exponent * y / x|."""
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         return ops.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
     inverse_shape = forward_shape
@@ -623,12 +555,7 @@ class SigmoidTransform(_Alike):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """-softplus(-x) - softplus(x).
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """-softplus(-x) - softplus(x)."""
         return -F.softplus(-x) - F.softplus(x)
 
 
@@ -658,12 +585,7 @@ class SoftplusTransform(_Alike):
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """-softplus(-x).
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """-softplus(-x)."""
         return -F.softplus(-x)
 
 
@@ -688,12 +610,7 @@ class TanhTransform(_Alike):
         return ops.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """log(1 - y * y), computed from x, which is more exact.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """log(1 - y * y), computed from x, which is more exact."""
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
@@ -735,10 +652,7 @@ class AffineTransform(Transform):
         self.scale = scale
         self._event_dim = event_dim
 
-    @property
-    def event_dim(self) -> int:
-        """How many dimensions make one event."""
-        return self._event_dim
+    event_dim = alias("_event_dim", "How many dimensions make one event.")
 
     @property
     def domain(self) -> Any:
@@ -771,12 +685,7 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """log |scale|, summed over the event.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """log |scale|, summed over the event."""
         shape = x.shape
         if isinstance(self.scale, Tensor):
             result = ops.abs(self.scale).log()
@@ -788,11 +697,6 @@ class AffineTransform(Transform):
         return result.expand(shape)
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         return ops.broadcast_shapes(
             shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ())
         )
@@ -847,11 +751,6 @@ class CorrCholeskyTransform(Transform):
         return rows - 2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
@@ -860,11 +759,6 @@ class CorrCholeskyTransform(Transform):
         return (*shape[:-1], n, n)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of the input for an output of a shape.
-
-        Args:
-            shape: of the output.
-        """
         if len(shape) < 2:
             raise ValueError("Too few dimensions on input")
         if shape[-2] != shape[-1]:
@@ -893,11 +787,6 @@ class SoftmaxTransform(_Alike):
         return y.log()
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return shape
@@ -934,31 +823,16 @@ class StickBreakingTransform(_Alike):
         return pieces.log() - left.log() + self._offset(pieces).log()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """From the pieces, and the sigmoid.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """From the pieces, and the sigmoid."""
         x = x - self._offset(x).log()
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for an input of a shape.
-
-        Args:
-            shape: of the input.
-        """
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return (*shape[:-1], shape[-1] + 1)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of the input for an output of a shape.
-
-        Args:
-            shape: of the output.
-        """
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return (*shape[:-1], shape[-1] - 1)
@@ -1085,12 +959,7 @@ class CatTransform(_JoinedTransform):
         return ops.cat(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Those of the parts, behind each other; summed if `dim` belongs to the event.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """Those of the parts, behind each other; summed if `dim` belongs to the event."""
         found = []
         for transform, a, b in zip(self.transforms, self._parts(x), self._parts(y), strict=True):
             term = transform.log_abs_det_jacobian(a, b)
@@ -1141,12 +1010,7 @@ class StackTransform(_JoinedTransform):
         return ops.stack(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Those of the parts, next to each other.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """Those of the parts, next to each other."""
         parts = zip(self.transforms, self._parts(x), self._parts(y), strict=True)
         return self._joined([t.log_abs_det_jacobian(a, b) for t, a, b in parts])
 
@@ -1179,9 +1043,7 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
-    @property
-    def domain(self) -> Any:
-        return self.distribution.support
+    domain = alias("distribution.support", "The support of the distribution.")
 
     def _call(self, x: Any) -> Any:
         return self.distribution.cdf(x)
@@ -1190,10 +1052,5 @@ class CumulativeDistributionTransform(Transform):
         return self.distribution.icdf(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of the density at x.
-
-        Args:
-            x: the input.
-            y: the output.
-        """
+        """The logarithm of the density at x."""
         return self.distribution.log_prob(x)
