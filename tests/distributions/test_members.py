@@ -2,6 +2,7 @@
 
 import rushlight as torch
 from rushlight.distributions.members import alias, inherit_docs
+from rushlight.serialization.names import ours, theirs
 
 
 def test_a_method_without_words_has_those_of_the_base():
@@ -46,3 +47,11 @@ def test_an_alias_reads_through_attributes():
     holder = Holder()
     holder.inner = torch.ones(2, 3)
     assert holder.size() == (2, 3) and Holder.size.__doc__ == "How large it is."
+
+
+def test_saved_transforms_have_the_names_of_pytorch():
+    D = torch.distributions
+    for made in (D.ExpTransform(), D.ComposeTransform([]), D.SoftmaxTransform(), D.Transform()):
+        module, name = theirs(type(made).__module__, type(made).__qualname__)
+        assert module == "torch.distributions.transforms"
+        assert ours(module, name) is type(made)
