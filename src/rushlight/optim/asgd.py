@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_lr,
-    check_not_negative,
+    check,
     column,
     count,
+    direction,
     numbers,
     put,
     scalar,
@@ -44,17 +45,14 @@ class ASGD(Optimizer):
     """
 
     _scalars = ("step", "eta", "mu")
-    _added: ClassVar[dict[str, Any]] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
-    }  # fmt: skip
+    _added = FLAGS
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
         t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("weight_decay", weight_decay)
+        check(lr=lr, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
@@ -89,10 +87,7 @@ def asgd(
 
     def rule(key: tuple[float, float], g: Any, p: Any, mean: Any) -> tuple[Any, ...]:
         eta, mu = key
-        if maximize:
-            g = -g
-        if decay != 0:
-            g = g + decay * p
+        g = direction(g, p, maximize, decay)
         p = add_to(scale(p, 1 - falls * eta), -eta * g)
         return p, p if mu == 1 else add_to(mean, mu * (p - mean))
 

@@ -8,12 +8,12 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_betas,
-    check_lr,
-    check_not_negative,
+    check,
     column,
     count,
+    direction,
     numbers,
     put_product,
     scalar,
@@ -44,10 +44,7 @@ class NAdam(Optimizer):
     """
 
     _scalars = ("step", "mu_product")
-    _added: ClassVar[dict[str, Any]] = {
-        "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
-        "decoupled_weight_decay": False,
-    }  # fmt: skip
+    _added: ClassVar[dict[str, Any]] = {**FLAGS, "decoupled_weight_decay": False}
 
     def __init__(
         self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
@@ -55,11 +52,7 @@ class NAdam(Optimizer):
         decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("epsilon", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay", weight_decay)
-        check_not_negative("momentum_decay", momentum_decay)
+        check(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
@@ -101,13 +94,9 @@ def nadam(
 
     def rule(key: tuple[int, float], g: Any, p: Any, m: Any, v: Any) -> tuple[Any, ...]:
         n, product = key  # the product of the momenta of all steps
-        if maximize:
-            g = -g
-        if decay != 0:
-            if decoupled_weight_decay:
-                p = scale(p, 1 - rate * decay)
-            else:
-                g = g + decay * p
+        if decoupled_weight_decay and decay != 0:
+            p = scale(p, 1 - rate * decay)
+        g = direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
         m = add_to(m, (1 - b1) * (g - m))
         v = add_to(scale(v, b2), (1 - b2) * (g * g))
         now, coming = momentum(n), momentum(n + 1)

@@ -35,6 +35,9 @@ Rule: TypeAlias = Callable[..., tuple[Any, ...]]
 
 BLOCK: Final = 1 << 16  # elements: from there on NumPy reuses what it computed on the way
 SMALL: Final = 1 << 11  # elements: larger arrays are not worth laying side by side
+FLAGS: Final[dict[str, Any]] = {  # options that came late: older states lack them
+    "foreach": None, "maximize": False, "capturable": False, "differentiable": False,
+}  # fmt: skip
 
 
 def update(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], *targets: Any) -> None:
@@ -89,6 +92,13 @@ def add_to(x: Any, y: Any) -> Any:
 def scale(x: Any, factor: Any) -> Any:
     """factor x, for a rule: in the memory of `x` where that is a raw array."""
     return multiply(x, factor, out=x) if is_array(x) else x * factor
+
+
+def direction(g: Any, p: Any, maximize: bool, decay: Any) -> Any:
+    """The gradient to step against, for a rule: negated to maximize, with weight decay added."""
+    if maximize:
+        g = -g
+    return g + decay * p if decay != 0 else g
 
 
 def inside(word: Any, x: Any, *operands: Any) -> Any:
@@ -246,15 +256,18 @@ def check_lr(lr: Any, text: str = "Invalid learning rate: {}") -> None:
         raise ValueError(text.format(lr))
 
 
-def check_not_negative(what: str, value: Any) -> None:
-    if not value >= 0.0:
-        raise ValueError(f"Invalid {what} value: {value}")
-
-
-def check_betas(betas: Sequence[Any]) -> None:
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+def check(**options: Any) -> None:
+    """Refuse options that are out of range, in the order given. Most must not be negative."""
+    for name, value in options.items():
+        if name == "lr":
+            check_lr(value)
+        elif name == "betas":
+            for i, beta in enumerate(value):
+                if not 0.0 <= beta < 1.0:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        elif not value >= 0.0:
+            shown = "epsilon" if name == "eps" else name
+            raise ValueError(f"Invalid {shown} value: {value}")
 
 
 def check_flags(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:

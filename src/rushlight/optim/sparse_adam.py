@@ -7,13 +7,7 @@ from typing import Any
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import (
-    check_betas,
-    check_lr,
-    column,
-    numbers,
-    update_rows,
-)
+from rushlight.optim.rules import check, column, numbers, update_rows
 
 __all__ = ["SparseAdam"]
 __dir__ = __all__.copy
@@ -39,10 +33,10 @@ class SparseAdam(Optimizer):
         self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8, maximize: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
+        check(lr=lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        check_betas(betas)
+        check(betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         sparse = [
             i
