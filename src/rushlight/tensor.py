@@ -59,7 +59,7 @@ class TensorClass(type):
         super().__init__(name, bases, space)
         if _made and not overriding.is_disabled(cls):
             overriding.switch_on()
-            overriding.attach(cls)
+            overriding.attach_overrides(cls)
 
 
 class Tensor(Methods, metaclass=TensorClass):
@@ -246,7 +246,7 @@ class Tensor(Methods, metaclass=TensorClass):
         """The values alone: the same memory, outside the graph and with its own version."""
         if stack.batches != 0 and varies(self._array):
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
-        bare: Tensor = tensor_memory.bare(self)
+        bare: Tensor = tensor_memory.alias_without_history(self)
         return bare
 
     @data.setter

@@ -466,7 +466,7 @@ def _elementwise(ufunc: Any, xs: tuple[Any, ...], one: Sparse) -> Any:
         raise refused(name, one)
     a, b = xs
     if name == "matmul":
-        return product(a, b)
+        return sparse_matmul(a, b)
     if name in ("add", "subtract"):
         return _add(a, b, name == "subtract")
     if name == "multiply":
@@ -595,7 +595,7 @@ def _look_up(places: Any, known: Any) -> tuple[Any, Any]:
 
 
 # --- products -------------------------------------------------------------------------------------
-def product(a: Any, b: Any) -> Any:
+def sparse_matmul(a: Any, b: Any) -> Any:
     """The matrix product: dense unless both are sparse, and then in the layout of the first."""
     if a.ndim != 2 or b.ndim not in (1, 2):
         if a.ndim == 3 and b.ndim == 3:
@@ -664,7 +664,7 @@ def _batched_product(a: Any, b: Any) -> Any:
     n, rows, columns = a.shape
     batch, i, j = a.indices
     flat = Coo(np.stack((batch * rows + i, batch * columns + j)), a.values, (n * rows, n * columns))
-    return product(flat, b.reshape(n * columns, b.shape[2])).reshape(n, rows, b.shape[2])
+    return sparse_matmul(flat, b.reshape(n * columns, b.shape[2])).reshape(n, rows, b.shape[2])
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -935,8 +935,8 @@ _rules: Final[dict[str, Callable[..., Any]]] = {
     "stored": lambda x: x.values,
     "cast": lambda x, dtype: x if x.dtype == dtype else x.astype(dtype),
     "copy": lambda x: x.copy(),
-    "narrow_matmul": product,
-    "matrices": product,
+    "narrow_matmul": sparse_matmul,
+    "matrices": sparse_matmul,
     "permute": permuted,
     "turned": lambda x: permuted(x, (1, 0)),
     "concat": joined,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.arrays.batched import deepest
+from rushlight.arrays.batched import deepest_level
 from rushlight.arrays.host import check_same_device
 from rushlight.arrays.layouts import lay_out
 from rushlight.core.fp_warnings import quietly
@@ -76,7 +76,7 @@ def evaluate(op: Any, *raws: Any) -> Any:
 def compute(op: Any, raws: tuple[Any, ...]) -> Any:
     """`evaluate`, seen by no profiler."""
     if stack.batches != 0:
-        level: Level | None = deepest(raws)
+        level: Level | None = deepest_level(raws)
         if level is not None:
             return level.compute(op, raws)
     state.busy = True

@@ -11,9 +11,9 @@ from rushlight.optim.rules import (
     add_to,
     check,
     column,
-    count,
-    direction,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
 )
@@ -72,13 +72,13 @@ def adadelta(
     weight_decay: float, maximize: bool,
 ) -> None:  # fmt: skip
     """One step of Adadelta on lists of tensors."""
-    rate, keep, small, decay = numbers(lr, rho, eps, weight_decay)
+    rate, keep, small, decay = option_values(lr, rho, eps, weight_decay)
 
     def rule(n: int, g: Any, p: Any, v: Any, u: Any) -> tuple[Any, ...]:
-        g = direction(g, p, maximize, decay)
+        g = descent_direction(g, p, maximize, decay)
         v = add_to(scale(v, keep), (1 - keep) * (g * g))
         d = sqrt(u + small) / sqrt(v + small) * g
         p = add_to(p, -rate * d)
         return p, v, add_to(scale(u, keep), (1 - keep) * (d * d))
 
-    update(rule, count(state_steps), grads, params, square_avgs, acc_deltas)
+    update(rule, count_steps(state_steps), grads, params, square_avgs, acc_deltas)

@@ -11,9 +11,9 @@ from rushlight.optim.rules import (
     add_to,
     check,
     check_flags,
-    count,
-    direction,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     unscaled,
     update,
     update_rows,
@@ -93,10 +93,10 @@ def adagrad(
     maximize: bool,
 ) -> None:  # fmt: skip
     """One step of Adagrad on lists of tensors."""
-    rate, decay, slowing, small = numbers(lr, weight_decay, lr_decay, eps)
+    rate, decay, slowing, small = option_values(lr, weight_decay, lr_decay, eps)
 
     def rule(n: int, g: Any, p: Any, total: Any) -> tuple[Any, ...]:
-        g = direction(g, p, maximize, decay)
+        g = descent_direction(g, p, maximize, decay)
         total = add_to(total, g * g)
         size = rate / (1 + (n - 1) * slowing)
         return add_to(p, -size * (g / (sqrt(total) + small))), total
@@ -104,7 +104,7 @@ def adagrad(
     grads = unscaled(grads, grad_scale, found_inf)
     if not grads:
         return
-    steps = count(state_steps)
+    steps = count_steps(state_steps)
     if any(g.is_sparse for g in grads):
         if decay != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")

@@ -14,9 +14,9 @@ from rushlight.optim.rules import (
     check,
     check_flags,
     column,
-    count,
-    direction,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     unscaled,
     update,
@@ -116,12 +116,12 @@ def adam(
     >>> w, n
     (tensor([0.9000]), tensor(1.))
     """
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
 
     def rule(n: int, g: Any, p: Any, m: Any, v: Any, *largest: Any) -> tuple[Any, ...]:
         if decoupled_weight_decay and decay != 0:
             p = scale(p, 1 - rate * decay)
-        g = direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
+        g = descent_direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
         m = add_to(m, (1 - b1) * (g - m))
         v = add_to(scale(v, b2), (1 - b2) * (g * g))
         high = maximum(largest[0], v) if largest else v
@@ -132,7 +132,7 @@ def adam(
     grads = unscaled(grads, grad_scale, found_inf)
     if grads:
         more = [max_exp_avg_sqs] if amsgrad else []
-        update(rule, count(state_steps), grads, params, exp_avgs, exp_avg_sqs, *more)
+        update(rule, count_steps(state_steps), grads, params, exp_avgs, exp_avg_sqs, *more)
 
 
 def _check_betas(betas: tuple[Any, Any]) -> None:

@@ -11,9 +11,9 @@ from rushlight.optim.rules import (
     add_to,
     check,
     column,
-    count,
-    direction,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
 )
@@ -70,12 +70,12 @@ def adamax(
     eps: float, beta1: float, beta2: float, lr: float, weight_decay: float,
 ) -> None:  # fmt: skip
     """One step of Adamax on lists of tensors."""
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
 
     def rule(n: int, g: Any, p: Any, m: Any, u: Any) -> tuple[Any, ...]:
-        g = direction(g, p, maximize, decay)
+        g = descent_direction(g, p, maximize, decay)
         m = add_to(m, (1 - b1) * (g - m))
         u = maximum(scale(u, b2), absolute(g) + small)
         return add_to(p, -rate / (1 - b1**n) * (m / u)), m, u
 
-    update(rule, count(state_steps), grads, params, exp_avgs, exp_infs)
+    update(rule, count_steps(state_steps), grads, params, exp_avgs, exp_infs)

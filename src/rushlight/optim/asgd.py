@@ -11,10 +11,10 @@ from rushlight.optim.rules import (
     add_to,
     check,
     column,
-    count,
-    direction,
-    numbers,
-    put,
+    count_steps,
+    descent_direction,
+    option_values,
+    put_scalar,
     scalar,
     scalar_dtype,
     scale,
@@ -83,17 +83,17 @@ def asgd(
     lambd: float, lr: float, t0: float, alpha: float, weight_decay: float,
 ) -> None:  # fmt: skip
     """One step of ASGD on lists of tensors; `etas` and `mus` are the rates and weights of each."""
-    rate, falls, start, power, decay = numbers(lr, lambd, t0, alpha, weight_decay)
+    rate, falls, start, power, decay = option_values(lr, lambd, t0, alpha, weight_decay)
 
     def rule(key: tuple[float, float], g: Any, p: Any, mean: Any) -> tuple[Any, ...]:
         eta, mu = key
-        g = direction(g, p, maximize, decay)
+        g = descent_direction(g, p, maximize, decay)
         p = add_to(scale(p, 1 - falls * eta), -eta * g)
         return p, p if mu == 1 else add_to(mean, mu * (p - mean))
 
     keys = [(eta._array.item(), mu._array.item()) for eta, mu in zip(etas, mus)]
     update(rule, keys, grads, params, axs)
     kind = scalar_dtype().numpy.type  # they are rounded to it, also where they are kept in another
-    for n, eta, mu in zip(count(state_steps), etas, mus):
-        put(eta, float(kind(float(rate / (1 + falls * rate * n) ** power))))
-        put(mu, float(kind(1 / max(1, n - start))))
+    for n, eta, mu in zip(count_steps(state_steps), etas, mus):
+        put_scalar(eta, float(kind(float(rate / (1 + falls * rate * n) ** power))))
+        put_scalar(mu, float(kind(1 / max(1, n - start))))

@@ -12,9 +12,9 @@ from rushlight.optim.rules import (
     add_to,
     check,
     column,
-    count,
-    direction,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     put_product,
     scalar,
     scale,
@@ -87,7 +87,7 @@ def nadam(
     weight_decay: float, momentum_decay: float, eps: float,
 ) -> None:  # fmt: skip
     """One step of NAdam on lists of tensors."""
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
 
     def momentum(n: int) -> Any:
         return b1 * (1.0 - 0.5 * 0.96 ** (n * momentum_decay))
@@ -96,7 +96,7 @@ def nadam(
         n, product = key  # the product of the momenta of all steps
         if decoupled_weight_decay and decay != 0:
             p = scale(p, 1 - rate * decay)
-        g = direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
+        g = descent_direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
         m = add_to(m, (1 - b1) * (g - m))
         v = add_to(scale(v, b2), (1 - b2) * (g * g))
         now, coming = momentum(n), momentum(n + 1)
@@ -106,6 +106,6 @@ def nadam(
         return add_to(p, (by_now * g + by_mean * m) / (sqrt(v) + small * root)), m, v
 
     keys = []
-    for n, product in zip(count(state_steps), mu_products):
+    for n, product in zip(count_steps(state_steps), mu_products):
         keys.append((n, put_product(product, float(momentum(n)))))
     update(rule, keys, grads, params, exp_avgs, exp_avg_sqs)

@@ -11,9 +11,9 @@ from rushlight.optim.rules import (
     add_to,
     check,
     column,
-    count,
-    direction,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
 )
@@ -75,13 +75,13 @@ def radam(
     eps: float,
 ) -> None:  # fmt: skip
     """One step of RAdam on lists of tensors."""
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
     most = 2 / (1 - b2) - 1  # squares that the mean holds at last, as if all weighed the same
 
     def rule(n: int, g: Any, p: Any, m: Any, v: Any) -> tuple[Any, ...]:
         if decoupled_weight_decay and decay != 0:
             p = scale(p, 1 - rate * decay)
-        g = direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
+        g = descent_direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
         m = add_to(m, (1 - b1) * (g - m))
         v = add_to(scale(v, b2), (1 - b2) * (g * g))
         missing = 1 - b2**n
@@ -93,4 +93,4 @@ def radam(
         size = size * (trust * missing) ** 0.5
         return add_to(p, -size * (m / (sqrt(v) + small))), m, v
 
-    update(rule, count(state_steps), grads, params, exp_avgs, exp_avg_sqs)
+    update(rule, count_steps(state_steps), grads, params, exp_avgs, exp_avg_sqs)

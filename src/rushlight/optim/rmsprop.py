@@ -12,9 +12,9 @@ from rushlight.optim.rules import (
     add_to,
     check,
     column,
-    count,
-    direction,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
 )
@@ -82,10 +82,10 @@ def rmsprop(
     momentum: float, centered: bool,
 ) -> None:  # fmt: skip
     """One step of RMSprop on lists of tensors."""
-    rate, decay, a, small, momentum = numbers(lr, weight_decay, alpha, eps, momentum)
+    rate, decay, a, small, momentum = option_values(lr, weight_decay, alpha, eps, momentum)
 
     def rule(n: int, g: Any, p: Any, v: Any, *kept: Any) -> tuple[Any, ...]:
-        g = direction(g, p, maximize, decay)
+        g = descent_direction(g, p, maximize, decay)
         v = add_to(scale(v, a), (1 - a) * (g * g))
         rest: tuple[Any, ...] = ()
         spread = v
@@ -102,4 +102,4 @@ def rmsprop(
     more = [momentum_buffer_list] if momentum > 0 else []
     if centered:
         more.append(grad_avgs)
-    update(rule, count(state_steps), grads, params, square_avgs, *more)
+    update(rule, count_steps(state_steps), grads, params, square_avgs, *more)

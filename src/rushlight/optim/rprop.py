@@ -7,7 +7,7 @@ from typing import Any
 from rushlight.arrays.vocabulary import maximum, minimum, sign, where
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import FLAGS, add_to, check, column, count, numbers, update
+from rushlight.optim.rules import FLAGS, add_to, check, column, count_steps, option_values, update
 
 __all__ = ["Rprop", "rprop"]
 __dir__ = __all__.copy
@@ -72,7 +72,7 @@ def rprop(
     step_size_min: float, step_size_max: float, etaminus: float, etaplus: float,
 ) -> None:  # fmt: skip
     """One step of Rprop on lists of tensors."""
-    least, most, shrink, grow = numbers(step_size_min, step_size_max, etaminus, etaplus)
+    least, most, shrink, grow = option_values(step_size_min, step_size_max, etaminus, etaplus)
 
     def rule(n: int, g: Any, p: Any, before: Any, size: Any) -> tuple[Any, ...]:
         if maximize:
@@ -84,4 +84,4 @@ def rprop(
         g = where(turned, 0.0 * g, g)  # after a turn: stay, and begin anew
         return add_to(p, -sign(g) * size), g, size
 
-    update(rule, count(state_steps), grads, params, prevs, step_sizes)
+    update(rule, count_steps(state_steps), grads, params, prevs, step_sizes)

@@ -2,8 +2,8 @@
 
 Note [Rules of optimisers]
     A rule is plain maths, element by element: (key, gradient, parameter, what is kept) to (new
-    parameter, new kept). The key holds what is the same for the whole parameter: its step's
-    number, and what else a rule reads. `add_to`, `scale` and `inside` change the parameter and what
+    parameter, new kept). The key holds what is the same for the whole parameter: its step's number,
+    and what else a rule reads. `add_to`, `scale` and `compute_into` change the parameter and what
     is kept in their own memory, which spares a pass over it; the gradient is nobody's to change.
     Usually a rule runs on raw arrays, which nothing records: on large ones block by block, so that
     what it computes on the way stays in the processor's cache, and on many small ones at once, side
@@ -28,7 +28,7 @@ from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
 from rushlight.core.saved.packed import before_write, saving_now
 from rushlight.core.views.inplace import turn
-from rushlight.ops.numbers import plain
+from rushlight.ops.numbers import python_number
 from rushlight.ops.registry import functions
 
 Rule: TypeAlias = Callable[..., tuple[Any, ...]]
@@ -47,8 +47,8 @@ def update(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], *targets:
         return
     if grad_enabled():
         for key, grad, *into in zip(keys, grads, *targets):
-            into = [real(t) for t in into]
-            for t, y in zip(into, rule(key, real(grad), *into)):
+            into = [as_real_pairs(t) for t in into]
+            for t, y in zip(into, rule(key, as_real_pairs(grad), *into)):
                 t.copy_(y)
         return
     if saving_now() is not None:
@@ -94,14 +94,14 @@ def scale(x: Any, factor: Any) -> Any:
     return multiply(x, factor, out=x) if is_array(x) else x * factor
 
 
-def direction(g: Any, p: Any, maximize: bool, decay: Any) -> Any:
+def descent_direction(g: Any, p: Any, maximize: bool, decay: Any) -> Any:
     """The gradient to step against, for a rule: negated to maximize, with weight decay added."""
     if maximize:
         g = -g
     return g + decay * p if decay != 0 else g
 
 
-def inside(word: Any, x: Any, *operands: Any) -> Any:
+def compute_into(word: Any, x: Any, *operands: Any) -> Any:
     """word(*operands), for a rule: in the memory of `x` where that is a raw array."""
     return word(*operands, out=x) if is_array(x) else word(*operands)
 
@@ -179,13 +179,13 @@ def _raw(t: Any) -> Any:
     return as_pairs(a) if a.dtype.kind == "c" else a
 
 
-def real(t: Any) -> Any:
+def as_real_pairs(t: Any) -> Any:
     """A complex tensor as pairs of real numbers, over the same memory."""
     return functions["view_as_real"](t) if t._array.dtype.kind == "c" else t
 
 
 # --- options and states ---------------------------------------------------------------------------
-def numbers(*options: Any) -> tuple[Any, ...]:
+def option_values(*options: Any) -> tuple[Any, ...]:
     """Options as numbers; while gradients are recorded tensors stay tensors, for their own."""
     recorded = grad_enabled()
     return tuple([x if type(x) is float else _number(x, recorded) for x in options])
@@ -194,10 +194,10 @@ def numbers(*options: Any) -> tuple[Any, ...]:
 def _number(x: Any, recorded: bool) -> Any:
     if isinstance(x, TensorBase):
         return x if recorded else x._array.item()
-    return plain(x)
+    return python_number(x)
 
 
-def put(kept: Any, value: float) -> float:
+def put_scalar(kept: Any, value: float) -> float:
     """Put a number into the 0-d tensor that is kept for a parameter: gives it as it is kept."""
     a = kept._array
     if is_array(a):
@@ -211,12 +211,12 @@ def put(kept: Any, value: float) -> float:
 def put_product(kept: Any, factor: float) -> float:
     """The same of the kept number times a factor, multiplied in the dtype it is kept in."""
     a = kept._array
-    return put(kept, (a * factor).item() if is_array(a) else a.item() * factor)
+    return put_scalar(kept, (a * factor).item() if is_array(a) else a.item() * factor)
 
 
-def count(steps: Iterable[Any]) -> list[int]:
+def count_steps(steps: Iterable[Any]) -> list[int]:
     """One step more for each parameter, kept as the 0-d tensors that PyTorch keeps."""
-    return [int(put(step, step._array.item() + 1.0)) for step in steps]
+    return [int(put_scalar(step, step._array.item() + 1.0)) for step in steps]
 
 
 def scalar_dtype() -> Any:

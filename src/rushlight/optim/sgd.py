@@ -10,8 +10,8 @@ from rushlight.optim.rules import (
     add_to,
     check,
     check_flags,
-    direction,
-    numbers,
+    descent_direction,
+    option_values,
     scale,
     unscaled,
     update,
@@ -99,10 +99,10 @@ def sgd(
     >>> w
     tensor([0.8000])
     """
-    rate, decay, momentum, damp = numbers(lr, weight_decay, momentum, 1 - dampening)
+    rate, decay, momentum, damp = option_values(lr, weight_decay, momentum, 1 - dampening)
 
     def rule(first: bool, g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:
-        g = direction(g, p, maximize, decay)
+        g = descent_direction(g, p, maximize, decay)
         if momentum == 0:
             return (add_to(p, -rate * g),)
         v = g if first else add_to(scale(kept[0], momentum), g if damp == 1 else damp * g)

@@ -15,7 +15,7 @@ from rushlight.core.grad_mode import state
 from rushlight.core.graph import wrap
 from rushlight.core.transforms.stack import innermost
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.random.batching import around, draw_new
+from rushlight.ops.random.batching import draw_new, enclosing_vmap
 from rushlight.ops.registry import describe, function, functional, variant
 
 _ALPHA: Final = 1.7580993408473766  # where SELU levels off below 0
@@ -60,7 +60,7 @@ def _noise(x: Any, p: float, features: bool, mask: Callable[[Any, float], Any]) 
 def _inside(
     shape: tuple[int, ...], dtype: Any, place: Any, p: float, mask: Callable[[Any, float], Any]
 ) -> Any:
-    if (level := around()) is not None:
+    if (level := enclosing_vmap()) is not None:
         return draw_new(level, shape, False, lambda shape, _: _inside(shape, dtype, place, p, mask))
     return wrap(move(mask(make_array(shape, dtype, CPU), p), place))
 

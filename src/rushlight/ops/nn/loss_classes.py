@@ -23,7 +23,7 @@ from rushlight.ops.checks import (
 )
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum
-from rushlight.ops.nn.softmax import LogSoftmax, along
+from rushlight.ops.nn.softmax import LogSoftmax, apply_along
 from rushlight.ops.operands import integral
 from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
@@ -285,7 +285,7 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     dim = 0 if input._array.ndim == 1 else 1
-    logs = along(LogSoftmax, "log_softmax", input, dim, None)
+    logs = apply_along(LogSoftmax, "log_softmax", input, dim, None)
     if label_smoothing:
         return _smooth_targets(logs, target, weight, how, ignore_index, label_smoothing, dim)
     return _nll(logs, target, weight, how, ignore_index)
@@ -309,7 +309,7 @@ def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: flo
         )
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
-    y = along(LogSoftmax, "log_softmax", input, dim, None) * target
+    y = apply_along(LogSoftmax, "log_softmax", input, dim, None) * target
     if weight is not None:
         y = y * _per_class(weight, rank)
     if how == NONE:

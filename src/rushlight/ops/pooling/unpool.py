@@ -11,7 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, is_batched, raw_dtype
-from rushlight.ops.pooling.family import Ints, flat, refuse, several
+from rushlight.ops.pooling.family import Ints, flat, one_or_each, refuse_pool_dtype
 from rushlight.ops.registry import describe, functional, op, variant
 from rushlight.ops.sample_inputs import Draw
 
@@ -109,7 +109,7 @@ def _unpooled(n: int, input: Any, indices: Any, sizes: Ints) -> Any:
             "Expected shape of indices to be same as that of the input tensor "
             f"({list(x.shape)}) but got indices tensor with shape: {list(index.shape)}"
         )
-    refuse(f"max_unpool{n}d", x)
+    refuse_pool_dtype(f"max_unpool{n}d", x)
     if x.size and not is_batched(indices):
         low, high = indices.min().item(), indices.max().item()
         if low < 0 or high >= math.prod(sizes):
@@ -129,9 +129,9 @@ def _export(n: int) -> None:
     ) -> Any:  # fmt: skip
         x = check_tensor(input, title)
         check_tensor(indices, title, "indices", 2)
-        kernel = several(title, "kernel_size", kernel_size, n)
-        step = kernel if stride is None else several(title, "stride", stride, n)
-        edge = several(title, "padding", padding, n)
+        kernel = one_or_each(title, "kernel_size", kernel_size, n)
+        step = kernel if stride is None else one_or_each(title, "stride", stride, n)
+        edge = one_or_each(title, "padding", padding, n)
         sizes = unpool_size(x.shape, kernel, step, edge, output_size)
         if n > 1:
             return _unpooled(n, input, indices, sizes)

@@ -15,10 +15,10 @@ from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
-from rushlight.ops.checks import check_tensor, is_batched, not_implemented
+from rushlight.ops.checks import check_tensor, is_batched, not_implemented, refuse_complex
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.reduction.family import check_dim, wide
+from rushlight.ops.reduction.family import check_dim, widen
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 
@@ -70,7 +70,7 @@ WeightedCount = _refuse(
 )
 
 
-def connect(cls: type[Refused], result: Any, input: Any) -> Any:
+def connect_refused(cls: type[Refused], result: Any, input: Any) -> Any:
     """`result` as PyTorch gives it: asking for gradients if `input` does."""
     if not (input._requires_grad or input._node is not None):
         return result
@@ -108,7 +108,7 @@ class Unique(Distinct):
 
     def forward(self, x: Any) -> Any:
         line = v.reshape(x, (x.size,))
-        order = v.sort(wide(line), -1, False, True)
+        order = v.sort(widen(line), -1, False, True)
         line = v.gather(line, -1, order)
         starts, which, lengths = runs(changes(line))
         back = v.gather(which, -1, v.sort(order, -1, False, True))
@@ -184,22 +184,16 @@ def lexical(rows: Any) -> Any:
     order = v.sort(v.full(rows, (n,), 0, _INT64), -1, False, True)
     for j in reversed(range(rows.shape[1])):
         column = v.gather(v.window(rows, (slice(None), j)), -1, order)
-        order = v.gather(order, -1, v.sort(wide(column), -1, False, True))
+        order = v.gather(order, -1, v.sort(widen(column), -1, False, True))
     return order
 
 
 def _select_outputs(op: Any, node: type[Refused], input: Any, inverse: bool, counts: bool) -> Any:
     values, *others = apply(op, input)
-    values = connect(node, values, input)
+    values = connect_refused(node, values, input)
     if not (inverse or counts):
         return values
     return (values, *[r for r, wanted in zip(others, (inverse, counts)) if wanted])
-
-
-def _refuse_complex(kernel: str, array: Any) -> None:
-    """Complex numbers have no order to look for equal ones in."""
-    if array.dtype.kind == "c":
-        raise not_implemented(kernel, array.dtype)
 
 
 @function()
@@ -214,7 +208,7 @@ def unique(
     (tensor([1, 3]), tensor([1, 2]))
     """
     array = check_tensor(input, "unique")
-    _refuse_complex("unique" if dim is None else "unique_dim", array)
+    refuse_complex("unique" if dim is None else "unique_dim", array)
     if dim is None:
         return _select_outputs(Unique(), Unique2, input, return_inverse, return_counts)
     at = check_dim("unique", dim, array.ndim)
@@ -235,7 +229,7 @@ def unique_consecutive(
     tensor([1, 2, 1])
     """
     array = check_tensor(input, "unique_consecutive")
-    _refuse_complex("unique" if dim is None else "unique_dim", array)
+    refuse_complex("unique" if dim is None else "unique_dim", array)
     at = None if dim is None else check_dim("unique_consecutive", dim, array.ndim)
     return _select_outputs(UniqueConsecutive(at), UniqueRuns, input, return_inverse, return_counts)
 
@@ -394,7 +388,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         y = one_by_one("bincount", lambda *xs: apply(what, *xs), input, weights)
     else:
         y = apply(what, input, weights)
-    return y if weights is None else connect(WeightedCount, y, weights)
+    return y if weights is None else connect_refused(WeightedCount, y, weights)
 
 
 @op
@@ -415,7 +409,7 @@ class Histc(Op):
         return low - one, high + one
 
     def forward(self, x: Any) -> Any:
-        line = wide(v.reshape(x, (x.size,)))
+        line = widen(v.reshape(x, (x.size,)))
         low, high = self.range(line)
         outside = v.logical_or(v.isnan(line), v.logical_or(line < low, line > high))
         line = v.where(outside, low, line)
