@@ -189,7 +189,7 @@ class Tensor(Methods, metaclass=TensorClass):
             refuse_inside("requires_grad_")
         if requires_grad and self._array.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if not requires_grad or _is_leaf(self):  # what was computed asks already
+        if not requires_grad or _is_leaf(self):  # a computed result requires it already
             self.requires_grad = requires_grad
         return self
 

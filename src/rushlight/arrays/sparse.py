@@ -405,8 +405,8 @@ def compress(x: Coo, layout: Any, block: tuple[int, int] | None = None) -> Compr
 
 
 def compress_dense(x: Any, layout: Any, block: tuple[int, int] | None, dense_dim: int) -> Any:
-    """A dense array in a compressed layout; leading dimensions beside the matrix are batches, which
-    must store as many elements each."""
+    """A dense array in a compressed layout; leading dimensions before the matrix are batches,
+    which must store as many elements each."""
     lead = x.ndim - 2 - dense_dim
     if lead == 0:
         return compress(dense_to_coo(x, 2), layout, block)

@@ -49,7 +49,8 @@ def recording() -> bool:
 def edge(t: TensorBase) -> Any:
     """Where the gradient of an input goes. Ask before making the node that will have this edge: a
     view may be given a new node here, and numbers must grow along the edges. None: nowhere, and
-    nothing is kept for it; so it is with views that were not recorded, though their base asks."""
+    nothing is kept for it; the same goes for views that were not recorded, even if their base
+    requires a gradient."""
     if t._view is not None:
         return edge_of_view(t)
     if t._node is not None:

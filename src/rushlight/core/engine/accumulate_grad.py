@@ -81,7 +81,7 @@ def prepare(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -
     """
     if not leaf._requires_grad and not requires_grad(leaf):
         return None  # it did when the graph was made
-    if leaf._node is not None:  # it stopped asking, and was then written with what asks
+    if leaf._node is not None:  # requires_grad was switched off, then a recorded value written
         raise RuntimeError("leaf variable has been moved into the graph interior")
     if tensors:
         return prepare_tensor(leaf, g, record)

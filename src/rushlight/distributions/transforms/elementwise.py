@@ -113,6 +113,7 @@ class SigmoidTransform(_Alike):
 
 
 def _clipped_sigmoid(x: Any) -> Any:
+    """The sigmoid, kept away from 0 and 1, which have no finite inverse."""
     limits = ops.finfo(x.dtype)
     return ops.clamp(ops.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 

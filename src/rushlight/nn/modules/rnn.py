@@ -587,7 +587,7 @@ hidden_size: features of the state.
 """
 _LAYERS = (
     _SIZES
-    + """num_layers: layers, each over the results of the one beneath.
+    + """num_layers: layers, each over the results of the one below.
 bias: whether there are b_ih and b_hh.
 batch_first: whether inputs and results are [sequences, steps, features], instead of
     [steps, sequences, features]; states are [layers * directions, sequences, features] always.

@@ -37,7 +37,7 @@ class NllLoss(Op):
     """-weight[target] * x[target] along the class axis; the mean is by the weights.
 
     `masked` says that some targets are `ignore_index` and do not count. `rank` is the target's. The
-    weight gets no gradient: the public functions refuse one that asks.
+    weight gets no gradient: the public functions refuse one that requires it.
     """
 
     name = "nll_loss"

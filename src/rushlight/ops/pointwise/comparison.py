@@ -50,8 +50,8 @@ class Compare(Elementwise):
 
 
 def _expose_written(made: Any, names: tuple[str, ...]) -> None:
-    """The methods in place of a comparison: a float tensor that was overwritten passes on zero
-    gradients."""
+    """The in-place methods of a comparison: a float tensor that was overwritten has a gradient of
+    zeros."""
     cls: Any = type(made)
 
     class Written(cls):  # type: ignore[misc]  # the base is a variable
@@ -98,11 +98,11 @@ def _compare(
     )  # fmt: skip
     _expose_written(made, (name, *aliases))
 
-    # not torch.eq itself: a compared array or foreign object is Python's to answer for
-    def both(a: Any, b: Any) -> Any:
+    # not torch.eq itself: of arrays and other objects Python decides how they compare
+    def operator(a: Any, b: Any) -> Any:
         return binary(made, a, b)
 
-    attach_operator(name, both, None, swapped=False)
+    attach_operator(name, operator, None, swapped=False)
     return made
 
 
@@ -234,9 +234,9 @@ def isin(
         if isinstance(x, (complex, bool)):
             kind = "Bool" if isinstance(x, bool) else "ComplexDouble"
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
-    both = result_dtype((a, b))
-    a, b = (x if isinstance(x, TensorBase) else number_in(x, both) for x in (a, b))
-    common = both.numpy
+    promoted = result_dtype((a, b))
+    a, b = (x if isinstance(x, TensorBase) else number_in(x, promoted) for x in (a, b))
+    common = promoted.numpy
     raws = [without_histories(t._array) if isinstance(t, TensorBase) else None for t in (a, b)]
     x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)
     many = v.constant(raws[0], b, common) if raws[1] is None else v.cast(raws[1], common)

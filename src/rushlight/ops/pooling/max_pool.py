@@ -155,7 +155,7 @@ OPS: Final = {2: _max_ops(2), 3: _max_ops(3)}
 
 
 def _is_plain(input: Any) -> bool:
-    """Whether nobody asks for derivatives: places need not be found."""
+    """Whether no derivative is wanted: then the places of the maxima need not be found."""
     if state.level != 0 or stack.tangents != 0 or stack.batches != 0:
         return False
     return not (recording() and requires_grad(input))

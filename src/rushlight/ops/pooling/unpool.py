@@ -47,8 +47,9 @@ class MaxUnpool(Op):
         n = cls.n
         count = 2**n
         places = draw.ints(0, 4**n // count, 1, *(2,) * n)
-        own = v.reshape(v.iota(places, count, places.dtype), places.shape) * (4**n // count)
-        yield cls((4,) * n), draw.real(1, *(2,) * n), places + own
+        # each element gets a range of its own, so that no place is drawn twice
+        starts = v.reshape(v.iota(places, count, places.dtype), places.shape) * (4**n // count)
+        yield cls((4,) * n), draw.real(1, *(2,) * n), places + starts
 
 
 @op
@@ -69,7 +70,8 @@ _OPS: Final[dict[int, Any]] = {2: MaxUnpool2d, 3: MaxUnpool3d}
 
 
 def unpool_size(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, output_size: Any) -> Ints:
-    """The size of the result: what fits the windows, or what is asked for if it comes close."""
+    """The size of the result: by default what the windows cover; a given `output_size` must differ
+    from that by less than a stride."""
     n = len(kernel)
     usual = tuple(
         (size - 1) * s + k - 2 * p
@@ -95,6 +97,7 @@ def unpool_size(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, output_s
 
 
 def _unpooled(n: int, input: Any, indices: Any, sizes: Ints) -> Any:
+    """`max_unpool` of two or three axes, after PyTorch's checks."""
     x, index = input._array, indices._array
     kind = dtypes.of(index.dtype)
     if kind is not dtypes.int64:

@@ -5,8 +5,8 @@ A function that draws calls `enclosing_vmap()` first, and only while `stack.batc
 Note [Whose numbers]
     A `vmap` says what random functions do inside it: nothing ("error"), one draw that all members
     share ("same"), or one for each ("different"). Levels are asked from the innermost outward. Each
-    unpacks its batch and calls the function again beneath; "different" adds an axis in front. So
-    the numbers of a whole nest are drawn in one go, and are those of one large tensor.
+    unpacks its batch and calls the function again, one level below; "different" adds an axis in
+    front. So the numbers of a whole nest are drawn in one go, and are those of one large tensor.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def batched_of(x: Any, level: TransformLevel) -> bool:
 
 
 def value_below(x: Any, level: TransformLevel) -> Any:
-    """What stands for a tensor beneath the level: a tensor there."""
+    """The tensor below the level that `x` is made of; `x` itself, if it is of no batch there."""
     if of_level(x, level):
         return plain_inside(x._array.value)
     check_alive(x)
@@ -107,7 +107,7 @@ def check_alive(x: Any) -> None:
 
 
 def as_batched(y: Any, level: TransformLevel, has_batch_dim: bool) -> Batched:
-    """A tensor from beneath as an array of the level."""
+    """A tensor from below as an array of the level."""
     return Batched(
         y if level.batch.tracked or is_tracked(y) else y._array, level.batch, has_batch_dim
     )
@@ -118,7 +118,7 @@ def draw_new(
     level: TransformLevel, shape: tuple[int, ...], requires_grad: bool,
     again: Callable[[tuple[int, ...], bool], Any],
 ) -> Any:  # fmt: skip
-    """A new tensor of `shape`; `again(shape, requires_grad)` makes one beneath."""
+    """A new tensor of `shape`; `again(shape, requires_grad)` makes one below the level."""
     if not draws_differ(level):
         with below_level(level, False):
             return again(shape, requires_grad)
@@ -151,7 +151,7 @@ def draw_like(
 
 
 def each(x: Any, level: TransformLevel) -> Any:
-    """What stands for a tensor beneath the level, with the batch in front."""
+    """The tensor below the level, with the batch in front."""
     y = value_below(x, level)
     return y if batched_of(x, level) else y.expand((level.batch.size, *y.shape))
 
@@ -161,7 +161,7 @@ def draw_from(
 ) -> Any:
     """Numbers that depend on the values of tensors, element by element (their shapes broadcast).
 
-    `op` is recorded at this level if there is one; `again(*xs)` records it beneath.
+    `op` is recorded at this level if there is one; `again(*xs)` records it below.
     """
     different = draws_differ(level, any(batched_of(x, level) for x in xs))
     if not different and not any(of_level(x, level) for x in xs):
@@ -177,7 +177,7 @@ def draw_from(
 
 
 def align_batches(xs: tuple[Any, ...], level: TransformLevel) -> list[Any]:
-    """Tensors beneath the level whose batches line up; if none has one, the first gets it."""
+    """Tensors below the level with their batches aligned; if none has one, the first gets it."""
     some = any(batched_of(x, level) for x in xs)
     rank = max(x._array.ndim for x in xs)
     found: list[Any] = []
@@ -197,7 +197,7 @@ def raise_rank(y: Any, rank: int) -> Any:
 def draw_into(
     level: TransformLevel, op: Any, target: Any, others: tuple[Any, ...], again: Callable[..., Any]
 ) -> Any:
-    """Draw into a tensor, from the values of `others`. `again(target, *others)` does it beneath."""
+    """Draw into a tensor, from the values of `others`. `again(target, *others)` does it below."""
     first = innermost() is not level  # of a derivative inside the `vmap`: it is asked before
     if first:
         check_writable(target, False, others)

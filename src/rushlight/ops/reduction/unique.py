@@ -35,8 +35,8 @@ class Distinct(Op):
 
 
 class Refused(Op):
-    """Stands for a result that PyTorch connects to its input without having its derivative: the
-    node is there to say so when a backward pass reaches it."""
+    """A result that PyTorch connects to its input though it has no derivative for it: the node
+    raises an error when a backward pass reaches it."""
 
     reason: ClassVar[str] = ""
 
@@ -54,24 +54,25 @@ class Refused(Op):
         raise NotImplementedError(self.reason)
 
 
-def _refuse(name: str, reason: str, **facts: Any) -> type[Refused]:
+def _refused_op(name: str, reason: str, **facts: Any) -> type[Refused]:
+    """A subclass of `Refused` with a name and a reason."""
     return type(name.title(), (Refused,), {"name": name, "reason": reason, **facts})
 
 
-Unique2 = _refuse(
+Unique2 = _refused_op(
     "unique2", "the derivative for '_unique2' is not implemented.", aten="_unique2.default"
 )
-UniqueRuns = _refuse(
+UniqueRuns = _refused_op(
     "unique_consecutive", "the derivative for 'unique_consecutive' is not implemented."
 )
-UniqueSlices = _refuse("unique_dim", "the derivative for 'unique_dim' is not implemented.")
-WeightedCount = _refuse(
+UniqueSlices = _refused_op("unique_dim", "the derivative for 'unique_dim' is not implemented.")
+WeightedCount = _refused_op(
     "bincount", "derivative for aten::bincount is not implemented", node="NotImplemented"
 )
 
 
 def connect_refused(cls: type[Refused], result: Any, input: Any) -> Any:
-    """`result` as PyTorch gives it: asking for gradients if `input` does."""
+    """`result` as PyTorch gives it: it requires a gradient if `input` does."""
     if not (input._requires_grad or input._node is not None):
         return result
     what = cls(result._array)
@@ -81,8 +82,8 @@ def connect_refused(cls: type[Refused], result: Any, input: Any) -> Any:
 
 
 def runs(fresh: Any) -> tuple[Any, Any, Any]:
-    """From where a new run starts (a line of bools, the first true): the starts of the runs, the
-    run of each place, and the lengths of the runs."""
+    """Runs of equal elements, from a vector that is True where a run starts (and at the first
+    place): the starts of the runs, the run of each place, and the lengths of the runs."""
     fresh = v.cast(fresh, _INT64)
     (starts,) = v.nonzero(fresh)
     which = v.cumsum(fresh, -1) - 1
@@ -90,7 +91,7 @@ def runs(fresh: Any) -> tuple[Any, Any, Any]:
 
 
 def changes(x: Any) -> Any:
-    """Where an element of a line, or a row of a matrix, differs from the one before; true at the
+    """Where an element of a vector, or a row of a matrix, differs from the one before; True at the
     first."""
     differs = v.not_equal(v.window(x, (slice(1, None),)), v.window(x, (slice(0, -1),)))
     if x.ndim == 2:
