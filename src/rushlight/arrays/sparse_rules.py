@@ -13,13 +13,7 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import move
-from rushlight.arrays.sparse import (
-    Compressed,
-    Coo,
-    Sparse,
-    count_up_to,
-    refused,
-)
+from rushlight.arrays.sparse import Compressed, Coo, Sparse, count_up_to, refused
 from rushlight.arrays.sparse_math import (
     is_single_number,
     joined,

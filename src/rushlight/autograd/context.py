@@ -20,14 +20,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.call_site import Where, WhereMade
 from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import grad_enabled, within
-from rushlight.core.graph import (
-    DIFFERENTIABLE,
-    TensorBase,
-    normal,
-    wrap,
-    wrap_alias,
-    wrap_as,
-)
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase, normal, wrap, wrap_alias, wrap_as
 from rushlight.core.node import fit
 from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.errors import describe_freed

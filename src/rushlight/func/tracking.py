@@ -17,14 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.autograd.context import without_history
-from rushlight.core.graph import (
-    Node,
-    TensorBase,
-    factory,
-    new_node,
-    requires_grad,
-    wrap_as,
-)
+from rushlight.core.graph import Node, TensorBase, factory, new_node, requires_grad, wrap_as
 from rushlight.core.record import edge
 from rushlight.core.transforms.histories import Entrance, kept_outside
 from rushlight.core.transforms.lift import is_tracked, seen_at

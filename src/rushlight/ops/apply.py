@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import (
-    check_same_device,
-)
+from rushlight.arrays.host import check_same_device
 from rushlight.core.dispatch import binary, unary
 from rushlight.core.elementwise import compute_promoted, elementwise, operand, plain, together
 from rushlight.core.families import Elementwise, ViewOp

@@ -60,23 +60,10 @@ from rushlight.core.grad_mode import (
     state,
     within,
 )
-from rushlight.core.graph import (
-    DIFFERENTIABLE,
-    Op,
-    TensorBase,
-    normal,
-    requires_grad,
-    wrap,
-)
+from rushlight.core.graph import DIFFERENTIABLE, Op, TensorBase, normal, requires_grad, wrap
 from rushlight.core.record import apply, finish
 from rushlight.core.transforms.stack import Level, stack
-from rushlight.core.transforms.tangents import (
-    EVERYTHING,
-    Tangent,
-    levels_of,
-    limit,
-    tangent_of,
-)
+from rushlight.core.transforms.tangents import EVERYTHING, Tangent, levels_of, limit, tangent_of
 from rushlight.core.views.history import order_of
 from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.native import mypyc_attr

@@ -10,14 +10,7 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, without_histories
 from rushlight.arrays.device import CPU
-from rushlight.arrays.host import (
-    device_of,
-    is_array,
-    is_scalar,
-    make_array,
-    meta_array,
-    move,
-)
+from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, meta_array, move
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name

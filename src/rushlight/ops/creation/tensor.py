@@ -10,14 +10,7 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import ITEM
 from rushlight.arrays.device import CPU, current, device
-from rushlight.arrays.host import (
-    device_of,
-    from_host,
-    is_array,
-    make_array,
-    move,
-    to_host,
-)
+from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name

@@ -16,10 +16,7 @@ from rushlight.core.record import evaluate
 from rushlight.ops.checks import check_tensor, one_dim, raw_dtype
 from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.indexing import family
-from rushlight.ops.indexing.family import (
-    Along,
-    scalar_type_of,
-)
+from rushlight.ops.indexing.family import Along, scalar_type_of
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import function, op

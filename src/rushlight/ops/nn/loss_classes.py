@@ -15,12 +15,7 @@ from rushlight.core.families import is_complex
 from rushlight.core.graph import Op
 from rushlight.core.record import apply
 from rushlight.errors import sentence
-from rushlight.ops.checks import (
-    check_tensors,
-    is_batched,
-    not_implemented,
-    refuse_grad,
-)
+from rushlight.ops.checks import check_tensors, is_batched, not_implemented, refuse_grad
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum
 from rushlight.ops.nn.softmax import LogSoftmax, apply_along

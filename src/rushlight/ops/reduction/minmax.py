@@ -10,13 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.checks import (
-    check_nonempty,
-    check_tensor,
-    mismatch,
-    raw_dtype,
-    refuse_complex,
-)
+from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, raw_dtype, refuse_complex
 from rushlight.ops.out import fill_out, write_outs
 from rushlight.ops.reduction.family import (
     Fold,
