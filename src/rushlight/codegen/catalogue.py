@@ -48,7 +48,7 @@ def _shapes(count: int, by_rows: bool, rows: int, columns: int) -> list[tuple[in
     return [(rows, columns) if by_rows else (rows * columns,)] * count
 
 
-def kernel_of(op: Any, rule: str, by_rows: bool) -> Kernel | None:
+def kernel_of(op: Any, rule: str, by_rows: bool, whole: bool = False) -> Kernel | None:
     """The kernel of an op's `forward` or `vjp`; None if it cannot be one."""
     try:
         made, params = with_symbols(op), len(numbers_of(op))
@@ -64,14 +64,14 @@ def kernel_of(op: Any, rule: str, by_rows: bool) -> Kernel | None:
             outs = made.vjp(_node(made, tuple(shapes)), *given)
             return tuple(outs)
 
-        outputs, ranks = recording.trace(run)
+        outputs, ranks = recording.trace(run, whole)
     except Unfit:
         return None
     number = len(op.inputs) if rule == "forward" else 1 + len(op.saves)
     inputs = tuple(Expr("input", (), i) for i in range(number))
     kernel = Kernel(
         name_of(op, rule), inputs, params, outputs, tuple(n == 2 for n in ranks),
-        (type(op).__doc__ or "").strip().split("\n")[0],
+        (type(op).__doc__ or "").strip().split("\n")[0], whole,
     )  # fmt: skip
     fits = max(number, len(outputs), params) <= LIMIT and can_write(kernel)
     trivial = all(e.word in ("input", "const") for e in outputs)
@@ -227,6 +227,22 @@ def instances(cls: Any) -> Iterator[Any]:
     yield from found.values()
 
 
+def reductions() -> Iterator[Kernel]:
+    """Reductions over the last axis, or over all of an array."""
+    from rushlight.ops.registry import table
+
+    for name in sorted(table):
+        cls = table[name]
+        if "dims" not in cls.params or len(cls.inputs) != 1:
+            continue
+        for op in instances(cls):
+            dims = op.dims
+            if dims is None or dims == (-1,):
+                kernel = kernel_of(op, "forward", by_rows=True, whole=dims is None)
+                if kernel is not None:
+                    yield kernel
+
+
 def shipped() -> Iterator[Kernel]:
     """The kernels that are compiled with the package."""
     import rushlight  # the table fills when the package is imported
@@ -234,6 +250,7 @@ def shipped() -> Iterator[Kernel]:
     from rushlight.ops.registry import table
 
     del rushlight
+    yield from reductions()
     for name in sorted(table):
         cls = table[name]
         if not issubclass(cls, Elementwise) or cls.variadic:

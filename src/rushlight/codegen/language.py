@@ -160,7 +160,7 @@ class _Writer:
     def flat(self, name: str) -> str:
         self.head(name)
         for e in self.kernel.inputs:
-            if e.role == EACH:
+            if e.role == EACH and e in self.number:
                 self.put(f"const {self.type} *x{e.value} = (const {self.type} *)in[{e.value}];")
         for k, e in enumerate(self.kernel.outputs):
             kind = "unsigned char" if e.truth else self.type

@@ -112,10 +112,10 @@ static inline T F(r_log1p)(T x) {{
 
 _BUILT = f"""
 static inline T F(r_tanh)(T x) {{
-    T a = F(r_fabs)(x), z = x * x;
+    T a = F(r_fabs)(x);
     T t = F(r_expm1)(2 * a);
     T large = 1 - 2 / (t + 2);
-    T small = K(x + x * z * (T){_poly("z", _TANH_F)}, F(r_copysign)(t / (t + 2), x));
+    T small = K(x + x * (x * x) * (T){_poly("(x * x)", _TANH_F)}, F(r_copysign)(t / (t + 2), x));
     T y = F(r_copysign)(large, x);
     y = a < K((T)0.625, 0.5) ? small : y;
     return x == 0 || x != x ? x : y;

@@ -199,7 +199,7 @@ found:
 static PyObject *write_into(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     const Kernel *kernel = (const Kernel *)self;
     const Spec *spec = kernel->spec;
-    PyArrayObject *all[2 * %(limit)d];
+    PyArrayObject *all[2 * %(limit)d] = {NULL};
     if (count < 2 || !PyTuple_Check(args[0]) || spec->by_rows) Py_RETURN_FALSE;
     const Py_ssize_t results = PyTuple_GET_SIZE(args[0]), inputs = count - 1;
     if (results != (Py_ssize_t)strlen(spec->outputs) || inputs != (Py_ssize_t)strlen(spec->inputs)) Py_RETURN_FALSE;

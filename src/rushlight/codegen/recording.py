@@ -118,6 +118,8 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             raise Unfit(f"{word} of a {x.expr.role}")
         del keep  # the shape of the result tells
         over = None if axes is None else tuple(a % 2 for a in axes)
+        if _whole and over in (None, (0, 1)):
+            over = (1,)  # the whole array is the row
         if word == "reduce_sum" and over == (0,):
             return Symbol(Expr("sum_rows", (x.expr,), None, COLUMN), like)
         if over != (1,):
@@ -156,6 +158,7 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 _now: list[tuple[int, int]] = []
+_whole: list[bool] = []  # not empty while a reduction over the whole array is recorded
 
 
 def _find_role(shape: tuple[int, ...]) -> str:
@@ -172,10 +175,19 @@ def _part(a: Any) -> Expr:
     raise Unfit(f"an operand of type {type(a).__name__}")
 
 
-def trace(run: Callable[[int, int], Any]) -> Any:
+def trace(run: Callable[[int, int], Any], whole: bool = False) -> Any:
     """The expressions of `run(rows, columns)`, which gives a symbol or a tuple of them; each is
-    run in two sizes, see above. With the expressions comes the rank of each result."""
-    found = []
+    run in two sizes, see above. With the expressions comes the rank of each result. `whole` says
+    that reductions are over all of an array."""
+    found: list[Any] = []
+    _whole.extend([True] * whole)
+    try:
+        return _trace(run, found, [m * n if whole else n for m, n in SIZES])
+    finally:
+        _whole.clear()
+
+
+def _trace(run: Callable[[int, int], Any], found: list[Any], counts: list[int]) -> Any:
     for rows, columns in SIZES:
         _now.append((rows, columns))
         try:
@@ -189,15 +201,16 @@ def trace(run: Callable[[int, int], Any]) -> Any:
     first, second = found
     if len(first) != len(second):
         raise Unfit("results that depend on sizes")
-    return tuple(_same(a, b) for (a, _), (b, _) in zip(first, second)), [n for _, n in first]
+    same = tuple(_same(a, b, counts) for (a, _), (b, _) in zip(first, second))
+    return same, [n for _, n in first]
 
 
-def _same(a: Expr, b: Expr) -> Expr:
+def _same(a: Expr, b: Expr, counts: list[int]) -> Expr:
     """One expression for both sizes."""
     if a is b:
         return a
     if a.word == b.word == "const" and a.value != b.value:
-        (_, m), (_, n) = SIZES
+        m, n = counts
         if (a.value, b.value) == (m, n):
             return Expr("count", (), None, ONE)
         if (a.value, b.value) == (1 / m, 1 / n):
@@ -207,7 +220,7 @@ def _same(a: Expr, b: Expr) -> Expr:
         raise Unfit(f"a number made from sizes: {a.value}, {b.value}")
     if (a.word, a.value, a.role, len(a.args)) != (b.word, b.value, b.role, len(b.args)):
         raise Unfit("work that depends on sizes")
-    args = tuple(_same(x, y) for x, y in zip(a.args, b.args))
+    args = tuple(_same(x, y, counts) for x, y in zip(a.args, b.args))
     return a if args == a.args else Expr(a.word, args, a.value, a.role, a.truth)
 
 
