@@ -25,7 +25,7 @@ from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
-from rushlight.ops.registry import place as _place
+from rushlight.ops.registry import set_public_name as _place
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator
 from rushlight.random import get_rng_state as get_rng_state

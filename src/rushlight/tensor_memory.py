@@ -52,7 +52,7 @@ NON_LEAF: Final = (
 )
 
 
-def bare(t: Any) -> Any:
+def alias_without_history(t: Any) -> Any:
     """The same memory as another tensor, with its own version and no history."""
     alone = wrap_apart(t._array, t)
     if t._storage.inference:
@@ -60,14 +60,14 @@ def bare(t: Any) -> Any:
     return alone
 
 
-def share(t: Any, other: Any) -> None:
+def note_shared_memory(t: Any, other: Any) -> None:
     """Note that a tensor looks at the memory of another now."""
     join(other._storage, t._storage)
     note(other._storage, other)
     note(t._storage, t)
 
 
-def blank(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
+def empty_tensor(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
     """An uninitialised tensor."""
     return finish(wrap(make_array(shape, dtype.numpy, current())))
 
@@ -82,7 +82,7 @@ def set_data(t: Any, value: Any) -> None:
         )
     t._array = value._array
     t._shape_of = t._contiguous_array = None  # let go of the old array
-    share(t, value)
+    note_shared_memory(t, value)
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
@@ -387,9 +387,9 @@ def __setstate__(input: Any, state: dict[str, Any]) -> None:
 @function(free=False)
 def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
     if is_sparse(input._array):
-        from rushlight.ops.sparse.making import parts_of, remade
+        from rushlight.ops.sparse.making import remade, sparse_parts
 
-        return remade, parts_of(input)
+        return remade, sparse_parts(input)
     root, array, offset = _root(input._array)
     among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it
@@ -452,7 +452,7 @@ def as_subclass(input: Any, cls: type) -> Any:
         t = input.view_as(input)
     else:
         t = _rebuilt(cls, input._array)
-        share(t, input)
+        note_shared_memory(t, input)
     t.__class__ = cls
     return t
 
@@ -460,6 +460,6 @@ def as_subclass(input: Any, cls: type) -> Any:
 def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
     """A leaf of class `cls` over the memory of `data`."""
     t = _rebuilt(cls, data._array)
-    share(t, data)
+    note_shared_memory(t, data)
     t._requires_grad = require_grad
     return t

@@ -35,7 +35,7 @@ from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
 from rushlight.storage import TypedStorage, enlarge, is_storage, join
-from rushlight.tensor_memory import _CORE, share
+from rushlight.tensor_memory import _CORE, note_shared_memory
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
@@ -89,7 +89,7 @@ def set_(
     node = make_node(SET, (input, *others))
     input._array = array
     if other:
-        share(input, source)
+        note_shared_memory(input, source)
     elif source is not None:
         join(source._memory, input._storage)
         note(input._storage, input)

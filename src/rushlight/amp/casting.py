@@ -59,7 +59,7 @@ cache: Final[dict[tuple[int, Any], tuple[Any, int, Any]]] = {}
 
 
 # --- casting --------------------------------------------------------------------------------------
-def cast(x: Any, dtype: Any, device: str, caches: bool) -> Any:
+def autocast_tensor(x: Any, dtype: Any, device: str, caches: bool) -> Any:
     """A float tensor of a device in a dtype; all else, doubles among it, as it is."""
     if isinstance(x, TensorBase):
         raw = x._array
@@ -76,7 +76,7 @@ def cast(x: Any, dtype: Any, device: str, caches: bool) -> Any:
             found = cache[key] = (x, version, _in(x, dtype))
         return found[2]
     if type(x) is list or type(x) is tuple:
-        return type(x)([cast(y, dtype, device, caches) for y in x])
+        return type(x)([autocast_tensor(y, dtype, device, caches) for y in x])
     return x
 
 
@@ -153,8 +153,10 @@ def call(
     token = inside.set(True)  # what a function calls itself is not cast again
     try:
         if dtype is not None:
-            args = tuple([cast(x, dtype, device, now.caches) for x in args])
-            kwargs = {name: cast(x, dtype, device, now.caches) for name, x in kwargs.items()}
+            args = tuple([autocast_tensor(x, dtype, device, now.caches) for x in args])
+            kwargs = {
+                name: autocast_tensor(x, dtype, device, now.caches) for name, x in kwargs.items()
+            }
         return inner(*args, **kwargs)
     finally:
         inside.reset(token)
@@ -168,7 +170,7 @@ class Again:
         self.tokens: list[Any] = []
 
     def __enter__(self) -> None:
-        install()
+        install_casts()
         self.tokens.append((setting.set(self.setting), nesting.set(nesting.get() + 1)))
 
     def __exit__(self, *args: object) -> None:
@@ -177,7 +179,7 @@ class Again:
         nesting.reset(depth)
         if nesting.get() == 0:
             cache.clear()
-        uninstall()
+        uninstall_casts()
 
 
 # --- exchanging code ------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ _policies: Final[dict[FunctionType, dict[str, str]]] = {}
 _matmul: list[Any] = []
 
 
-def install() -> None:
+def install_casts() -> None:
     """One autocast more is in force; see Note [Autocast's seam]."""
     with _lock:
         _in_force[0] += 1
@@ -221,7 +223,7 @@ def _code_of(fn: FunctionType) -> CodeType:
     return made[1]
 
 
-def uninstall() -> None:
+def uninstall_casts() -> None:
     """One less. The first listed function that is called without one puts the old code back: a
     step of training calls none between one autocast and the next, and to exchange the code of
     them all takes as long as several small products."""

@@ -20,9 +20,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import (
     Batched,
     bottom,
-    elementwise,
     from_end,
     insert_axes,
+    map_elementwise,
     matmul,
     members,
     outer,
@@ -49,7 +49,7 @@ for _name in (
 
 
 def _elements(primitive: Any, level: Any, *xs: Any) -> Any:
-    return elementwise(primitive, xs)
+    return map_elementwise(primitive, xs)
 
 
 rules["where"] = _elements
@@ -90,7 +90,7 @@ def bincount(primitive: Any, level: Any, x: Any, weights: Any, least: int) -> An
 
 @rule
 def special(primitive: Any, level: Any, x: Any, name: str, *others: Any) -> Any:
-    return elementwise(lambda x, *others: primitive(x, name, *others), (x, *others))
+    return map_elementwise(lambda x, *others: primitive(x, name, *others), (x, *others))
 
 
 @rule

@@ -48,7 +48,7 @@ def cupy() -> Any:
         raise RuntimeError(_NO_GPU)
     from rushlight.arrays import cuda
 
-    cuda.prepare(module)
+    cuda.use_cupy(module)
     return module
 
 

@@ -21,19 +21,12 @@ import numpy as np
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import device
 from rushlight.arrays.host import NO_DATA
+from rushlight.arrays.making import row_strides
 from rushlight.arrays.vocabulary import Kind, register
 
 META: Final = device("meta")
 NO_ITEM: Final = "Tensor.item() cannot be called on meta tensors"
 _LARGEST: Final = 1 << 26  # elements of what a word without a rule may be run on
-
-
-def row_strides(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """Strides in bytes of an array that lies row by row."""
-    strides = [size] * len(shape)
-    for d in range(len(shape) - 2, -1, -1):
-        strides[d] = strides[d + 1] * max(shape[d + 1], 1)
-    return tuple(strides)
 
 
 def dense_strides(shape: tuple[int, ...], like: tuple[int, ...], size: int) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ def computing() -> bool:
     return False
 
 
-def install() -> None:
+def install_filter() -> None:
     """Put the filter in place, once."""
     filters: Any = warnings.filters
     for entry in filters:
@@ -65,4 +65,4 @@ def quietly(fn: Callable[..., Any], *args: Any) -> Any:
         return fn(*args)
 
 
-install()
+install_filter()

@@ -81,7 +81,7 @@ def put_result(out: Any, result: Any, exact: bool) -> Any:
             f"Expected out tensor to have dtype {c_name(raw)}, but got {c_name(want)} instead"
         )
     check_castable(raw, want)
-    return put(out, result._array)
+    return write_array(out, result._array)
 
 
 def check_castable(raw: Any, want: Any) -> None:
@@ -97,7 +97,7 @@ def check_castable(raw: Any, want: Any) -> None:
             )
 
 
-def put(out: Any, array: Any) -> Any:
+def write_array(out: Any, array: Any) -> Any:
     """Write a finished array into `out`, which is resized if its shape differs."""
     if stack.batches != 0:
         refuse_batches("result", (out, wrap(array)))

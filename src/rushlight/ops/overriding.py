@@ -8,8 +8,8 @@ Note [Overrides]
     function, once and for good, for code that looks first and calls the old code after. The
     functions remain the same objects, wherever they are kept.
 
-    Compiled operators and properties have no code to exchange. Subclasses get their own (`attach`);
-    while a `TorchFunctionMode` is active, Tensor gets them too.
+    Compiled operators and properties have no code to exchange. Subclasses get their own
+    (`attach_overrides`); while a `TorchFunctionMode` is active, Tensor gets them too.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def handle(public: Any, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def _nobody_answers(public: Any, types: tuple[type, ...]) -> str:
-    name = name_of(public)
+    name = public_name(public)
     if name.startswith("torch.nn."):
         said = f"no implementation found for {name!r} on types that implement __torch_function__"
         said += f": {list(types)}"
@@ -116,7 +116,7 @@ def _nobody_answers(public: Any, types: tuple[type, ...]) -> str:
     return said
 
 
-def name_of(fn: Any) -> str:
+def public_name(fn: Any) -> str:
     """What PyTorch calls a function, a method or a property's getter: `torch.add`."""
     for space, table in (("", functions), *namespaces.items(), ("Tensor", methods)):
         for name, found in table.items():
@@ -267,7 +267,7 @@ _MEANS: Final = {
 }  # fmt: skip
 
 
-def attach(cls: Any) -> None:
+def attach_overrides(cls: Any) -> None:
     """Give a class operators and properties that look for overrides: Tensor, or a subclass."""
     tensor = factory.cls
     for base in tensor.__mro__[:0:-1]:
@@ -286,7 +286,7 @@ _OPERATORS: Final = frozenset(
 
 
 def detach_from(cls: Any) -> None:
-    """Take back what `attach` gave to Tensor."""
+    """Take back what `attach_overrides` gave to Tensor."""
     for name in _OPERATORS:
         if name in vars(cls):
             delattr(cls, name)
@@ -355,7 +355,7 @@ def push_mode(mode: Any) -> None:
     switch_on()
     with _lock:
         if _modes_active[0] == 0:
-            attach(factory.cls)
+            attach_overrides(factory.cls)
         _modes_active[0] += 1
     state.modes.append(mode)
 
@@ -396,7 +396,7 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: A
         return NotImplemented
     with DisableTorchFunctionSubclass():
         found = func(*args, **(kwargs or {}))
-        return found if func in nowrap() else convert(found, cls)
+        return found if func in nowrap() else as_subclass_of(found, cls)
 
 
 def nowrap() -> set[Any]:
@@ -405,13 +405,13 @@ def nowrap() -> set[Any]:
     return {_plain(vars(cls)[name]).__get__ for name in ("_base", "grad", "_grad")}
 
 
-def convert(x: Any, cls: Any) -> Any:
+def as_subclass_of(x: Any, cls: Any) -> Any:
     """The tensors in a result as instances of `cls`."""
     if cls is factory.cls:
         return x
     if isinstance(x, factory.cls) and not isinstance(x, cls):
         return methods["as_subclass"](x, cls)
     if isinstance(x, (tuple, list)):
-        parts = [convert(y, cls) for y in x]
+        parts = [as_subclass_of(y, cls) for y in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     return x

@@ -138,9 +138,9 @@ class Saving:
             facts = (t.dtype, tuple(t.shape), tuple(t.stride()), bool(t.requires_grad))
             return rebuild._rebuild_meta_tensor_no_storage, facts
         if t.layout is not dtypes.strided:
-            from rushlight.ops.sparse.making import parts_of
+            from rushlight.ops.sparse.making import sparse_parts
 
-            return rebuild._rebuild_sparse_tensor, parts_of(t)
+            return rebuild._rebuild_sparse_tensor, sparse_parts(t)
         root, array, offset = _memory_of(t._array)
         dtype = dtypes.of(array.dtype)
         size = array.dtype.itemsize

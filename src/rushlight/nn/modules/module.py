@@ -576,7 +576,7 @@ class Module(Calling, Stateful):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         children = [f"({name}): {indent(repr(module))}" for name, module in self._modules.items()]
-        return block(self._get_name(), lines, children)
+        return module_block(self._get_name(), lines, children)
 
     def __dir__(self) -> list[str]:
         names = [*dir(type(self)), *self.__dict__]
@@ -585,7 +585,7 @@ class Module(Calling, Stateful):
         return sorted(name for name in names if not name[0].isdigit())
 
 
-def block(name: str, extra: list[str], children: list[str]) -> str:
+def module_block(name: str, extra: list[str], children: list[str]) -> str:
     """A module's printed form: on one line where there are no modules below."""
     if len(extra) == 1 and not children:
         return f"{name}({extra[0]})"

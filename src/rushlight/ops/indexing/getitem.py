@@ -70,7 +70,7 @@ class Indexed(Op):
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         index: tuple[Any, ...] = getattr(self, "index", ())
-        return explain(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
+        return index_error(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
 
 
 @op
@@ -186,7 +186,7 @@ class IndexPut(Indexed):
         )
 
 
-def explain(
+def index_error(
     error: Exception, shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[Any, ...],
     values: tuple[Any, ...],
 ) -> Exception:  # fmt: skip
@@ -633,7 +633,7 @@ def _check_fits(target: Any, pattern: tuple[Any, ...], arrays: list[Any], values
     try:
         v.broadcast(values._array, indexed_shape(shape, pattern, raws))
     except ValueError as error:
-        raise explain(error, shape, pattern, raws, (values._array,)) from None
+        raise index_error(error, shape, pattern, raws, (values._array,)) from None
 
 
 def check_values(

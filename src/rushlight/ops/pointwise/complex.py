@@ -13,7 +13,7 @@ from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensors, raw_dtype
 from rushlight.ops.operands import zeros
-from rushlight.ops.out import put
+from rushlight.ops.out import write_array
 from rushlight.ops.pointwise.family import PI, Through, expose, register_impl
 from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import drawn
@@ -65,7 +65,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     """
     check_tensors("conj_physical", input=input)
     result = unary(CONJ_PHYSICAL, input) if is_complex(input) else input
-    return result if out is None else put(out, result._array)
+    return result if out is None else write_array(out, result._array)
 
 
 @function()

@@ -203,15 +203,15 @@ def detach(input: Any) -> Any:
     tensor([1., 1.])
     """
     check_tensor(input, "detach")
-    return finish(wrap_alias(bare(input._array), input))
+    return finish(wrap_alias(detached_array(input._array), input))
 
 
-def bare(array: Any) -> Any:
+def detached_array(array: Any) -> Any:
     """A view of the whole array. What is inside a batch is detached too, at every level."""
     if type(array) is not Batched:
         return v.window(array, (...,))
     inside = array.value
-    below = detach(inside) if isinstance(inside, TensorBase) else bare(inside)
+    below = detach(inside) if isinstance(inside, TensorBase) else detached_array(inside)
     return Batched(below, array.level, array.has_batch_dim)
 
 
