@@ -82,6 +82,8 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname == _SPAWN:
             return _spawn_spec(path)
+        if fullname.startswith(_NAMED):
+            return _named_spec(fullname, path)
         if not _is_theirs(fullname):
             return None
         ours = _our_name(fullname)
@@ -159,7 +161,10 @@ def _spawn_spec(path: Sequence[str] | None) -> ModuleSpec | None:
 # Note [Who we are]
 # Libraries look at `torch.__version__` for what PyTorch can do, and at `torch.__name__` and
 # `Tensor.__module__` for whose tensors they are given. While installed we answer as PyTorch would:
-# the version is the one we follow, and names rushlight in its local part.
+# the version is the one we follow, and names rushlight in its local part. Classes of `nn` and
+# `optim` say `torch.nn.modules.linear`, because programs tell PyTorch's layers from their own by
+# how that begins. Most are imported later, so the import system tells us of each file.
+_NAMED = ("rushlight.nn", "rushlight.optim", "rushlight.utils.data")
 _own_names: list[tuple[Any, str, Any]] = []  # what was there before
 
 
@@ -173,8 +178,48 @@ def _take_names() -> None:
         (rushlight, "__name__", _THEIRS),
         (rushlight.Tensor, "__module__", _THEIRS),
     ):
-        _own_names.append((owner, name, getattr(owner, name)))
-        setattr(owner, name, value)
+        _rename(owner, name, value)
+    for home, module in list(sys.modules.items()):
+        if home.startswith(_NAMED):
+            _name_classes(module)
+
+
+def _rename(owner: Any, name: str, value: Any) -> None:
+    _own_names.append((owner, name, getattr(owner, name)))
+    setattr(owner, name, value)
+
+
+def _name_classes(module: ModuleType) -> None:
+    """Let the classes of a file of ours say where PyTorch has them."""
+    for value in list(vars(module).values()):
+        if isinstance(value, type) and value.__module__.startswith(_NAMED):
+            _rename(value, "__module__", _THEIRS + value.__module__.removeprefix(_OURS))
+
+
+class _NamingLoader(Loader):
+    """Loads a file of ours as ever, and names its classes."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # the file's own loader from here on, for those who ask how it was loaded
+        module.__loader__ = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        if installed():
+            _name_classes(module)
+
+
+def _named_spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    spec = PathFinder.find_spec(name, path)
+    if spec is not None and spec.loader is not None:
+        spec.loader = _NamingLoader(spec.loader)
+    return spec
 
 
 def _give_names_back() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 from weakref import ref
@@ -33,6 +32,7 @@ from rushlight.arrays.host import (
 )  # fmt: skip
 from rushlight.core.graph import Storage, TensorBase, extra_of, note, sharers_of
 from rushlight.ops.shape.contiguous import lent
+from rushlight.ops.warned import warn_caller
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 __dir__ = __all__.copy
@@ -366,7 +366,7 @@ class TypedStorage(_Storage):
         _internal: bool = False,
     ) -> TypedStorage:  # fmt: skip
         if not _internal:
-            cls._warn(3)
+            cls._warn()
         if dtype is None:
             raise RuntimeError(_FORMS + "Argument 'dtype' must be specified")
         if not isinstance(dtype, dtypes.dtype):
@@ -393,18 +393,16 @@ class TypedStorage(_Storage):
         return made
 
     @classmethod
-    def _warn(cls, level: int = 4) -> None:
+    def _warn(cls) -> None:
         """Say once that PyTorch means to drop this class."""
         if TypedStorage._warned:
             return
         TypedStorage._warned = True
-        warnings.warn(
+        warn_caller(
             "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will "
             "be the only storage class. This should only matter to you if you are using storages "
             "directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
-            "tensor.storage()",
-            UserWarning,
-            stacklevel=level,
+            "tensor.storage()"
         )
 
     @classmethod

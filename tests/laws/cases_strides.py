@@ -49,34 +49,34 @@ KNOWN: dict[str, str] = {
     },
 }
 
-# Functions whose results do not lie as PyTorch's yet, by what is asked.
-_NOT_YET = {
-    "first": (
-        "as_strided_copy fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifftn fft.ihfft "
-        "fft.ihfftn fft.irfft fft.irfft2 fft.irfftn masked.cumprod masked.cumsum "
-        "masked.log_softmax masked.logaddexp masked.median masked.norm masked.prod "
-        "masked.softmax masked.softmin masked.std masked.var native_batch_norm "
-        "nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d "
-        "nn.functional.adaptive_max_pool2d nn.functional.avg_pool2d nn.functional.conv1d "
-        "nn.functional.conv2d nn.functional.conv_transpose1d nn.functional.conv_transpose2d "
-        "nn.functional.interpolate.area nn.functional.max_pool2d nn.functional.max_pool3d "
-        "nn.functional.multi_head_attention_forward "
-        "nn.functional.multilabel_soft_margin_loss nn.functional.pdist view_copy"
-    ),
-    "forward": (
-        "hash_tensor histogram nn.functional.adaptive_max_pool3d nn.functional.avg_pool3d "
-        "nn.functional.max_unpool2d nn.functional.max_unpool2d.grad "
-        "nn.functional.max_unpool3d nn.functional.max_unpool3d.grad "
-        "nn.functional.pixel_shuffle nn.functional.pixel_unshuffle nn.functional.rms_norm "
-        "unravel_index view_copy"
-    ),
-    "grad": ("view_copy"),
-    "out": ("fft.ihfftn"),
+# Gradients that `autograd.grad` hands out otherwise than PyTorch, by the reason. What `backward`
+# leaves in `grad` lies as there.
+_FIRST = {
+    "PyTorch's is the real part of complex numbers, every second number of their memory": """
+        fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifftn fft.ihfft fft.ihfftn fft.irfft
+        fft.irfft2 fft.irfftn
+    """,
+    "row by row: the rule is not told that the input lay channels last": """
+        native_batch_norm nn.functional.adaptive_avg_pool2d nn.functional.adaptive_max_pool2d
+        nn.functional.avg_pool2d nn.functional.conv2d nn.functional.conv_transpose2d
+        nn.functional.interpolate.area nn.functional.max_pool2d nn.functional.max_pool3d
+    """,
+    "PyTorch chooses by a mask that lies otherwise than the input, and the gradient lies so": """
+        masked.cumprod masked.cumsum masked.log_softmax masked.logaddexp masked.median masked.norm
+        masked.prod masked.softmax masked.softmin masked.std masked.var
+        nn.functional.multilabel_soft_margin_loss
+    """,
+    "the gradient of a mean is expanded, not copied, on its way through a view": """
+        nn.functional.adaptive_avg_pool1d
+    """,
+    _STEPS: "as_strided_copy nn.functional.multi_head_attention_forward nn.functional.pdist",
 }
+KNOWN["fft.ihfftn:out"] = "PyTorch leaves `out` as it was"
+KNOWN["nn.functional.max_unpool2d.grad:forward"] = (
+    "the stride of an axis of size 1 is lost in `expand`"
+)
 KNOWN.update(
-    (f"{entry}:{aspect}", "not yet as in PyTorch")
-    for aspect, entries in _NOT_YET.items()
-    for entry in entries.split()
+    (f"{entry}:first", reason) for reason, entries in _FIRST.items() for entry in entries.split()
 )
 
 

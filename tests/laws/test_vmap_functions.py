@@ -95,7 +95,9 @@ def test_batches_of_batches() -> None:
 
 
 # PyTorch too goes member by member there, and needs one.
-LOOPS = ("bincount", "argwhere", "repeat_interleave", "histc")
+LOOPS = (
+    "bincount", "argwhere", "repeat_interleave", "hist", "nonzero_static",
+)  # fmt: skip
 
 
 def test_batches_of_nothing() -> None:
@@ -150,13 +152,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("bernoulli", "rand_like", "randint_like", "randn_like"), (RANDOM,)),
     "nn.functional.fractional_max_pool2d": (RANDOM,),
     "nn.functional.fractional_max_pool3d": (RANDOM,),
-}
-# Refused here alone: PyTorch takes the members one after the other.
-REFUSED |= {
-    "histogram": ("vmap: It looks like you're calling .item()", SHAPES),
-    "histogramdd": ("vmap: It looks like you're calling .item()", SHAPES),
-    "nn.functional.embedding_bag": ("Batching rule not implemented for aten::_embedding_bag",),
-    "nonzero_static": (SHAPES,),
+    "histogramdd": ("Batching rule not implemented for aten::histogramdd",),
 }
 UNSET = ("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted")
 

@@ -59,7 +59,8 @@ def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
     if lies == "either":
         some = any(suggests_channels(z) for z in xs if getattr(z, "ndim", 0) == x.ndim)
         return _in_order(y, order) if some else in_rows(y)
-    if all(suggests_channels(z) for z in xs if z is x or getattr(z, "ndim", 0) == x.ndim):
+    asked = [xs[i] for i in op.leads] or xs
+    if all(suggests_channels(z) for z in asked if z is x or getattr(z, "ndim", 0) == x.ndim):
         if lies == "channels":
             return _in_order(y, order)
         new: int = y.ndim + op.dim

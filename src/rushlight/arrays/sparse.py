@@ -161,6 +161,8 @@ class Sparse(np.lib.mixins.NDArrayOperatorsMixin):
             raise refused(ufunc.__name__, self)
         if target is not None and not isinstance(target[0], Sparse):
             return sparse_math.compute_into_dense(ufunc, target[0], inputs)
+        if any(hasattr(x, "_storage") for x in inputs):
+            return NotImplemented  # the tensor records it
         made = sparse_math.elementwise_sparse(ufunc, inputs, self)
         if target is None:
             return made

@@ -12,6 +12,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import Batched
 from rushlight.arrays.sparse import (
     INT64,
     Compressed,
@@ -181,6 +182,8 @@ def _look_up(places: Any, known: Any) -> tuple[Any, Any]:
 # --- products -------------------------------------------------------------------------------------
 def sparse_matmul(a: Any, b: Any) -> Any:
     """The matrix product: dense unless both are sparse, and then in the layout of the first."""
+    if type(b) is Batched and b.has_batch_dim:
+        return Batched(_each_product(a, b.value), b.level)
     if a.ndim != 2 or b.ndim not in (1, 2):
         if a.ndim == 3 and b.ndim == 3:
             return _batched_product(a, b)
@@ -202,6 +205,15 @@ def sparse_matmul(a: Any, b: Any) -> Any:
             return compress(joined, dtypes.sparse_csr)
         return joined.coalesce()
     return made
+
+
+def _each_product(a: Any, b: Any) -> Any:
+    """A matrix times each of several vectors or matrices, side by side in one product."""
+    if b.ndim == 2:
+        return v.swap(v.matmul(a, v.swap(b, 0, 1)), 0, 1)
+    count, n, p = b.shape
+    made = v.matmul(a, v.reshape(v.permute(b, (1, 0, 2)), (n, count * p)))
+    return v.permute(v.reshape(made, (a.shape[0], count, p)), (1, 0, 2))
 
 
 def _for_scipy(x: Sparse) -> Any:

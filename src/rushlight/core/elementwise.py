@@ -18,6 +18,7 @@ from rushlight.arrays.host import (
     has_values,
     is_array,
     is_scalar,
+    is_sparse,
 )
 from rushlight.arrays.layouts import lay_out
 from rushlight.core.graph import DIFFERENTIABLE, TensorBase, normal, wrap
@@ -39,7 +40,7 @@ def operand(x: Any) -> Any:
         return x.item()
     if isinstance(x, (bool, int, float, complex)):
         return x
-    if has_values(x) or type(x) is Batched:
+    if has_values(x) or type(x) is Batched or is_sparse(x):
         dtypes.of(x.dtype)
         return wrap(x)
     raise TypeError(

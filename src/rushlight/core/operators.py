@@ -28,12 +28,13 @@ class OperatorTable:
         self.mm: tuple[Op, ...] = (self.add,)  # by which factors lie column by column
         self.matmul: Any = None  # of tensors that are not two plain matrices
         self.accepts: Any = None  # accepts(x): may x stand next to a tensor?
+        self.foreign: Any = None  # foreign(name, tensor, x): what the operator gives if not
 
 
 table: Final = OperatorTable()
 
 
-def _both(op: Op, a: TensorBase, b: Any) -> Any:
+def _both(op: Op, a: TensorBase, b: Any, title: str) -> Any:
     """`op` with the tensor on the left."""
     try:
         if isinstance(b, TensorBase):
@@ -45,7 +46,7 @@ def _both(op: Op, a: TensorBase, b: Any) -> Any:
     except Exception as error:
         hide_insides(error)
         raise
-    return NotImplemented
+    return table.foreign(title, a, b)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -53,33 +54,35 @@ class Operators(TensorBase):
     """The operators of arithmetic."""
 
     def __add__(self, other: Any) -> Any:
-        return _both(table.add, self, other)
+        return _both(table.add, self, other, "__add__")
 
     def __radd__(self, other: Any) -> Any:
-        return _both(table.add, self, other)
+        return _both(table.add, self, other, "__radd__")
 
     def __sub__(self, other: Any) -> Any:
-        return _both(table.sub, self, other)
+        return _both(table.sub, self, other, "__sub__")
 
     def __rsub__(self, other: Any) -> Any:
-        return _both(table.rsub, self, other)
+        return _both(table.rsub, self, other, "__rsub__")
 
     def __mul__(self, other: Any) -> Any:
-        return _both(table.mul, self, other)
+        return _both(table.mul, self, other, "__mul__")
 
     def __rmul__(self, other: Any) -> Any:
-        return _both(table.mul, self, other)
+        return _both(table.mul, self, other, "__rmul__")
 
     def __truediv__(self, other: Any) -> Any:
-        return _both(table.div, self, other)
+        return _both(table.div, self, other, "__truediv__")
 
     def __rtruediv__(self, other: Any) -> Any:
+        if type(other) is not float and type(other) is not int and not table.accepts(other):
+            return table.foreign("__rtruediv__", self, other)
         # PyTorch's graph of 1 / x: a reciprocal, then a product
-        return _both(table.mul, unary(table.reciprocal, self), other)
+        return _both(table.mul, unary(table.reciprocal, self), other, "__rtruediv__")
 
     def __matmul__(self, other: Any) -> Any:
         if not isinstance(other, TensorBase):
-            return NotImplemented
+            return table.foreign("__matmul__", self, other)
         b: TensorBase = other
         try:
             if self._array.ndim == 2 and b._array.ndim == 2 and plain_pair(self, b):

@@ -319,7 +319,7 @@ class Tracer(TracerBase):
         overriding.switch_on()
         if isinstance(root, nn.Module):
             self.root = root
-            self._is_ours = type(root).__module__.startswith("rushlight.")
+            self._is_ours = type(root).__module__.startswith(("rushlight.", "torch."))
             fn = getattr(type(root), self.traced_func_name)
             self.submodule_paths = {m: name for name, m in root.named_modules()}
         else:

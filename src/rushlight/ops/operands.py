@@ -14,7 +14,7 @@ from rushlight.core.operators import table as operators
 from rushlight.errors import hide_insides
 from rushlight.ops.checks import not_implemented, raw_dtype, scalar_name
 from rushlight.ops.numbers import number
-from rushlight.ops.registry import methods
+from rushlight.ops.registry import methods, overridden, takes_over
 
 _NUMBERS: Final = (TensorBase, int, float, complex)
 
@@ -103,6 +103,8 @@ def attach_operator(
             except Exception as error:
                 hide_insides(error)
                 raise
+            if takes_over((other,), {}):
+                return overridden(method, self, other)
             return NotImplemented
 
         method.__name__ = method.__qualname__ = title

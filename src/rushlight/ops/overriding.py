@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from rushlight.core.graph import factory
 from rushlight.errors import hide_insides
-from rushlight.ops.registry import functions, methods, namespaces
+from rushlight.ops.registry import functions, looking_for_overrides, methods, namespaces
 
 
 class State(threading.local):
@@ -158,6 +158,7 @@ def switch_on() -> None:
             take_back()
         _exchange_all()
         after_filling.append(_exchange_all)
+        looking_for_overrides[0] = True
 
 
 def _exchange_all() -> None:
@@ -320,6 +321,18 @@ def _operator(name: str, inner: Any) -> Any:
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+def answer_operator(name: str, a: Any, b: Any) -> Any:
+    """An operator of a tensor, with an operand that is none and has a `__torch_function__`."""
+    switch_on()
+    if state.all_off or state.subclasses_off or not overrides(b):
+        return NotImplemented
+    public = functions[_MEANS[name]] if name in _MEANS else getattr(factory.cls, name)
+    try:
+        return handle(public, [b], (a, b), {})
+    except TypeError:  # as PyTorch does: the operand's own operator may know
+        return NotImplemented
 
 
 class OverriddenProperty(property):

@@ -24,10 +24,11 @@ from rushlight.arrays.batched import beside_tensors
 from rushlight.arrays.vocabulary import Kind, register
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
+from rushlight.core.operators import table as operators
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run, run_inplace, run_out
-from rushlight.ops.checks import from_end
+from rushlight.ops.checks import check_tensor, from_end
 from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.numbers import has_negative_zero, numbers_of
 from rushlight.ops.numpy_names import with_our_names
@@ -162,15 +163,13 @@ def _wrap(
             what, xs = found
             return finish(what, xs) if target is None else run_out(title, what, xs, target)
         except BLAMED as error:
-            if takes_over(args, kwargs):  # Note [Overrides]
-                from rushlight.ops import overriding
-
-                overriding.switch_on()
-                return call(*args, **kwargs)
+            given = kwargs if target is None else {**kwargs, "out": target}
+            if takes_over(args, given):
+                return overridden(call, *args, **given)
             if kwargs and isinstance(error, TypeError) and call in _takes_numpy_names(title):
                 again = with_our_names(fn, kwargs)
                 if again is not None:
-                    return call(*args, **again, **({} if target is None else {"out": target}))
+                    return call(*args, **({} if target is None else {"out": target}), **again)
             if (better := better_error(title, fn, args, kwargs, error)) is not None:
                 raise better from None
             raise
@@ -187,21 +186,58 @@ def _wrap(
 def _takes_numpy_names(title: str) -> tuple[Any, ...]:
     """The functions of this name that PyTorch writes in C++: they take NumPy's names too. What it
     writes in Python, all of `nn.functional` among it, does not."""
-    if title in _IN_PYTHON:
-        return ()
-    return functions.get(title), methods.get(title), methods.get(title + "_")
+    found = [namespaces[space].get(title) for space in ("linalg", "fft", "special")]
+    if title not in _IN_PYTHON:
+        found += [functions.get(title), methods.get(title), methods.get(title + "_")]
+    return tuple(found)
 
 
 _IN_PYTHON: Final = frozenset({"split", "norm", "unique", "unique_consecutive", "cdist", "stft"})
 
 
 def takes_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call failed because an argument is no tensor, but has a `__torch_function__`."""
-    return any(
-        hasattr(type(x), "__torch_function__") and not isinstance(x, TensorBase)
+    """Whether a call failed because an argument is no tensor, but has a `__torch_function__`, which
+    functions do not look for yet: see Note [Overrides]."""
+    return not looking_for_overrides[0] and any(
+        is_foreign(x)
         for y in (*args, *kwargs.values())
         for x in (y if isinstance(y, (list, tuple)) else (y,))
     )
+
+
+looking_for_overrides: Final = [False]  # whether all functions do
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether an argument is no tensor, but has a `__torch_function__`."""
+    return hasattr(type(x), "__torch_function__") and not isinstance(x, TensorBase)
+
+
+def overridden(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function again, now that it looks for overrides."""
+    from rushlight.ops import overriding
+
+    overriding.switch_on()
+    return fn(*args, **kwargs)
+
+
+def refuse_input(title: str, fn: Callable[..., Any], input: Any, *rest: Any, **named: Any) -> Any:
+    """What a bare function gives whose input is no tensor: what that says, or PyTorch's error."""
+    if takes_over((input,), {}):
+        return overridden(fn, input, *rest, **named)
+    return check_tensor(input, title)
+
+
+def _meet(title: str, a: Any, b: Any) -> Any:
+    """A compiled operator with an operand that it does not know."""
+    if not is_foreign(b):
+        return NotImplemented
+    from rushlight.ops import overriding
+
+    return overriding.answer_operator(title, a, b)
+
+
+operators.foreign = _meet
 
 
 def set_public_name(fn: Any, module: str, name: str) -> None:

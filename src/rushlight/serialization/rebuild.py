@@ -138,7 +138,7 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
         asks = t.requires_grad
         t = t.detach().as_subclass(new_type)
         t._requires_grad = asks
-    if not new_type.__module__.startswith("rushlight.") and _sets_state(new_type):
+    if not new_type.__module__.startswith(("rushlight.", "torch.")) and _sets_state(new_type):
         t.__setstate__(state)
         return t
     return _with_attributes(t, state)

@@ -7,6 +7,7 @@ behind them, each once. `Storages` gives a memory that a pickle refers to, when 
 from __future__ import annotations
 
 import pickle
+import sys
 from collections import OrderedDict
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -159,8 +160,8 @@ class Saving:
 
 
 def _is_parameter_class(cls: type) -> bool:
-    return any(f"{c.__module__}.{c.__qualname__}" == "rushlight.nn.parameter.Parameter"
-               for c in cls.__mro__)  # fmt: skip
+    module = sys.modules.get("rushlight.nn.parameter")  # without it there are no parameters
+    return module is not None and issubclass(cls, module.Parameter)
 
 
 def _memory_of(array: Any) -> tuple[Any, Any, int]:

@@ -60,3 +60,15 @@ def test_second_derivatives_of_cholesky_solve_have_both_triangles(upper: bool) -
         want = [[-0.2265625], [-0.25]], [[2.71875, 1.546875], [1.875, 0.28125]]
     for have, expected in zip(found, want, strict=True):
         same(have, expected)
+
+
+def test_the_tangent_of_an_inverse_is_that_of_differences() -> None:
+    factor = torch.linalg.cholesky(torch.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=torch.float64))
+    step = torch.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    for x, t, upper in ((factor, step, False), (factor.mT.clone(), step.mT.clone(), True)):
+
+        def inverse(x: Any, upper: bool = upper) -> Any:
+            return torch.cholesky_inverse(x, upper=upper)
+
+        found = torch.func.jvp(inverse, (x,), (t,))[1]
+        assert torch.allclose(found, (inverse(x + 1e-6 * t) - inverse(x - 1e-6 * t)) / 2e-6)

@@ -39,14 +39,16 @@ def output_of(node: Node) -> tuple[Any, Any, Any]:
 
 
 def shape_of_input(node: Node, i: int) -> tuple[int, ...]:
-    """The shape of input `i`, a tensor, of an op's node."""
+    """The shape of input `i`, a tensor, of an op's node; (0,) if none was given, as PyTorch says
+    of a bias that is not there."""
     if node._input_shapes is not None and node._input_shapes[i] is not None:
         return tuple(node._input_shapes[i])
     known: dict[Any, Any] = {}
     target: Any = node._next_edges[i]
     if isinstance(target, Node) and target._op is not None and target._output_metas is None:
         known[target] = output_of(target)[2]
-    return tuple(input_of(node, i, known).shape)
+    like = input_of(node, i, known)
+    return (0,) if like is None else tuple(like.shape)
 
 
 def unknown_inputs(node: Node, known: dict[Any, Any]) -> list[Node]:

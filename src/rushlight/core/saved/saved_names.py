@@ -7,7 +7,7 @@ ops show their parameters as they are. Entries are separated by spaces:
     name      the parameter of that name          dim       one of `dim`, `dims`; not negative
     name=p    the parameter p                     dims*     all of them, as a tuple
     x.sizes   the shape of input x                dim+      of the result's, which has one more
-    x.numel   the number of its elements
+    x.numel   the number of its elements          x.0       the size of its first dimension
     x.strides of a factor of a matrix product: () where it wants no gradient
 """
 
@@ -54,6 +54,8 @@ def value_of(node: Node, source: str) -> Any:
         shape = shape_of_input(node, inputs.index(name) if name in inputs else 0)
         if what == "sizes":
             return shape
+        if what.isdigit():
+            return shape[int(what)]
         if what == "strides":
             at = inputs.index(name)
             if not node._needs_grad(at):

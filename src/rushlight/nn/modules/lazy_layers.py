@@ -297,7 +297,8 @@ def _place() -> None:
     """Let each be found, by pickles too, in the file of the module that it becomes."""
     for name in __all__:
         cls = globals()[name]
-        home = cls.cls_to_become.__module__
+        # which may say "torch." already, see Note [Who we are]
+        home = "rushlight." + cls.cls_to_become.__module__.partition(".")[2]
         cls.__module__ = home
         setattr(sys.modules[home], name, cls)
 

@@ -92,12 +92,12 @@ class Convolution(Op):
         gx = gw = gb = None
         if node._needs_grad(0):
             if self.transposed:
-                gx = cut_to(convolve(g, conj(w), None, *self.how), sizes)
+                gx = v.contiguous(cut_to(convolve(g, conj(w), None, *self.how), sizes))
             else:
                 gx = convolve_input(g, conj(w), None, sizes, *self.how)
         if node._needs_grad(1):
             first, second = (conj(x), g) if self.transposed else (g, conj(x))
-            gw = convolve_weight(first, second, kernel, *self.how)
+            gw = v.contiguous(convolve_weight(first, second, kernel, *self.how))
         if node._needs_grad(2):
             gb = v.reduce_sum(g, (-n - 2, *range(-n, 0)), False)
         return gx, gw, gb

@@ -3,7 +3,6 @@ laid out by a permutation; and methods that are functions too."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from rushlight import dtypes
@@ -11,6 +10,7 @@ from rushlight.arrays.host import device_of
 from rushlight.ops.checks import check_tensor, ints, tuple_of_ints
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import function, functions
+from rushlight.random.exact import outward_axes
 
 
 @function(free=False)
@@ -77,16 +77,31 @@ def dim_order(input: Any, *, ambiguity_check: Any = False) -> Any:
     (1, 0)
     """
     check_tensor(input, "dim_order")
-    strides, shape = input.stride(), input.shape
-    order = sorted(range(len(shape)), key=lambda d: -strides[d])
-    if ambiguity_check:
-        pairs = itertools.pairwise(order)
-        if any(shape[a] == 1 or shape[b] == 1 or strides[a] == strides[b] for a, b in pairs):
-            raise RuntimeError(
-                "The tensor does not have unique dim order, or cannot map to exact one of the "
-                "given memory formats."
-            )
-    return tuple(order)
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    of_formats = all(isinstance(f, dtypes.memory_format) for f in formats)
+    if not (isinstance(ambiguity_check, (bool, list)) and of_formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides, shape = input.stride(), tuple(input.shape)
+    many = ambiguity_check is not False and 1 in shape
+    if many and sum(_lies_as(input, f) for f in formats) != 1:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given "
+            "memory formats."
+        )
+    rows = _lies_as(input, dtypes.contiguous_format)
+    last = _lies_as(input, dtypes.channels_last)
+    if rows and not last:
+        return tuple(range(len(shape)))
+    if last and not rows:
+        return (0, 2, 3, 1)
+    if ambiguity_check and (0 in strides or len(set(strides)) < len(strides)):
+        raise RuntimeError("The tensor does not have unique dim order.")
+    return tuple(outward_axes(shape, [strides]))
+
+
+def _lies_as(x: Any, format: Any) -> bool:
+    rank = {dtypes.channels_last: 4, dtypes.channels_last_3d: 5}.get(format, x._array.ndim)
+    return rank == x._array.ndim and bool(x.is_contiguous(memory_format=format))
 
 
 @function(free=False)
@@ -235,7 +250,7 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     for d in reversed(dims if rank else []):
         words = _joined(words, d)
         words = words if keepdim else words.squeeze(d)
-    return words.view(dtypes.uint64)
+    return (words if rank else words.clone()).view(dtypes.uint64)
 
 
 def _joined(x: Any, d: int) -> Any:

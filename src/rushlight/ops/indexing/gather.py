@@ -51,7 +51,7 @@ class Gather(Along):
     """out[i][j] = self[index[i][j]][j], for `dim` = 0 of two."""
 
     name = "gather"
-    saved_names = "dim"
+    saved_names = "dim sparse_grad"
     shown_edges = (0,)
     inputs, saves = ("self", "index"), ("index",)
     vmap_rule = batch_leading

@@ -37,7 +37,7 @@ from rushlight.ops.creation.fill import (
     scalar_for,
     write_directly,
 )
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.registry import function, implements, op, overridden, takes_over
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import Expand, broadcast_shape
 from rushlight.ops.view.reshape import ViewShape
@@ -529,6 +529,8 @@ def getitem(self: Any, index: Any) -> Any:
             return run_indexed(Index(pattern, masks), (view, *arrays))
         return apply_view(Alias(), view) if view is self else view
     except Exception as error:
+        if takes_over((index,), {}):
+            return overridden(getitem, self, index)
         hide_insides(error)
         raise
 

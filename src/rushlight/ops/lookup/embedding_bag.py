@@ -14,7 +14,7 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, is_batched, raw_dtype
 from rushlight.ops.nn.embedding import outside, shorten_rows, sparse_rows
 from rushlight.ops.reduction.family import narrow, widen
-from rushlight.ops.registry import function, functional, op, shared_op
+from rushlight.ops.registry import function, functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
 
@@ -177,18 +177,7 @@ def _check(weight: Any, indices: Any, offsets: Any, samples: Any, padding: int) 
             f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but "
             f"got {padding}"
         )
-    known = bottom(o)
-    if has_values(known) and known.size:
-        if int(known[0]) != 0:
-            raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {int(known[0])}"
-            )
-        if int(known[-1]) > i.shape[0]:
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {i.shape[0]} but got "
-                f"offsets[-1] of {int(known[-1])}"
-            )
+    _check_offsets(o, i.shape[0])
     if outside(i, rows):
         found = bottom(i)
         bad = ((found < 0) | (found >= rows)).argmax() if has_values(found) else 0
@@ -266,6 +255,50 @@ def _counted(i: Any, bags: Any, sizes: Any, padding: int) -> Any:
     return v.unpick(real, sizes.shape, (v.SLOT,), bags)
 
 
+def _check_offsets(offsets: Any, count: int) -> None:
+    """Refuse bags that do not begin at the first index, or begin behind the last."""
+    known = bottom(offsets)
+    if not has_values(known) or not known.size:
+        return
+    starts, ends = known[..., 0], known[..., -1]
+    if (starts != 0).any():
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {int(starts[starts != 0][0])}"
+        )
+    if (ends > count).any():
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
+            f"{int(ends[ends > count][0])}"
+        )
+
+
+def _by_places(
+    weight: Any, input: Any, offsets: Any, mode: str, samples: Any, last: bool, padding: int
+) -> Any:
+    """Bags that begin elsewhere in each member of a batch: each index is told its bag, and its row
+    is added there. Padding goes to a bag of its own, which is dropped."""
+    (count,) = input._array.shape
+    bags = offsets._array.shape[0] - last
+    _check_offsets(offsets._array, count)
+    starts = offsets.contiguous().to(dtypes.int64)
+    places = functions["arange"](count, device=input.device)
+    bag = functions["searchsorted"](starts, places, right=True) - 1
+    if padding >= 0:
+        bag = functions["where"](input == padding, bags, bag)
+    rows = functions["embedding"](weight, input)
+    if samples is not None:
+        rows = rows * samples.unsqueeze(-1)
+    room = rows.new_zeros((bags + 1, rows._array.shape[-1]))
+    if mode == "max":
+        return room.index_reduce(0, bag, rows, "amax", include_self=False)[:bags]
+    found = room.index_add(0, bag, rows)[:bags]
+    if mode == "sum":
+        return found
+    held = rows.new_zeros((bags + 1,)).index_add(0, bag, rows.new_ones((count,)))[:bags]
+    return found / held.clamp(min=1).unsqueeze(-1)
+
+
 @functional()
 def embedding_bag(
     input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None,
@@ -318,11 +351,6 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets._array.ndim != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        if is_batched(offsets):
-            raise RuntimeError(
-                "Batching rule not implemented for aten::_embedding_bag where `offsets` is "
-                "batched: the bags must begin at the same places in all members"
-            )
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(shape)}"
@@ -341,6 +369,13 @@ def embedding_bag(
     if max_norm is not None:
         shorten_rows(weight, input, max_norm, norm_type)
     padding = _settle(weight, padding_idx)
+    if is_batched(offsets):
+        if scale_grad_by_freq:
+            raise RuntimeError(
+                "Batching rule not implemented for aten::_embedding_bag where `offsets` is batched "
+                "and `scale_grad_by_freq` is set"
+            )
+        return _by_places(weight, input, offsets, mode, samples, include_last_offset, padding)
     return _bag(
         weight, input, offsets, scale_grad_by_freq, MODES[mode], samples, include_last_offset,
         padding, sparse,

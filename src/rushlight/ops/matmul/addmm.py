@@ -144,6 +144,10 @@ class Addbmm(AddProduct):
     name = "addbmm"
     inputs = ("self", "batch1", "batch2")
     saves = ("batch1", "batch2")
+    saved_names = (
+        "alpha beta batch1_sym_argsize_0=batch1.0 batch1_sym_argsize_1=batch1.1 "
+        "batch2_sym_argsize_2=batch2.2"
+    )
     reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
 
     def times(self, a: Any, b: Any) -> Any:

@@ -18,7 +18,7 @@ from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
 from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.numbers import python_number
 from rushlight.ops.out import write_out
-from rushlight.ops.registry import function, implements
+from rushlight.ops.registry import function, implements, overridden, takes_over
 from rushlight.ops.view.expand import broadcast_shape
 from rushlight.ops.view.reshape import UnsafeView
 
@@ -35,6 +35,8 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
             return matmul_product(input, other)
         return write_out("matmul", (input, other), out, lambda: matmul_product(input, other))
     except BLAMED as error:
+        if takes_over((input, other, out), {}):
+            return overridden(matmul, input, other, out=out)
         if (better := better_error("matmul", matmul, (input, other), {}, error)) is not None:
             raise better from None
         raise
@@ -140,7 +142,7 @@ operators.matmul = matmul_product  # `a @ b` that is not two plain matrices
 def _at_right(self: Any, other: Any) -> Any:
     """other @ self"""
     if not isinstance(other, TensorBase):
-        return NotImplemented
+        return operators.foreign("__rmatmul__", self, other)
     return matmul_product(other, self)
 
 

@@ -20,7 +20,7 @@ from rushlight.ops.checks import c_name, check_tensor, check_tensors
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.out import write_out
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import function, op, overridden, takes_over
 from rushlight.ops.sample_inputs import drawn
 
 _FLOAT32: Final = dtypes.float32.numpy
@@ -305,6 +305,8 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
                 raise RuntimeError(f"{name} must be a matrix")
         return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
     except BLAMED as error:
+        if takes_over((input, mat2, out), {}):
+            return overridden(mm, input, mat2, out=out)
         if (better := better_error("mm", mm, (input, mat2), {}, error)) is not None:
             raise better from None
         raise
@@ -327,6 +329,8 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
                 raise RuntimeError(f"{name} must be a 3D tensor")
         return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
     except BLAMED as error:
+        if takes_over((input, mat2, out), {}):
+            return overridden(bmm, input, mat2, out=out)
         if (better := better_error("bmm", bmm, (input, mat2), {}, error)) is not None:
             raise better from None
         raise
@@ -346,6 +350,8 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
             )
         return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
     except BLAMED as error:
+        if takes_over((input, vec, out), {}):
+            return overridden(mv, input, vec, out=out)
         if (better := better_error("mv", mv, (input, vec), {}, error)) is not None:
             raise better from None
         raise
@@ -361,6 +367,8 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     try:
         return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
     except BLAMED as error:
+        if takes_over((input, tensor, out), {}):
+            return overridden(dot, input, tensor, out=out)
         if (better := better_error("dot", dot, (input, tensor), {}, error)) is not None:
             raise better from None
         raise

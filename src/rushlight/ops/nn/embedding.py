@@ -30,6 +30,7 @@ class Embedding(Op):
     inputs = ("weight", "indices")
     saves = ("indices",)
     params = ("padding_idx", "scale_grad_by_freq", "sparse")
+    saved_names = "padding_idx scale_grad_by_freq sparse weight_sym_argsize_0=weight.0"
     padding_idx: int = -1
     scale_grad_by_freq: bool = False
     sparse: bool = False

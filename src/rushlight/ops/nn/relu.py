@@ -8,13 +8,14 @@ from rushlight import dtypes
 from rushlight import random as generators
 from rushlight.arrays.host import from_host, to_host
 from rushlight.arrays.vocabulary import SLOT, cast, full, maximum, place, where
+from rushlight.core.dispatch import unary
 from rushlight.core.elementwise import elementwise
-from rushlight.core.graph import Node, wrap
+from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import is_batched
 from rushlight.ops.nn.activation import Activation, Piecewise, act, fit_bounds
 from rushlight.ops.numbers import Number
-from rushlight.ops.registry import function, functional, functions, op, shared_op
+from rushlight.ops.registry import function, functional, functions, op, refuse_input, shared_op
 
 
 @op
@@ -45,7 +46,9 @@ def relu(input: Any) -> Any:
     >>> torch.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    return act("relu", RELU, input)
+    if not isinstance(input, TensorBase):
+        return refuse_input("relu", relu, input)
+    return unary(RELU, input)
 
 
 @function(namespace="nn.functional")
@@ -61,7 +64,9 @@ def _relu(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    return functions["relu_"](input) if inplace else act("relu", RELU, input)
+    if not isinstance(input, TensorBase):
+        return refuse_input("relu", _relu, input, inplace)
+    return functions["relu_"](input) if inplace else unary(RELU, input)
 
 
 _relu.__qualname__ = "relu"  # the name that Python gives in errors of calls

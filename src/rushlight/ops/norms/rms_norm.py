@@ -53,7 +53,7 @@ def rms_norm(
     y = z * ((z * z).mean(dims, keepdim=True) + eps).rsqrt()
     if weight is not None:
         y = y * weight
-    return y.to(kind)
+    return y.to(kind).contiguous()
 
 
 def _channel_sums(x: Any, before: int, after: int) -> Any:

@@ -33,7 +33,15 @@ from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.operands import attach_operator, integral, number_from, zeros
 from rushlight.ops.out import write_array
 from rushlight.ops.pointwise.family import row
-from rushlight.ops.registry import function, functions, implements, methods, op
+from rushlight.ops.registry import (
+    function,
+    functions,
+    implements,
+    methods,
+    op,
+    overridden,
+    takes_over,
+)
 from rushlight.ops.sample_inputs import Draw
 
 
@@ -76,6 +84,8 @@ def _expose_written(made: Any, names: tuple[str, ...]) -> None:
             written = by_tensor if isinstance(other, TensorBase) else by_number
             return run_inplace(written, (input, other))
         except BLAMED as error:
+            if takes_over((other,), {}):
+                return overridden(write, input, other)
             if (
                 better := better_error(made.name + "_", write, (input, other), {}, error)
             ) is not None:
@@ -396,6 +406,8 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
             return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
         return choose(condition, xs[1], xs[2])
     except BLAMED as error:
+        if takes_over((*args, out), named):
+            return overridden(where, *args, out=out, **named)
         if (better := better_error("where", where, args, named, error)) is not None:
             raise better from None
         raise

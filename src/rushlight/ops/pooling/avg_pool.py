@@ -202,7 +202,7 @@ class AdaptiveAvgPool(Linear):
                     g = window_spread(g / k, axis, size, k, k, 0)
             else:
                 g = resample(g, axis, mean_taps(size, out).turned)
-        return v.cast(g, dtype)
+        return v.cast(v.contiguous(g), dtype)  # spread over one window it is expanded
 
 
 def _avg_ops(axes: int) -> tuple[Any, Any]:
@@ -212,6 +212,7 @@ def _avg_ops(axes: int) -> tuple[Any, Any]:
     class Pool(AvgPool):
         name, node = f"avg_pool{axes}d", f"AvgPool{axes}DBackward0"
         n = axes
+        lies = "channels" if axes == 2 else "rows"
 
         @staticmethod
         def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

@@ -138,6 +138,7 @@ def _max_ops(axes: int) -> tuple[Any, Any, Any]:
     class Adaptive(AdaptiveMaxPool):
         name, node = f"adaptive_max_pool{axes}d", f"AdaptiveMaxPool{axes}DBackward0"
         n = axes
+        lies = "channels" if axes == 2 else "rows"
 
         @staticmethod
         def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

@@ -25,6 +25,7 @@ class MaxUnpool(Op):
     output_size: Ints
     n: ClassVar[int] = 2
     lies = "channels"
+    leads = (0,)
 
     def forward(self, x: Any, index: Any) -> Any:
         n = self.n
@@ -64,6 +65,7 @@ class MaxUnpool3d(MaxUnpool):
     """`MaxUnpool` over three axes."""
 
     name, node, n = "max_unpool3d", "MaxUnpool3DBackward0", 3
+    lies = "rows"
 
 
 _OPS: Final[dict[int, Any]] = {2: MaxUnpool2d, 3: MaxUnpool3d}

@@ -34,7 +34,16 @@ from rushlight.ops.reduction.family import (
     unfold,
     widen,
 )
-from rushlight.ops.registry import describe, function, functions, implements, op, variant
+from rushlight.ops.registry import (
+    describe,
+    function,
+    functions,
+    implements,
+    op,
+    overridden,
+    takes_over,
+    variant,
+)
 from rushlight.ops.sample_inputs import drawn
 
 _F32: Final = dtypes.float32.numpy
@@ -109,7 +118,7 @@ def _declare_sum(
             array = check_tensor(input, name)
             if (
                 dim is ... and dtype is None and axis is ... and out is None and not keepdim
-                and not wrong
+                and keepdims is None and not wrong
             ):  # fmt: skip
                 raw = array.dtype
                 if raw is _F32 or raw is _F64:
@@ -135,6 +144,8 @@ def _declare_sum(
             if keepdim is not False:
                 named["keepdim"] = keepdim
             given = {key: x for key, x in named.items() if x is not None and x is not ...}
+            if takes_over((input, out), {}):
+                return overridden(functions[name], *args, **given)
             if (better := better_error(name, functions[name], args, given, error)) is not None:
                 raise better from None
             raise

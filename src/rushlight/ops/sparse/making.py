@@ -7,6 +7,7 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import sparse as raw
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
 from rushlight.arrays.device import device as device_class
 from rushlight.arrays.host import asarray, is_sparse
 from rushlight.core.graph import TensorBase, wrap
@@ -365,7 +366,7 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
             f"{dtypes.type_name(dtype)}"
         )
     made = self
-    if is_sparse(self._array):
+    if is_sparse(bottom(self._array)):
         made = apply(rules.ToDense(masked_grad is not False), self)
     return made if dtype is None else made.to(dtype)
 
@@ -378,6 +379,8 @@ _OPS: Final = {
 
 def _converted(name: str, x: Any, layout: Any, blocksize: Any, dense_dim: int | None) -> Any:
     have = getattr(x._array, "layout", dtypes.strided)
+    if isinstance(blocksize, int):
+        blocksize = (blocksize, blocksize)
     if layout is have and (blocksize is None or tuple(blocksize) == x._array.block):
         return x
     if layout is dtypes.sparse_coo:
@@ -393,9 +396,13 @@ def _converted(name: str, x: Any, layout: Any, blocksize: Any, dense_dim: int | 
         if blocksize is None:
             raise RuntimeError(f"{name}: blocksize is required for a layout of blocks")
         block = tuple(int(n) for n in blocksize)
+        if len(block) != 2:
+            raise RuntimeError(
+                f"dense_{name}: blocksize needs to be a tuple of size 2, but got {len(block)}"
+            )
         batch = ndim - 2 - dense_dim
         shape = x._array.shape[batch : batch + 2]
-        if len(block) != 2 or any(b <= 0 or n % b for n, b in zip(shape, block)):
+        if any(b <= 0 or n % b for n, b in zip(shape, block)):
             raise RuntimeError(
                 f"dense_{name}: tensor sparse size ({shape[0]},{shape[1]}) must be divisible by "
                 f"given blocksize ({','.join(map(str, block))})"

@@ -18,6 +18,7 @@ from rushlight.arrays.sparse_rules import sampled, sparse_masked, sparse_of, sto
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
+from rushlight.ops.each_member import batch_leading
 from rushlight.ops.registry import implements
 
 
@@ -125,6 +126,7 @@ class ToDense(Op):
     saves = ("self",)
     params = ("masked",)
     masked: bool = True
+    vmap_rule = batch_leading
 
     def forward(self, x: Any) -> Any:
         return to_dense(x)
@@ -292,11 +294,16 @@ class SparseAddmm(Op):
     reads: ClassVar = {1: ("mat1", "mat2"), 2: ("mat1",)}
     params = ("beta", "alpha")
     node = "SparseAddmmBackward0"
+    saved_names = "alpha beta mat2_sym_sizes=mat2.sizes"
     beta: Any = 1
     alpha: Any = 1
 
+    def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
+        shared = flags == (False, False, True) and (xs[0] is None or xs[0].ndim == 2)
+        return (self, xs) if shared else None
+
     def forward(self, x: Any, a: Any, b: Any) -> Any:
-        y = v.matmul(a, b)
+        y = _times_each(a, b)
         if self.alpha != 1:
             y = y * self.alpha
         if x is None or self.beta == 0:
@@ -309,21 +316,37 @@ class SparseAddmm(Op):
             gx = g if self.beta == 1 else g * self.beta
         if node._needs_grad(1):
             other = conj(b) if is_complex(b) else b
-            ga = sampled(g, v.swap(other, -1, -2), _settled(a))
+            ga = sampled(_side_by_side(g), v.swap(_side_by_side(other), -1, -2), _settled(a))
             ga = ga if self.alpha == 1 else ga * self.alpha
         if node._needs_grad(2):
             other = conj(a) if is_complex(a) else a
-            gb = v.matmul(v.swap(other, -1, -2), g)
+            gb = _times_each(v.swap(other, -1, -2), g)
             gb = gb if self.alpha == 1 else gb * self.alpha
         return gx, ga, gb
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         found = y * 0 if ts[0] is None else ts[0] * self.beta
         if ts[1] is not None:
-            found = found + v.matmul(ts[1], xs[2]) * self.alpha
+            found = found + _times_each(ts[1], xs[2]) * self.alpha
         if ts[2] is not None:
-            found = found + v.matmul(xs[1], ts[2]) * self.alpha
+            found = found + _times_each(xs[1], ts[2]) * self.alpha
         return found
+
+
+def _side_by_side(b: Any) -> Any:
+    """The matrices of a batch as one; a matrix as it is."""
+    if b.ndim == 2:
+        return b
+    count, n, p = b.shape
+    return v.reshape(v.permute(b, (1, 0, 2)), (n, count * p))
+
+
+def _times_each(a: Any, b: Any) -> Any:
+    """A sparse matrix times a matrix, or times each of a batch, in one product."""
+    y = v.matmul(a, _side_by_side(b))
+    if b.ndim == 2:
+        return y
+    return v.permute(v.reshape(y, (y.shape[0], b.shape[0], b.shape[2])), (1, 0, 2))
 
 
 class Sampled(Op):

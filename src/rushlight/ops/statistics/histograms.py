@@ -7,7 +7,8 @@ from typing import Any
 
 from rushlight import dtypes, return_types
 from rushlight.core.graph import TensorBase
-from rushlight.ops.checks import check_tensor, not_implemented
+from rushlight.ops.checks import check_tensor, is_batched, not_implemented
+from rushlight.ops.each_member import one_by_one
 from rushlight.ops.out import write_outs
 from rushlight.ops.registry import function, functions
 
@@ -110,6 +111,15 @@ def histogram(
     """
     array = check_tensor(input, "histogram")
     _check_kind(input)
+    if any(map(is_batched, (input, bins, weight))):
+
+        def part(i: int) -> Any:
+            def each(x: Any, b: Any, w: Any) -> Any:
+                return histogram(x, b, range=range, weight=w, density=density)[i]
+
+            return one_by_one("histogram", each, input, bins, weight)
+
+        return return_types.histogram((part(0), part(1)))
     points = input.detach().reshape((-1, 1))
     if weight is not None and weight._array.shape == array.shape:
         weight = weight.reshape((-1,))
@@ -117,6 +127,8 @@ def histogram(
     low, high = (None, None) if range is None else (float(range[0]), float(range[1]))
     edges = _edges(points, bins, low, high, 0, "histogram")
     found = _count(points, [edges], flat, density), edges
+    if isinstance(bins, TensorBase):  # a copy of those given
+        found = found[0], edges.clone(memory_format=dtypes.contiguous_format)
     return write_outs("histogram", return_types.histogram, found, out)
 
 
@@ -138,6 +150,10 @@ def histogramdd(
             [1., 1.]])
     """
     array = check_tensor(input, "histogramdd")
+    if any(map(is_batched, (input, weight, *(bins if isinstance(bins, (list, tuple)) else ())))):
+        raise RuntimeError(
+            "Batching rule not implemented for aten::histogramdd. We could not generate a fallback."
+        )
     if array.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     _check_kind(input)
@@ -186,12 +202,13 @@ def unravel_index(indices: Any, shape: Any) -> Any:
             )
     if any(n < 0 for n in given):
         raise ValueError(f"'shape' cannot have negative values, but got {given}")
-    found: list[Any] = []
-    rest = indices.to(dtypes.int64)
-    for n in reversed(given):
-        found.append(functions["remainder"](rest, n))
-        rest = functions["div"](rest, n, rounding_mode="floor")
-    return tuple(found[::-1])
+    if not given:
+        return ()
+    steps: Any = [math.prod(given[d + 1 :]) for d in range(len(given))]
+    sizes: Any = given
+    sizes, steps = (functions["tensor"](x, device=indices.device) for x in (sizes, steps))
+    passed = functions["div"](indices.unsqueeze(-1), steps, rounding_mode="floor")
+    return functions["remainder"](passed, sizes).unbind(-1)
 
 
 @function()
@@ -210,6 +227,12 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
     check_tensor(input, "nonzero_static")
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if is_batched(input):
+
+        def each(x: Any) -> Any:
+            return nonzero_static(x, size=size, fill_value=fill_value)
+
+        return one_by_one("nonzero_static", each, input)
     found = functions["nonzero"](input)[:size]
     missing = size - found._array.shape[0]
     if not missing:

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
+from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view
-from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import describe, function, methods, op, variant
+from rushlight.ops.checks import ints, one_dim, tuple_of_ints
+from rushlight.ops.registry import describe, function, methods, op, refuse_input, variant
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import view_in_place
@@ -46,7 +47,8 @@ def permute(input: Any, dims: Any) -> Any:
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
-    check_tensor(input, "permute")
+    if not isinstance(input, TensorBase):
+        return refuse_input("permute", permute, input, dims)
     order = tuple_of_ints("permute", "dims", dims, 2)
     rank = input._array.ndim
     if len(order) != rank:
@@ -142,7 +144,8 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     >>> torch.transpose(torch.zeros(2, 3, 4), 0, 2).shape
     torch.Size([4, 3, 2])
     """
-    check_tensor(input, "transpose")
+    if not isinstance(input, TensorBase):
+        return refuse_input("transpose", transpose, input, dim0, dim1)
     rank = input._array.ndim
     return apply_view(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
@@ -204,7 +207,8 @@ def t(input: Any) -> Any:
     >>> torch.t(torch.zeros(2, 3)).shape
     torch.Size([3, 2])
     """
-    check_tensor(input, "t")
+    if not isinstance(input, TensorBase):
+        return refuse_input("t", t, input)
     return apply_view(t_op(T, input, "t"), input)
 
 

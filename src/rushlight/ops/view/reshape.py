@@ -8,12 +8,12 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear, ViewOp
-from rushlight.core.graph import wrap_alias
+from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import function, implements, methods, op
+from rushlight.ops.registry import function, implements, methods, op, refuse_input
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import contiguous, strides_of
 
@@ -246,7 +246,8 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    check_tensor(input, "flatten")
+    if not isinstance(input, TensorBase):
+        return refuse_input("flatten", flatten, input, start_dim, end_dim)
     shape = input._array.shape
     rank = len(shape)
     first, last = one_dim(start_dim, rank), one_dim(end_dim, rank)

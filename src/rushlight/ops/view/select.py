@@ -17,8 +17,8 @@ from rushlight.core.families import ViewOp
 from rushlight.core.graph import TensorBase, part_ops, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
-from rushlight.ops.checks import check_tensor, is_batched, one_dim, one_int
-from rushlight.ops.registry import function, implements, op
+from rushlight.ops.checks import is_batched, one_dim, one_int
+from rushlight.ops.registry import function, implements, op, refuse_input
 from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.view.family import Embed, embed
 from rushlight.ops.view.squeeze import Unsqueeze
@@ -202,7 +202,8 @@ def detach(input: Any) -> Any:
     >>> torch.ones(2, requires_grad=True).detach()
     tensor([1., 1.])
     """
-    check_tensor(input, "detach")
+    if not isinstance(input, TensorBase):
+        return refuse_input("detach", detach, input)
     return finish(wrap_alias(detached_array(input._array), input))
 
 

@@ -34,6 +34,11 @@ def _apart(op_: Any, input: Any) -> tuple[Any, ...]:
     return look_at_many(op_, input, op_.pieces(input._array.shape))
 
 
+def _refuse(function: str, left: dict[str, Any]) -> None:
+    for name in left:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+
+
 # --- pieces of one size, or of given sizes --------------------------------------------------------
 @op
 class Split(Parts):
@@ -68,6 +73,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
     """
     check_tensor(tensor, "split", "tensor")
     size = more.pop("split_size", split_size_or_sections)
+    _refuse("split", more)
     if isinstance(size, (tuple, list)):
         return split_with_sizes(tensor, size, dim)
     return _apart(split_op(Split, tensor, one_int("split", "split_size", size, 1), dim), tensor)
@@ -174,6 +180,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, **mo
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
     where = more.pop("indices", more.pop("sections", indices_or_sections))
+    _refuse("tensor_split", more)
     shape = input._array.shape
     if not shape:
         raise RuntimeError(

@@ -6,10 +6,11 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
+from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
-from rushlight.ops.checks import check_tensor, one_dim, one_int
-from rushlight.ops.registry import function, op
+from rushlight.ops.checks import one_dim, one_int
+from rushlight.ops.registry import function, op, refuse_input
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.family import view_in_place
 from rushlight.ops.view.reshape import reshape
@@ -53,7 +54,8 @@ def unsqueeze(input: Any, dim: int | None = None, *, axis: int | None = None) ->
     >>> torch.unsqueeze(torch.zeros(3), -1).shape
     torch.Size([3, 1])
     """
-    check_tensor(input, "unsqueeze")
+    if not isinstance(input, TensorBase):
+        return refuse_input("unsqueeze", unsqueeze, input, dim, axis=axis)
     if dim is None:  # `axis` is NumPy's name for it
         if axis is None:
             raise TypeError('unsqueeze() missing 1 required positional arguments: "dim"')
@@ -205,7 +207,8 @@ def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
     torch.Size([3])
     """
-    check_tensor(input, "squeeze")
+    if not isinstance(input, TensorBase):
+        return refuse_input("squeeze", squeeze, input, dim, axis=axis)
     if axis is not None and dim is None:  # NumPy's name for it
         dim = axis
     return apply_view(squeeze_op(input, dim, SqueezeAll, SqueezeOne, SqueezeMany), input)

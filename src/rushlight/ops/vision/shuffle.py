@@ -45,7 +45,8 @@ class PixelShuffle(Linear):
     lies = "channels"
 
     def forward(self, x: Any) -> Any:
-        return _to_pixels(x, self.upscale_factor)
+        # by 1 nothing moves, and the result is a copy all the same
+        return _to_pixels(x, self.upscale_factor) if self.upscale_factor > 1 else v.copy(x)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return _to_channels(g, self.upscale_factor)
@@ -65,7 +66,7 @@ class PixelUnshuffle(Linear):
     lies = "channels"
 
     def forward(self, x: Any) -> Any:
-        return _to_channels(x, self.downscale_factor)
+        return _to_channels(x, self.downscale_factor) if self.downscale_factor > 1 else v.copy(x)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return _to_pixels(g, self.downscale_factor)

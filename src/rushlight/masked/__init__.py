@@ -1,5 +1,5 @@
 """`torch.masked`: reductions of what a mask names, by the names that the op table gives them
-there. Its `MaskedTensor` is missing."""
+there, and tensors that have a mask (`masked_tensor`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ _fill_rest()
 for _fn in namespaces["masked"].values():
     _describe(_fn)
 globals().update(namespaces["masked"])
-__all__ = sorted(namespaces["masked"])
+_LATER = {
+    "MaskedTensor": "maskedtensor.core",
+    "as_masked_tensor": "maskedtensor.creation",
+    "is_masked_tensor": "maskedtensor.core",
+    "masked_tensor": "maskedtensor.creation",
+}
+__all__ = sorted([*namespaces["masked"], *_LATER])
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.masked", globals())
+    __getattr__, __dir__ = _face("torch.masked", globals(), {**_LATER, "maskedtensor": ""})
