@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 import urllib.parse
@@ -22,6 +23,9 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy
 
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the checksum in the name of a file
+urlparse = urllib.parse.urlparse
+
 _chosen: dict[str, str] = {}
 
 
@@ -33,9 +37,12 @@ def get_dir() -> str:
     """
     if "dir" in _chosen:
         return _chosen["dir"]
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
