@@ -29,7 +29,10 @@ MODULES: Final = {
         "rushlight runs in one process",
     ),
     "torch._C": ("_distributed_c10d _distributed_rpc _functorch", "rushlight has no compiled core"),
-    "torch": ("ao quantization numa", "rushlight has no quantised tensors and no NUMA settings"),
+    "torch": (
+        "_custom_ops _decomp _functorch _prims _prims_common _refs ao numa quantization",
+        "rushlight has neither quantised tensors nor these insides of PyTorch's",
+    ),
     "torch.nn": (
         "intrinsic qat quantizable quantized", "rushlight has no quantised tensors and layers"
     ),
@@ -38,7 +41,8 @@ MODULES: Final = {
         "rushlight reaches GPUs through CuPy alone",
     ),
     "torch.utils": (
-        "cpp_extension hipify mobile_optimizer", "rushlight compiles no C++ and no CUDA"
+        "cpp_extension flop_counter hipify mobile_optimizer",
+        "rushlight compiles no C++ and no CUDA, and does not count multiplications",
     ),
     "torch._dynamo": (
         "backends convert_frame eval_frame exc external_utils symbolic_convert testing trace_rules "

@@ -25,7 +25,7 @@ from rushlight.stand_ins import ONE_QUEUE as _ONE_QUEUE
 __all__ = [
     "CUDAGraph", "Event", "ExternalStream", "Stream", "StreamContext", "current_device",
     "current_stream", "default_generators", "default_stream", "device", "device_count", "device_of",
-    "empty_cache", "get_arch_list", "get_rng_state", "get_rng_state_all", "ipc_collect",
+    "empty_cache", "get_arch_list", "graph", "make_graphed_callables", "get_rng_state", "get_rng_state_all", "ipc_collect",
     "is_current_stream_capturing", "memory_stats", "reset_max_memory_allocated", "set_rng_state",
     "set_rng_state_all", "stream", "get_device_capability", "get_device_name", "get_device_properties", "init", "initial_seed",
     "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all",
@@ -271,6 +271,8 @@ Stream = _stand_in("torch.cuda.Stream", _ONE_QUEUE)
 ExternalStream = _stand_in("torch.cuda.ExternalStream", _ONE_QUEUE)
 Event = _stand_in("torch.cuda.Event", _ONE_QUEUE)
 CUDAGraph = _stand_in("torch.cuda.CUDAGraph", _ONE_QUEUE)
+graph = _stand_in("torch.cuda.graph", _ONE_QUEUE)
+make_graphed_callables = _stand_in("torch.cuda.make_graphed_callables", _ONE_QUEUE)
 default_generators: tuple[Any, ...] = ()
 
 
