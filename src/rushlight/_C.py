@@ -123,4 +123,14 @@ def __getattr__(name: str) -> Any:
     # Switches of a compiler of graphs that rushlight has not; programs set them to make it quicker.
     if name.startswith("_jit_set_") or name.startswith("_jit_override_"):
         return lambda *args: False
+    if name in _STAND_INS:
+        stand_in = import_module("rushlight.absent").stand_in
+        return stand_in(f"torch._C.{name}", "rushlight has no compiled core and no dispatcher")
     raise AttributeError(f"module 'torch._C' has no attribute {name!r}")
+
+
+# Classes that programs name in annotations, or ask `isinstance` for.
+_STAND_INS = frozenset("""
+    Argument Block DispatchKey DispatchKeySet FunctionSchema Graph Node ScriptModule TensorType Type
+    Value _ExcludeDispatchKeyGuard
+""".split())

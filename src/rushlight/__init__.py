@@ -110,6 +110,7 @@ _LATER = {
     "PyTorchFileReader": "stand_ins",
     "PyTorchFileWriter": "stand_ins",
     "ScriptObject": "stand_ins",
+    "StorageBase": "storage",
     "Stream": "stand_ins",
     "get_device_module": "accelerator",
     "_dynamo": "",

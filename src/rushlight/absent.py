@@ -16,7 +16,7 @@ RuntimeError: torch.distributed.fsdp.FullyShardedDataParallel cannot work: rushl
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 # By the package: the modules that can be imported, with all in them, and why they cannot work.
@@ -111,9 +111,28 @@ def stand_in(name: str, reason: str) -> Any:
     if last.startswith(("is_", "_is_", "has_")):
         return lambda *args, **kwargs: False
     if not last.lstrip("_")[:1].isupper():
-        return lacking(last, message)
+        return _Function(name, reason)
     space = {"__module__": home, "__doc__": f"{message}.", "_message": message}
     return _Absent(last, (), space)
+
+
+class _Function:
+    """A function, or a module, of what rushlight has not. As a decorator it hands back the function,
+    which does without; any other call raises."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.__name__ = self.__qualname__ = name.rpartition(".")[2]
+        self._name, self._reason = name, reason
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], FunctionType):
+            return args[0]
+        raise RuntimeError(f"{self._name} cannot work: {self._reason}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{self._name!r} has no attribute {name!r}")
+        return stand_in(f"{self._name}.{name}", self._reason)
 
 
 class _Absent(type):
