@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import Any
 
 from rushlight.core.graph import TensorBase as TensorBase
+from rushlight.dispatch_keys import DispatchKey as DispatchKey
+from rushlight.dispatch_keys import DispatchKeySet as DispatchKeySet
+from rushlight.dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from rushlight.ops.overriding import DisableTorchFunction as DisableTorchFunction
 from rushlight.ops.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from rushlight.ops.overriding import disabled_torch_function as _disabled_torch_function_impl
@@ -131,6 +134,5 @@ def __getattr__(name: str) -> Any:
 
 # Classes that programs name in annotations, or ask `isinstance` for.
 _STAND_INS = frozenset("""
-    Argument Block DispatchKey DispatchKeySet FunctionSchema Graph Node ScriptModule TensorType Type
-    Value _ExcludeDispatchKeyGuard
+    Argument Block FunctionSchema Graph Node ScriptModule TensorType Type Value
 """.split())

@@ -54,7 +54,7 @@ MODULES: Final = {
         "rushlight compiles nothing",
     ),
     "torch.onnx": (
-        "_internal errors ops operators symbolic_helper symbolic_opset11 symbolic_opset12 "
+        "_internal errors ops operators symbolic_opset11 symbolic_opset12 "
         "symbolic_opset9 utils",
         "rushlight writes no ONNX",
     ),

@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
 import re
@@ -148,3 +149,41 @@ def load_state_dict_from_url(
         prefix = name.rpartition("-")[2].partition(".")[0] if check_hash else None
         download_url_to_file(url, path, prefix, progress=progress)
     return read(path, map_location=map_location, weights_only=weights_only)
+
+
+class _Silent:
+    """What counts steps where tqdm is not installed, and shows nothing."""
+
+    def __init__(self, iterable: Any = None, *args: Any, **kwargs: Any) -> None:
+        self.iterable = iterable
+        self.n = 0
+
+    def __iter__(self) -> Any:
+        return iter(self.iterable)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def update(self, n: int = 1) -> None:
+        self.n += n
+
+    def close(self) -> None:
+        return None
+
+
+def progress_bar() -> Any:
+    """The class `tqdm`, or one that shows nothing."""
+    try:
+        module = importlib.import_module("tqdm")
+    except ImportError:
+        return _Silent
+    return module.tqdm
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":
+        return progress_bar()
+    raise AttributeError(f"module 'torch.hub' has no attribute {name!r}")
