@@ -18,7 +18,6 @@ from rushlight.ops.overriding import disabled_torch_function as _disabled_torch_
 from rushlight.ops.overriding import state as _overriding_state
 from rushlight.random import Generator as Generator
 from rushlight.size import Size as Size
-from rushlight.tensor import TensorClass as _TensorMeta
 
 _TensorBase = TensorBase
 
@@ -33,7 +32,7 @@ def _log_api_usage_once(name: str) -> None:
     """PyTorch counts the use of its parts where it is told to; here nobody counts."""
 
 
-# --- what libraries ask of PyTorch's insides ---------------------------------------------------------
+# --- what libraries ask of PyTorch's insides ------------------------------------------------------
 def _get_tracing_state() -> None:
     """Nothing is traced by `jit`."""
 
@@ -124,7 +123,7 @@ _fft = _Names("fft", "fft_")
 
 def __getattr__(name: str) -> Any:
     # Switches of a compiler of graphs that rushlight has not; programs set them to make it quicker.
-    if name.startswith("_jit_set_") or name.startswith("_jit_override_"):
+    if name.startswith(("_jit_set_", "_jit_override_")):
         return lambda *args: False
     if name in _STAND_INS:
         stand_in = import_module("rushlight.absent").stand_in
@@ -133,6 +132,8 @@ def __getattr__(name: str) -> Any:
 
 
 # Classes that programs name in annotations, or ask `isinstance` for.
-_STAND_INS = frozenset("""
+_STAND_INS = frozenset(
+    """
     Argument Block FunctionSchema Graph Node ScriptModule TensorType Type Value
-""".split())
+""".split()
+)

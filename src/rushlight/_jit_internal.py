@@ -1,4 +1,4 @@
-"""`torch._jit_internal`: the marks for PyTorch's script compiler that libraries import from there."""
+"""`torch._jit_internal`: marks for PyTorch's script compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rushlight has not, and programs import all the same: stand-ins that say so when they are used.
+"""What rushlight has not, and programs import all the same: stand-ins that say so when used.
 
 Libraries import names of process groups, quantised layers or C++ extensions at their top, and use
 them only where a user asks for that. So the modules in `MODULES` can be imported (`compat` makes
@@ -8,9 +8,9 @@ them), and every name in them is a stand-in: a class of which nothing is an inst
 >>> fsdp = absent.module("torch.distributed.fsdp")
 >>> isinstance(torch.nn.Linear(1, 1), fsdp.FullyShardedDataParallel)
 False
->>> fsdp.FullyShardedDataParallel(torch.nn.Linear(1, 1))
+>>> fsdp.ShardingStrategy(1)
 Traceback (most recent call last):
-RuntimeError: torch.distributed.fsdp.FullyShardedDataParallel cannot work: rushlight runs in one process
+RuntimeError: torch.distributed.fsdp.ShardingStrategy cannot work: rushlight runs in one process
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def stand_in(name: str, reason: str) -> Any:
 
 
 class _Function:
-    """A function, or a module, of what rushlight has not. As a decorator it hands back the function,
-    which does without; any other call raises."""
+    """A function, or a module, of what rushlight has not. As a decorator it hands back the
+    function, which does without; any other call raises."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.__name__ = self.__qualname__ = name.rpartition(".")[2]

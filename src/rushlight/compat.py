@@ -62,7 +62,7 @@ class _Loader(Loader):
         ours = importlib.import_module(_our_name(name))
         sys.modules[name] = ours
         if name in absent.MODULES and not hasattr(ours, "__path__"):
-            ours.__path__ = []  # a package, for there are modules in it that only say what they lack
+            ours.__path__ = []  # a package: modules in it only say what they lack
         if name in _FILLED:
             for late in ours.__all__:
                 getattr(ours, late)

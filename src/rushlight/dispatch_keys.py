@@ -1,5 +1,5 @@
-"""Names of the parts of PyTorch's dispatcher, for programs that list them: rushlight has no dispatcher,
-so that to leave some of them out changes nothing.
+"""Names of the parts of PyTorch's dispatcher, for programs that list them: rushlight has no
+dispatcher, so that to leave some of them out changes nothing.
 
 >>> key = torch._C.DispatchKey.AutocastCPU
 >>> torch._C.DispatchKeySet(key).has(key)

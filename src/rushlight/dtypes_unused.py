@@ -1,4 +1,4 @@
-"""Dtypes that neither NumPy nor ml_dtypes has: programs list them, and there are no tensors of them.
+"""Dtypes that neither NumPy nor ml_dtypes has: programs list them; no tensor has them.
 
 >>> torch.qint8, torch.qint8.itemsize
 (torch.qint8, 1)

@@ -1,5 +1,5 @@
-"""Numbers that PyTorch's compiler does not know yet: `SymInt` and its kin. Here every size is a Python
-number, so nothing is a `SymInt`, and the functions for both kinds are Python's own.
+"""Numbers that PyTorch's compiler does not know yet: `SymInt` and its kin. Here every size is a
+Python number, so nothing is a `SymInt`, and the functions for both kinds are Python's own.
 
 >>> isinstance(torch.ones(2).shape[0], torch.SymInt), torch.sym_max(2, 3)
 (False, 3)

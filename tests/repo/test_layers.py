@@ -27,7 +27,8 @@ LAYERS = [
     "autograd",
     "func nn optim data serialization _tensor _utils testing utils library profiler functorch "
     "accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
-    "_inductor jit _jit_internal _tensor_str _ops _guards _subclasses masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
+    "_inductor jit _jit_internal _tensor_str _ops _guards _subclasses masked "
+    "monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu _vmap_internals",
     "compile viz explain distributed",
     "compat cli __main__ functional fx",

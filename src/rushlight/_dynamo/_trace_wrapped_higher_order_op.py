@@ -1,4 +1,4 @@
-"""`torch._dynamo._trace_wrapped_higher_order_op`: the block in which libraries make masks by `vmap`."""
+"""`torch._dynamo._trace_wrapped_higher_order_op`: for masks made by `vmap`."""
 
 from contextlib import nullcontext
 

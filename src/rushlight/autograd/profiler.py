@@ -56,8 +56,8 @@ def _profiler_enabled() -> bool:
 
 
 class emit_nvtx:
-    """emit_nvtx(enabled=True): a block whose ops are marked for NVIDIA's profiler. rushlight makes no
-    such marks: entering it raises."""
+    """emit_nvtx(enabled=True): a block whose ops are marked for NVIDIA's profiler. rushlight makes
+    no such marks: entering it raises."""
 
     _tool = "NVTX"
 

@@ -23,14 +23,51 @@ from rushlight.random import set_rng_state as _set_rng_state
 from rushlight.stand_ins import ONE_QUEUE as _ONE_QUEUE
 
 __all__ = [
-    "CUDAGraph", "Event", "ExternalStream", "Stream", "StreamContext", "current_device",
-    "current_stream", "default_generators", "default_stream", "device", "device_count", "device_of",
-    "empty_cache", "get_arch_list", "graph", "make_graphed_callables", "get_rng_state", "get_rng_state_all", "ipc_collect",
-    "is_current_stream_capturing", "memory_stats", "reset_max_memory_allocated", "set_rng_state",
-    "set_rng_state_all", "stream", "get_device_capability", "get_device_name", "get_device_properties", "init", "initial_seed",
-    "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all",
-    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
-    "memory_reserved", "reset_peak_memory_stats", "seed", "seed_all", "set_device", "synchronize",
+    "CUDAGraph",
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "current_device",
+    "current_stream",
+    "default_generators",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
+    "graph",
+    "init",
+    "initial_seed",
+    "ipc_collect",
+    "is_available",
+    "is_bf16_supported",
+    "is_current_stream_capturing",
+    "is_initialized",
+    "make_graphed_callables",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "stream",
+    "synchronize",
 ]  # fmt: skip
 
 
@@ -277,7 +314,7 @@ default_generators: tuple[Any, ...] = ()
 
 
 class StreamContext:
-    """StreamContext(stream): a block on another stream; None, the only one there is, changes nothing.
+    """StreamContext(stream): a block on another stream; None, the only one, changes nothing.
 
     >>> with torch.cuda.stream(None):
     ...     pass

@@ -169,4 +169,6 @@ globals().update(_AT_HAND)
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.distributed", globals(), {"constants": "", "distributed_c10d": ""})
+    __getattr__, __dir__ = _face(
+        "torch.distributed", globals(), {"constants": "", "distributed_c10d": ""}
+    )

@@ -1,4 +1,4 @@
-"""`torch.distributed.distributed_c10d`: the names of `torch.distributed`, where PyTorch has them."""
+"""`torch.distributed.distributed_c10d`: the names of `torch.distributed`, where they stand."""
 
 from typing import Any
 
@@ -11,5 +11,7 @@ __dir__ = __all__.copy
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
-        raise AttributeError(f"module 'torch.distributed.distributed_c10d' has no attribute {name!r}")
+        raise AttributeError(
+            f"module 'torch.distributed.distributed_c10d' has no attribute {name!r}"
+        )
     return getattr(_distributed, name)

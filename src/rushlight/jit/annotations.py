@@ -12,7 +12,7 @@ __dir__ = __all__.copy
 
 # as they stand in PyTorch's module, from which older programs import them
 Dict, List, Optional, Tuple, Union = (
-    _typing.Dict, _typing.List, _typing.Optional, _typing.Tuple, _typing.Union
+    dict, list, _typing.Optional, tuple, _typing.Union
 )  # fmt: skip
 
 

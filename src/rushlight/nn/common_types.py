@@ -1,4 +1,4 @@
-"""`torch.nn.common_types`: names for sizes, one number or several, which libraries annotate with."""
+"""`torch.nn.common_types`: names for sizes, one number or several, for annotations."""
 
 from typing import Any, TypeAlias
 

@@ -1,4 +1,4 @@
-"""`torch.utils._foreach_utils`: tensors sorted by device and dtype, for functions of lists of them."""
+"""`torch.utils._foreach_utils`: tensors sorted by device and dtype."""
 
 from __future__ import annotations
 

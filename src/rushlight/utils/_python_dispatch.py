@@ -1,4 +1,4 @@
-"""`torch.utils._python_dispatch`: `__torch_dispatch__` is not called here, so there are no modes."""
+"""`torch.utils._python_dispatch`: `__torch_dispatch__` is not called: there are no modes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Trees under the name that PyTorch's users import them by; they stand in `rushlight.trees`. Here is
-what belongs to the path of a leaf, and what libraries import of PyTorch's insides."""
+"""Trees under the name that PyTorch's users import them by; they stand in `rushlight.trees`. Here
+is what belongs to the path of a leaf, and what libraries import of PyTorch's insides."""
 
 from __future__ import annotations
 
@@ -29,14 +29,50 @@ from rushlight.trees import (
 )
 
 __all__ = [
-    "Context", "DumpableContext", "FlattenFunc", "FromDumpableContextFunc", "GetAttrKey", "KeyEntry",
-    "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "SUPPORTED_NODES", "SequenceKey",
-    "ToDumpableContextFunc", "TreeSpec", "UnflattenFunc", "arg_tree_leaves", "is_namedtuple_class",
-    "is_namedtuple_instance", "is_structseq_instance", "key_get", "keystr", "map_only",
-    "register_constant", "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only",
-    "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
-    "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
-    "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_pprint",
+    "SUPPORTED_NODES",
+    "Context",
+    "DumpableContext",
+    "FlattenFunc",
+    "FromDumpableContextFunc",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "LeafSpec",
+    "MappingKey",
+    "NodeDef",
+    "PyTree",
+    "SequenceKey",
+    "ToDumpableContextFunc",
+    "TreeSpec",
+    "UnflattenFunc",
+    "arg_tree_leaves",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq_instance",
+    "key_get",
+    "keystr",
+    "map_only",
+    "register_constant",
+    "register_dataclass",
+    "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+    "treespec_pprint",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -201,8 +237,8 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Any], Callable[[Any], Any]]:
-    """A decorator: the function of what is of a type (or what a predicate holds for), and everything
-    else as it is."""
+    """A decorator: the function of what is of a type (or what a predicate holds for), and
+    everything else as it is."""
     asked = type_or_types_or_pred
     by_type = isinstance(asked, (type, tuple))
 
@@ -302,7 +338,7 @@ def is_structseq_instance(obj: object) -> bool:
 
 
 def _get_node_type(tree: Any) -> Any:
-    return namedtuple if is_namedtuple_instance(tree) else type(tree)  # noqa: PYI024  # PyTorch's mark
+    return namedtuple if is_namedtuple_instance(tree) else type(tree)  # PyTorch's mark
 
 
 def _is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:

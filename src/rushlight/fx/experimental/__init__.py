@@ -1,4 +1,4 @@
-"""`torch.fx.experimental`: what libraries ask of PyTorch's tracers; nothing is traced by them here."""
+"""`torch.fx.experimental`: what libraries ask of PyTorch's tracers, which are not here."""
 
 import typing as _typing
 

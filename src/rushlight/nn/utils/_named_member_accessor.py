@@ -11,9 +11,7 @@ __dir__ = __all__.copy
 _MISSING = object()
 
 
-def swap_tensor(
-    module: Any, name: str, tensor: Any, allow_missing: bool = False
-) -> Any:
+def swap_tensor(module: Any, name: str, tensor: Any, allow_missing: bool = False) -> Any:
     """Put a tensor in the place of a parameter, buffer or attribute; what was there comes back."""
     for kept in (module._parameters, module._buffers, vars(module)):
         if name in kept:
