@@ -18,8 +18,9 @@ from rushlight.ops.overriding import disabled_torch_function as _disabled_torch_
 from rushlight.ops.overriding import state as _overriding_state
 from rushlight.random import Generator as Generator
 from rushlight.size import Size as Size
+from rushlight.tensor import TensorClass
 
-_TensorBase = TensorBase
+_TensorBase, _TensorMeta = TensorBase, TensorClass
 
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Size", "TensorBase",

@@ -22,6 +22,6 @@ mark = lacking("mark", _NOT_THERE)
 @contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
     """range(msg): a block with a mark; entering it raises."""
-    range_push(msg.format(*args, **kwargs))
+    marking: Any = range_push
+    marking(msg.format(*args, **kwargs))
     yield
-    range_pop()

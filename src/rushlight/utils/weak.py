@@ -14,10 +14,12 @@ class WeakIdRef(weakref.ref[Any]):
     """A weak reference that is equal to another of the same object, whatever `==` of it says."""
 
     __slots__ = ("_id",)
+    _id: int
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
-        self._id = id(key)
-        super().__init__(key, callback)
+    def __new__(cls, key: Any, callback: Any = None) -> WeakIdRef:
+        made = super().__new__(cls, key, callback)
+        made._id = id(key)
+        return made
 
     def __hash__(self) -> int:
         return self._id

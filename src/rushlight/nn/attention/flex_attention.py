@@ -136,7 +136,8 @@ class BlockMask:
     def sparsity(self) -> float:
         """How much of it is left out, in percent."""
         blocks = self.to_dense()
-        return 100 * (1 - float(blocks.sum()) / blocks.numel())
+        empty: float = 100 * (1 - float(blocks.sum()) / blocks.numel())
+        return empty
 
     def numel(self) -> int:
         """How many places there are."""
@@ -182,7 +183,7 @@ def _repeat_heads(query: Any, key: Any, value: Any, enable_gqa: bool) -> tuple[A
             f"Expect query and key/value to have the same number of heads but got Hq={heads} and "
             f"Hkv={theirs}. Try setting enable_gqa=True for GQA."
         )
-    return tuple(t.repeat_interleave(heads // theirs, 1) for t in (key, value))  # type: ignore[return-value]
+    return tuple(t.repeat_interleave(heads // theirs, 1) for t in (key, value))
 
 
 def flex_attention(
