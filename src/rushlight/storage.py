@@ -675,3 +675,6 @@ def is_storage(obj: object, /) -> bool:
     True
     """
     return isinstance(obj, _Storage)
+
+
+StorageBase = _Storage  # PyTorch's name, which programs ask `isinstance` for

@@ -183,11 +183,14 @@ __all__ = [
 
 def _make_modules() -> None:
     """Enter PyTorch's modules beside those of families, so that `import` finds them."""
+    # What each of PyTorch's modules imports itself, and programs import from there.
+    around: dict[str, object] = {"Distribution": Distribution, "constraints": constraints}
+    around |= {n: getattr(utils, n) for n in utils.__all__}
     for name, (family, names) in MODULES.items():
         whole = f"{__name__}.{name}"
         module = _types.ModuleType(whole, f"The names of PyTorch's `torch.distributions.{name}`.")
         module.__spec__ = _machinery.ModuleSpec(whole, None, origin=family.__file__)
-        module.__dict__.update({n: getattr(family, n) for n in names.split()})
+        module.__dict__.update(around | {n: getattr(family, n) for n in names.split()})
         module.__dict__["__all__"] = [n for n in names.split() if not n.startswith("_")]
         _sys.modules[whole] = globals()[name] = module
 

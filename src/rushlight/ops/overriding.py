@@ -81,6 +81,8 @@ def dispatch(inner: Any, public: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if not state.all_off:
         found = [] if state.subclasses_off else overloaded((*args, *kwargs.values()))
         if found or state.modes:
+            if public is functions["einsum"] and len(args) == 2 and type(args[1]) in (list, tuple):
+                args = (args[0], *args[1])  # who takes over sees the operands one by one
             return handle(public, found, args, kwargs)
     return inner(*args, **kwargs)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc
 import copy
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ __all__ = [
     "default_collate_err_msg_format", "default_collate_fn_map", "default_convert",
 ]  # fmt: skip
 __dir__ = __all__.copy
+
+np_str_obj_array_pattern: Final = re.compile(r"[SaUO]")  # of NumPy dtypes: text, and objects
 
 default_collate_err_msg_format: Final = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
