@@ -26,6 +26,7 @@ from rushlight.arrays.host import (
     device_of,
     is_array,
     make_array,
+    put_off_as,
     map_file,
     move,
     root_of,
@@ -665,7 +666,8 @@ def _follow(t: Any, grown: Any) -> None:
     if not array.size:
         return
     if offset + last + size <= grown.size:
-        t._array = making.over(grown, array.shape, steps, array.dtype, offset)
+        seen = making.over(grown, array.shape, steps, array.dtype, offset)
+        t._array = put_off_as(seen, array)
     else:
         extra_of(t).waits = ref(grown), ref(array)
 
