@@ -26,9 +26,9 @@ from rushlight.arrays.host import (
     device_of,
     is_array,
     make_array,
-    put_off_as,
     map_file,
     move,
+    put_off_as,
     root_of,
     shares_root,
 )  # fmt: skip

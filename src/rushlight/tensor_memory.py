@@ -27,8 +27,8 @@ from rushlight.arrays.host import (
     map_file,
     move,
     put_off,
-    with_put_off,
     to_host,
+    with_put_off,
 )
 from rushlight.core.graph import Storage, TensorBase, factory, note, requires_grad, wrap, wrap_apart
 from rushlight.core.operators import Operators

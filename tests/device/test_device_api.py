@@ -183,7 +183,7 @@ def results(y: Any) -> list[Any]:
 
 
 def numbers(t: Any) -> Any:
-    t = t.detach().cpu()
+    t = t.detach().cpu().resolve_conj().resolve_neg()
     return np.asarray((t.float() if t.dtype is torch.bfloat16 else t).numpy())
 
 

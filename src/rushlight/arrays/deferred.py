@@ -188,6 +188,10 @@ class Deferred(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.get(), dtype)
 
+    def __cupy_get_ndarray__(self) -> Any:
+        """What CuPy's functions compute with."""
+        return self.settled()
+
     def __getattr__(self, name: str) -> Any:
         if name not in _READING:
             raise AttributeError(f"'Deferred' object has no attribute {name!r}")

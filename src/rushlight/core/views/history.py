@@ -87,8 +87,9 @@ def nodes_along(ops: tuple[Op, ...], target: Any, nr: i64, x: Any) -> Node | Non
     """The node of a view: one for the whole chain of view ops on the raw `x`, output `nr` of
     `target`.
 
-    No strides lead from one dtype to another, nor to conjugates. If the chain does, PyTorch repeats the views: one
-    node up to the first change, and one a view from there on; none, if the base has no history.
+    No strides lead from one dtype to another, nor to conjugates. If the chain does, PyTorch repeats
+    the views: one node up to the first change, and one a view from there on; none, if the base has
+    no history.
     """
     base = x
     end: Any = target

@@ -31,7 +31,7 @@ class Conj(ViewOp):
         return v.conjugated(x)
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
-        return v.conjugated(g)
+        return conj(g)  # computed at once: gradients have nothing put off, so leaves may keep them
 
     @staticmethod
     def samples(draw: Any) -> Any:
