@@ -19,6 +19,7 @@ from rushlight.core.graph import wrap
 from rushlight.core.record import apply
 from tests import harness
 from tests.arrays import cases_deferred as cases
+from tests.laws import cases_ops as calls
 from tests.laws.test_laws import CASES, SMOOTH, cotangents, is_float, listed, node_of
 
 STORED = harness.stored("arrays/deferred")
@@ -110,6 +111,46 @@ def test_every_gradient_reads_what_is_put_off(op: Any, xs: tuple[Any, ...]) -> N
         outs = backward_of(node, gs if node._output_metas is not None else gs[0], False)
         found.append(tuple(g for g in outs if g is not None))
     same(found[1], found[0])
+
+
+# What these do with such a view is another thing than with the numbers that it reads as.
+NOT_ALIKE = {"resolve_conj", "resolve_neg", "view_as_real"}
+STORED_CALLS, _, BLOB = calls.load()
+ENTRIES = sorted({case["n"] for case in STORED_CALLS} - NOT_ALIKE)
+
+
+def behind_tensor(m: Any, entry: list[Any], blob: Any, made: list[Any]) -> Any:
+    """The tensor of a stored call, as a conjugate or negated view that reads as it."""
+    asking: list[Any] = []
+    x = DECODE(m, entry, blob, asking).detach()
+    if x.is_complex():
+        x = x.conj().clone().conj()
+    elif x.is_floating_point():
+        x = m._neg_view(m._neg_view(x).clone())
+    if asking:
+        made.append(x.requires_grad_())
+    return x
+
+
+DECODE = calls.decode_tensor
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_function_reads_and_writes_what_is_put_off(
+    entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions, their gradients, methods, forms in place and `out=`: as of plain tensors."""
+    found = [case for case in STORED_CALLS if case["n"] == entry and case["d"][-2:] in ("64", "28")]
+    monkeypatch.setattr(calls, "decode_tensor", behind_tensor)
+
+    def compare() -> list[str]:
+        wrong: list[str] = []
+        for case in found[:: max(len(found) // 2, 1)]:
+            want = calls.filled(calls.unpack(case["want"], BLOB))
+            wrong += calls.disagreements(case, calls.observe(torch, case, BLOB), want)
+        return wrong
+
+    assert not calls.quietly(compare)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2)])

@@ -69,6 +69,12 @@ class ConjPhysical(Through, Elementwise):
     samples = drawn(real=[(2, 3)], complex=[(2, 2), ()])
 
 
+class ConjPhysicalInplace(ConjPhysical):
+    """`conj_physical_`, whose node PyTorch numbers 1."""
+
+    node = "ConjPhysicalBackward1"
+
+
 CONJ, NEG_VIEW, CONJ_PHYSICAL = Conj(), NegView(), ConjPhysical()
 
 
@@ -122,7 +128,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 @function()
 def conj_physical_(input: Any) -> Any:
     """In-place version of `conj_physical`."""
-    return run_inplace(CONJ_PHYSICAL, (input,)) if is_complex(input) else input
+    return run_inplace(ConjPhysicalInplace(), (input,)) if is_complex(input) else input
 
 
 def _bits(input: Any) -> int:
