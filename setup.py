@@ -15,6 +15,8 @@ import json
 import os
 import platform
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from glob import glob
@@ -180,6 +182,37 @@ def extensions() -> list[Extension]:
         for extension in made:
             extension.extra_link_args = [*extension.extra_link_args, *PACKED]
             extension.extra_compile_args = [*extension.extra_compile_args, *SMALLER]
+    return [*made, kernels()]
+
+
+# --- kernels --------------------------------------------------------------------------------------
+KERNELS = "build/kernels/_kernels.c"
+# Not -ffast-math, which gets NaN, infinities and signed zeros wrong, and no contraction, which
+# would round otherwise than NumPy does: see `rushlight.codegen`.
+EXACT = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fopenmp-simd"]
+WRITE = "import sys; from rushlight.codegen.build import write; write(sys.argv[1])"
+
+
+def kernels() -> Extension:
+    """The module of kernels, whose C the package itself writes: run from a copy of its sources,
+    since compiled modules of an earlier build may lie beside them."""
+    import numpy
+
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(
+            "src/rushlight",
+            os.path.join(folder, "rushlight"),
+            ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "_build.json"),
+        )
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        subprocess.run(
+            [sys.executable, "-c", WRITE, os.path.abspath(KERNELS)], env=environment, check=True
+        )
+    made = Extension("rushlight._kernels", [KERNELS], include_dirs=[numpy.get_include()])
+    if sys.platform != "win32":
+        made.extra_compile_args = [*EXACT, "-fvisibility=hidden"]
+    if sys.platform.startswith("linux"):
+        made.extra_link_args = ["-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,--build-id=none"]
     return made
 
 

@@ -4,6 +4,8 @@
     rushlight run -m module [args…]     as `python -m module [args…]`
     rushlight run -c code [args…]       as `python -c code [args…]`
     rushlight info                      versions, and what is compiled
+    rushlight kernels                   the names of the kernels that rushlight writes
+    rushlight kernels show softmax      the C of those whose name has this in it
     rushlight --version
 
 The entry point of the installed command.
@@ -31,6 +33,7 @@ usage: rushlight run script.py [args...]    run a script in which `import torch`
        rushlight run -m module [args...]    the same for a module
        rushlight run -c code [args...]      the same for code given here
        rushlight info                       versions of everything, and what is compiled
+       rushlight kernels [show NAME]        the kernels that rushlight writes, or the C of some
        rushlight --version
 """
 
@@ -57,12 +60,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _usage("info takes no arguments")
         __config__.show()
         return 0
+    if command == "kernels":
+        return _kernels(rest)
     if command == "run":
         if rest[:1] in (["-h"], ["--help"]):
             print(USAGE, end="")
             return 0
         return _run(rest)
     return _usage(f"unknown command: {command}")
+
+
+def _kernels(arguments: list[str]) -> int:
+    """Print the names of the kernels, or the C of some."""
+    from rushlight.codegen.build import show
+
+    if arguments and (arguments[0] != "show" or len(arguments) != 2):
+        return _usage("kernels takes nothing, or show and a name")
+    found = show(arguments[1] if arguments else None)
+    if not found:
+        print(f"rushlight: no kernel has {arguments[1]!r} in its name", file=sys.stderr)
+        return 1
+    print(found)
+    return 0
 
 
 def _usage(trouble: str) -> int:

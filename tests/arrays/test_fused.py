@@ -39,11 +39,21 @@ def test_gelu_of_what_is_not_finite() -> None:
         assert fused.gelu(x.numpy()) is None
 
 
+@pytest.fixture
+def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "table", {})
+
+
 @pytest.mark.parametrize("inner", [(64,), (8, 16)])
 @pytest.mark.parametrize("affine", [False, True])
-def test_layer_norm(inner: tuple[int, ...], affine: bool) -> None:
+@pytest.mark.parametrize("kernels", [False, True])
+def test_layer_norm(
+    inner: tuple[int, ...], affine: bool, kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In float32, where the short way is taken, as in float64, where it is not."""
     results = []
+    if not kernels:
+        monkeypatch.setattr(fused, "table", {})
     for dtype in (torch.float32, torch.float64):
         x = torch.tensor(drawn(300, *inner)).to(dtype).requires_grad_()
         more = [torch.tensor(drawn(*inner) + i).to(dtype).requires_grad_() for i in range(2)]
@@ -67,6 +77,7 @@ def test_only_wanted_gradients_are_computed() -> None:
 @pytest.mark.parametrize(
     "x", [drawn(10), drawn(100, 100).T, drawn(100, 100).astype(np.float64), torch.ones(9000)]
 )
+@pytest.mark.usefixtures("without_kernels")
 def test_what_does_not_apply(x: Any) -> None:
     assert fused.gelu(x) is None and fused.layer_norm(x, None, None, 1, 1e-5) is None
 

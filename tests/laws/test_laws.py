@@ -135,7 +135,10 @@ def test_recorded_equals_raw(op: Any, xs: tuple[Any, ...]) -> None:
     for y, t in zip(ys, results, strict=True):
         assert isinstance(t, TensorBase)
         assert t._array.shape == y.shape and t._array.dtype == y.dtype
-        np.testing.assert_array_equal(t._array, y)
+        if op.forward_kernel is None or y.dtype.kind != "f":
+            np.testing.assert_array_equal(t._array, y)
+        else:  # functions that are not NumPy's or SciPy's, but as exact
+            np.testing.assert_array_almost_equal_nulp(t._array, y, 4)
 
 
 @pytest.mark.parametrize(("op", "xs"), SMOOTH)

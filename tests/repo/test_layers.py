@@ -29,13 +29,13 @@ LAYERS = [
     "absent accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
     "_inductor jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu _vmap_internals",
-    "compile viz explain distributed",
+    "codegen compile viz explain distributed",
     "compat cli __main__ functional fx",
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
 
 ARRAY_LIBRARIES = {"numpy", "cupy", "cupyx"}
-MAY_NAME_THEM = {"arrays", "core", "dtypes", "random", "compile", "compat"}
+MAY_NAME_THEM = {"arrays", "codegen", "core", "dtypes", "random", "compile", "compat"}
 # Slow to import, or not always there: only inside a function, or under TYPE_CHECKING.
 LAZY = {"scipy", "cupy", "cupyx", "mpi4py", "graphviz"}
 

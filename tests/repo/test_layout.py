@@ -13,6 +13,7 @@ FREE = {"laws", "repo", "device", "typing"}
 TOGETHER = {
     "autograd/notes": "PyTorch's notes on autograd",
     "backends/backends": "flags of all backends, and devices that are not there",
+    "codegen/codegen": "from the op table to C",
     "compiler/compiler": "what compiling gives, and programs that cannot be exported",
     "distributions/distributions": "all that distributions give",
     "config": "__config__, whose name no test file can have",

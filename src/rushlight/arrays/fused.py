@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from .sums import sum_over
+from rushlight.arrays.kernels import table
+from rushlight.arrays.sums import sum_over
 
 Array = Any
 
@@ -33,6 +34,12 @@ _TAIL: Final = tuple(
         )
     ]
 )  # fmt: skip
+
+
+# by whether there is a weight, and a bias
+_LAYER_NORMS: Final = {
+    (False, False): "layer_norm", (True, False): "layer_norm_w", (True, True): "layer_norm_wb",
+}  # fmt: skip
 
 
 def _fits(*xs: Array) -> bool:
@@ -106,10 +113,17 @@ def _beyond(x: Array, room: Array) -> tuple[Array, Array, Array]:
 # --- layer_norm -----------------------------------------------------------------------------------
 def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
     """(x - mean) / deviation over the last `width` axes, times w plus b; mean, 1 / deviation."""
-    if not _fits(x):
-        return None
     lead, n = x.shape[: x.ndim - width], math.prod(x.shape[x.ndim - width :])
     if n == 0:
+        return None
+    kernel = table.get(_LAYER_NORMS.get((w is not None, b is not None), ""))
+    if kernel is not None and type(x) is np.ndarray:
+        given = [x.reshape(-1, n), *[t.reshape(-1) for t in (w, b) if type(t) is np.ndarray]]
+        found = kernel.bind(eps)(*given)
+        if found is not None:
+            stay = (*lead, *(1,) * width)
+            return found[0].reshape(x.shape), found[1].reshape(stay), found[2].reshape(stay)
+    if not _fits(x):
         return None
     out = np.empty_like(x)
     rows, into = x.reshape(-1, n), out.reshape(-1, n)
@@ -147,6 +161,14 @@ def layer_norm_back(
     wants: tuple[bool, bool, bool],
 ) -> Any:  # fmt: skip
     """The gradients of x, w and b that are wanted, from those of all results."""
+    kernel = table.get("layer_norm_back")
+    if kernel is not None and all(wants) and w is not None and type(x) is np.ndarray and x.size:
+        n = math.prod(x.shape[x.ndim - width :])
+        given = [g.reshape(-1, n), gmean, grstd, x.reshape(-1, n), w.reshape(-1), mean, rstd]
+        found = kernel(*[np.ascontiguousarray(t) for t in given])
+        if found is not None:
+            gx, gw, gb = found
+            return gx.reshape(x.shape), gw.reshape(w.shape), gb.reshape(w.shape)
     if not _fits(x, g) or g.shape != x.shape or x.size == 0:
         return None
     n = math.prod(x.shape[x.ndim - width :])

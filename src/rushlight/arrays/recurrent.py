@@ -22,6 +22,8 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import rules
+from rushlight.arrays.host import is_array
+from rushlight.arrays.kernels import table
 from rushlight.arrays.vocabulary import Array, primitive
 
 Sizes = tuple[int, ...]
@@ -96,6 +98,66 @@ def inputs_side(x: Any, w: Any, b: Any) -> Any:
 
 
 # --- LSTM: gates i, f, g, o -----------------------------------------------------------------------
+def lstm_cell(
+    xi: Any, xf: Any, xg: Any, xo: Any, hi: Any, hf: Any, hg: Any, ho: Any, c: Any
+) -> tuple[Any, ...]:
+    """One step, element by element, from what input and state give to the gates: a kernel."""
+    i, f = v.special(xi + hi, "expit"), v.special(xf + hf, "expit")
+    g, o = v.tanh(xg + hg), v.special(xo + ho, "expit")
+    now = f * c + i * g
+    return i, f, g, o, now, o * v.tanh(now)
+
+
+def lstm_cell_back(
+    i: Any, f: Any, g: Any, o: Any, now: Any, earlier: Any, gh: Any, gy: Any, gc: Any
+) -> tuple[Any, ...]:
+    """The gradients of the gates' arguments and of the earlier c, likewise."""
+    t = v.tanh(now)
+    dh = gh + gy
+    dc = gc + dh * (o * (1 - t * t))
+    pre_i, pre_f = dc * (g * (i * (1 - i))), dc * (earlier * (f * (1 - f)))
+    return pre_i, pre_f, dc * (i * (1 - g * g)), dh * (t * (o * (1 - o))), dc * f
+
+
+def _cell_kernel(name: str, x: Array) -> Any:
+    """The kernel of a cell, if it is made for such arrays."""
+    fits = is_array(x) and x.dtype.kind == "f" and x.dtype.itemsize >= 4
+    return table.get(name) if fits else None
+
+
+def _lstm_by_kernel(
+    cell: Any, x: Array, w_ih: Array, b: Array, h: Array, c: Array, w_hh: Array, sizes: Sizes,
+    reverse: bool, keep: bool,
+) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
+    """`lstm_loop` where a kernel does all of a step but the product."""
+    cells = c.shape[1]
+    most = len(c)
+    gates = v.matrices(x, w_ih.T)
+    if b is not None:
+        gates += b
+    w = v.contiguous(w_hh.T)
+    n = len(gates)
+    y = v.empty(x, (n, cells), x.dtype)
+    states = v.empty(x, (n if keep else 0, cells), x.dtype)
+    last, hidden = c.copy(), h.copy()
+    product = v.empty(x, (most, 4 * cells), x.dtype)
+    parts = product.reshape(most, 4, cells).transpose(1, 0, 2)
+    blocks = gates.reshape(n, 4, cells).transpose(1, 0, 2)
+    now, earlier = last, hidden
+    for start, size in steps(sizes, reverse):
+        stop = start + size
+        if size != len(now) or size != most:  # the first rows run; the others wait as they are
+            last[: len(now)], hidden[: len(earlier)] = now, earlier
+            now, earlier = last[:size], hidden[:size]
+        v.matmul(earlier, w, product[:size])
+        four, step = blocks[:, start:stop], y[start:stop]
+        into = states[start:stop] if keep else now
+        cell.into((*four, into, step), *four, *parts[:, :size], now)
+        now, earlier = into, step
+    last[: len(now)], hidden[: len(earlier)] = now, earlier
+    return y, hidden, last, gates if keep else states, states
+
+
 @primitive
 def lstm_loop(
     x: Array, w_ih: Array, b: Array, h: Array, c: Array, w_hh: Array, wr: Array, sizes: Sizes,
@@ -106,6 +168,9 @@ def lstm_loop(
     `b` is the sum of the biases, or None; `wr` of shape [h, c], or None, makes h of what the cells
     put out.
     """
+    cell = _cell_kernel("lstm_cell", x)
+    if cell is not None and wr is None:
+        return _lstm_by_kernel(cell, x, w_ih, b, h, c, w_hh, sizes, reverse, keep)
     cells = c.shape[1]
     most = len(c)
     half = v.full(x, (most, 4, cells), 0.5, x.dtype)
@@ -198,6 +263,27 @@ def lstm_factors(gates: Any, states: Any, earlier: Any) -> tuple[Any, Any, Any, 
     return in_c, t * o * (1 - o), o * (1 - t * t), f
 
 
+def _lstm_back_by_kernel(
+    cell: Any, gates: Array, states: Array, earlier: Array, gy: Array, gh: Array, gc: Array,
+    w: Array, sizes: Sizes, reverse: bool,
+) -> tuple[Array, ...]:  # fmt: skip
+    """`lstm_unloop` where a kernel does all of a step but the product."""
+    n, cells = states.shape
+    blocks = gates.reshape(n, 4, cells).transpose(1, 0, 2)
+    pre = v.empty(gates, gates.shape, gates.dtype)
+    into = pre.reshape(n, 4, cells).transpose(1, 0, 2)
+    gh, gc, gy = gh.copy(), gc.copy(), v.contiguous(gy)
+    for start, size in reversed(steps(sizes, reverse)):
+        stop = start + size
+        dh, dc = gh[:size], gc[:size]
+        cell.into(
+            (*into[:, start:stop], dc), *blocks[:, start:stop], states[start:stop],
+            earlier[start:stop], dh, gy[start:stop], dc,
+        )  # fmt: skip
+        v.matmul(pre[start:stop], w, dh)
+    return pre, gh, gc
+
+
 @primitive
 def lstm_unloop(
     gates: Array, states: Array, earlier: Array, gy: Array, gh: Array, gc: Array, w: Array,
@@ -206,6 +292,9 @@ def lstm_unloop(
     """The gradients of the gates' arguments and of the first h and c, from those of the outputs
     and the last h and c. `w` is [4c, h], `wr`, or None, [h, c]; with it, the gradients of the
     outputs as each step received them are given too."""
+    cell = _cell_kernel("lstm_cell_back", gates)
+    if cell is not None and wr is None:
+        return _lstm_back_by_kernel(cell, gates, states, earlier, gy, gh, gc, w, sizes, reverse)
     n, cells = states.shape
     i, f, g, o = gates.reshape(n, 4, cells).transpose(1, 0, 2)
     pre = 1 - gates

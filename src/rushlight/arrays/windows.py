@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rushlight.arrays.kernels import correlate, correlate_weight
 from rushlight.arrays.vocabulary import (
     Array,
     _through,
@@ -39,6 +40,7 @@ _LOT_DEVICE: Final = 1 << 28  # on a GPU large products are all that counts
 _WIDE: Final = 256  # columns that a product should have at least
 _WASTE: Final = 1.3  # how much longer rows may become that are padded to one width
 _FEW: Final = 4  # channels a group that are multiplied tap by tap
+_PLACES: Final = 48  # results a sample and channel: with fewer, samples are put together
 
 
 def out_size(n: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -198,6 +200,13 @@ def convolve(
     kernel = w.shape[2:]
     outs = tuple(map(out_size, x.shape[2:], kernel, stride, padding, dilation))
     count, channels = x.shape[0], w.shape[0]
+    if _shifts(x, w, outs, stride, padding, groups):
+        rows = b if b is None else np.ascontiguousarray(_wide(b))
+        quick = correlate(
+            np.ascontiguousarray(x), np.ascontiguousarray(w), rows, padding, padding, dilation
+        )
+        if quick is not None:
+            return _narrow(quick, dtype)
     if b is not None:
         b = _wide(b).reshape(-1, *(1,) * len(kernel))
     if _by_taps(x, w, groups):
@@ -219,6 +228,36 @@ def convolve(
         if b is not None:
             part += b
     return _narrow(y, dtype)
+
+
+def _shifts(x: Array, w: Array, outs: Ints, stride: Ints, padding: Ints, groups: int) -> bool:
+    """Whether to try Note [Shifted products] in `codegen.products`. Windows of one place are plain
+    products, and few places are best taken from many samples at a time."""
+    return (
+        groups == 1
+        and max(stride) == 1
+        and math.prod(outs) >= _PLACES
+        and type(x) is np.ndarray
+        and type(w) is np.ndarray
+        and not _lies_bare(w.shape[2:], stride, padding)
+    )
+
+
+def _input_shifted(g: Array, w: Array, sizes: Ints, padding: Ints, dilation: Ints) -> Array:
+    """The adjoint of a convolution that moves by 1 is one too: of the gradient with zeros around,
+    with the kernel turned round."""
+    axes = tuple(range(2, w.ndim))
+    turned = np.ascontiguousarray(np.flip(w, axes).swapaxes(0, 1))
+    before = tuple(
+        [d * (k - 1) - p for d, k, p in zip(dilation, w.shape[2:], padding, strict=True)]
+    )
+    after = tuple(
+        [
+            n + d * (k - 1) - o - b
+            for n, o, b, d, k in zip(sizes, g.shape[2:], before, dilation, w.shape[2:], strict=True)
+        ]
+    )
+    return correlate(np.ascontiguousarray(g), turned, None, before, after, dilation)
 
 
 def _parted(x: Array, groups: int) -> Array:
@@ -259,26 +298,38 @@ def convolve_input(
     the window that it saw. With `b`, a transposed convolution."""
     dtype = g.dtype
     g, w = _wide(g), _wide(w)
-    kernel = w.shape[2:]
-    count, outs = g.shape[0], g.shape[2:]
-    channels = w.shape[1] * groups
-    factor = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
+    count, channels = g.shape[0], w.shape[1] * groups
+    x: Any
     if _by_taps(g, w, groups):
         x = _zeros(g, (count, channels, *sizes))
         x = _input_taps(x, _parted(g, groups), w, stride, padding, dilation, groups)
-    elif _lies_bare(kernel, stride, padding) and sizes == outs:
-        rows = g.reshape(count, groups, g.shape[1] // groups, math.prod(outs))
-        x = np.matmul(factor, rows).reshape(count, channels, *sizes)
     else:
-        windows = kernel, stride, padding, dilation
-        edged = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
-        waste = math.prod(edged[1:]) / max(math.prod(outs[1:]), 1)
-        flat = max(stride) == 1 and waste < _WASTE
-        lay = _input_flat if flat else _input_slices
-        x = lay(g, factor, (channels, *sizes), windows, groups)
+        x = None
+        if _shifts(g, w, sizes, stride, padding, groups):
+            x = _input_shifted(g, w, sizes, padding, dilation)
+        if x is None:
+            x = _input_products(g, w, sizes, stride, padding, dilation, groups)
     if b is not None:
-        x += _wide(b).reshape(-1, *(1,) * len(kernel))
+        x += _wide(b).reshape(-1, *(1,) * len(w.shape[2:]))
     return _narrow(x, dtype)
+
+
+def _input_products(
+    g: Array, w: Array, sizes: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Array:
+    """`convolve_input` by Note [Convolution in products]."""
+    kernel, outs = w.shape[2:], g.shape[2:]
+    count, channels = g.shape[0], w.shape[1] * groups
+    factor = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)
+    if _lies_bare(kernel, stride, padding) and sizes == outs:
+        rows = g.reshape(count, groups, g.shape[1] // groups, math.prod(outs))
+        return np.matmul(factor, rows).reshape(count, channels, *sizes)
+    windows = kernel, stride, padding, dilation
+    edged = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
+    waste = math.prod(edged[1:]) / max(math.prod(outs[1:]), 1)
+    flat = max(stride) == 1 and waste < _WASTE
+    lay = _input_flat if flat else _input_slices
+    return lay(g, factor, (channels, *sizes), windows, groups)
 
 
 def _input_slices(g: Array, factor: Array, shape: Ints, windows: Any, groups: int) -> Array:
@@ -360,6 +411,17 @@ def convolve_weight(
     w = _zeros(x, shape)
     if g.size == 0 or x.size == 0:
         return _narrow(w, dtype)
+    if _shifts(x, w, outs, stride, padding, groups) and type(g) is np.ndarray:
+        after = tuple(
+            [
+                o + d * (k - 1) - n - p
+                for o, d, k, n, p in zip(outs, dilation, kernel, x.shape[2:], padding, strict=True)
+            ]
+        )
+        g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
+        quick = correlate_weight(g, x, kernel, padding, after, dilation)
+        if quick is not None:
+            return _narrow(quick, dtype)
     if _by_taps(x, w, groups):
         given, seen = _parted(g, groups), _parted(x, groups)
         axes = (0, *range(3, given.ndim))

@@ -14,6 +14,7 @@ from rushlight.arrays.layouts import arrange, lay_out
 from rushlight.core.elementwise import elementwise
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import (
+    UNSOUGHT,
     Op,
     OpSpec,
     TensorBase,
@@ -62,14 +63,23 @@ def unary(op: Any, a: TensorBase) -> Any:
     dtype = x.dtype
     if not (dtype is _F32 or dtype is _F64) or state.active != 0:
         return elementwise(op, (a,))
-    state.busy = True
-    try:
-        y = op.forward(x)
-    except BaseException as error:
-        y = rescue(op, error, (x,))
-    state.busy = False
-    if type(y) is not _ndarray:
-        y = normal(y)
+    known: Op = op
+    kernel = known.forward_kernel
+    if kernel is UNSOUGHT:
+        known.seek_kernels()
+        kernel = known.forward_kernel
+    y: Any = None
+    if kernel is not None:
+        y = kernel(x)
+    if y is None:
+        state.busy = True
+        try:
+            y = op.forward(x)
+        except BaseException as error:
+            y = rescue(op, error, (x,))
+        state.busy = False
+        if type(y) is not _ndarray:
+            y = normal(y)
     if a._contiguous_array is x or in_rows(a, x):
         t = wrap(y)
         t._contiguous_array = y

@@ -42,6 +42,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from rushlight.arrays.kernels import kernel_of
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import COMPILED, _lock, state
 from rushlight.native import i64, mypyc_attr
@@ -176,6 +177,9 @@ class TensorBase:
         return super().__new__(cls)
 
 
+UNSOUGHT: Final = object()  # in the place of a kernel that was not looked for yet
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Op:
     """One operation: its parameters are attributes, its rules are methods.
@@ -226,10 +230,17 @@ class Op:
     def __init__(self, *values: Any) -> None:
         """With values for `params`, in their order; a class attribute is a parameter's default."""
         self.plan: OpSpec = spec_for(type(self))
+        self.forward_kernel: Any = UNSOUGHT
+        self.vjp_kernel: Any = UNSOUGHT
         if len(values) > len(self.params):
             raise TypeError(f"{type(self).__name__} has no parameter for {values[-1]!r}")
         for name, value in zip(self.params, values):  # the rest have defaults
             setattr(self, name, value)
+
+    def seek_kernels(self) -> None:
+        """Find the compiled functions of the rules, or None; once, before the op is first run."""
+        self.forward_kernel = kernel_of(self, "forward")
+        self.vjp_kernel = kernel_of(self, "vjp")
 
     def forward_binary(self, a: Any, b: Any) -> Any:
         """`forward` of two operands, called without a look-up where it is compiled."""

@@ -18,7 +18,9 @@ from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled, inference_enabled, state
 from rushlight.core.graph import (
     DIFFERENTIABLE,
+    UNSOUGHT,
     Node,
+    Op,
     OpSpec,
     Storage,
     TensorBase,
@@ -79,6 +81,16 @@ def compute(op: Any, raws: tuple[Any, ...]) -> Any:
         level: Level | None = deepest(raws)
         if level is not None:
             return level.compute(op, raws)
+    known: Op = op
+    kernel = known.forward_kernel
+    if kernel is not None:
+        if kernel is UNSOUGHT:
+            known.seek_kernels()
+            kernel = known.forward_kernel
+        if kernel is not None:
+            made = kernel(*raws)
+            if made is not None:
+                return made
     state.busy = True
     try:
         y = op.forward(*raws)

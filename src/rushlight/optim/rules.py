@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from rushlight import dtypes
 from rushlight.arrays.host import is_array, put_off
+from rushlight.arrays.kernels import rule_kernel
 from rushlight.arrays.vocabulary import add, as_complex, as_pairs, concat, multiply, overwrite
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled
@@ -101,6 +102,7 @@ def inside(word: Any, x: Any, *operands: Any) -> Any:
 
 def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targets: Any) -> None:
     bundles: dict[tuple[Hashable, Any], list[list[Any]]] = {}
+    kernels: dict[Hashable, Any] = {}
     several = len(grads) > 1 and turn(targets[0][0]) is None  # no other thread is to wait for
     apart: list[tuple[Any, Any]] = []
     for key, grad, *into in zip(keys, grads, *targets):
@@ -110,6 +112,11 @@ def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targe
         g = raws[0]
         if grad._array.dtype.kind == "c":
             apart += _conjugates(into, raws)
+        if key not in kernels:
+            kernels[key] = rule_kernel(rule, key, len(into))
+        kernel = kernels[key]
+        if kernel is not None and turn(into[0]) is None and kernel.into(tuple(raws[1:]), *raws):
+            continue
         if several and g.size <= SMALL and _is_plain(raws):
             bundles.setdefault((key, g.dtype), []).append(raws)
         else:

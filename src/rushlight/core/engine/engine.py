@@ -61,7 +61,18 @@ from rushlight.core.engine.observers import PassObserver, begins, leaf_hooks, ob
 from rushlight.core.engine.traverse import dependencies, end_of, leaf_uses, paths_to
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state, within
-from rushlight.core.graph import Extra, Node, OpSpec, TensorBase, here, next_number, normal, wrap
+from rushlight.core.graph import (
+    UNSOUGHT,
+    Extra,
+    Node,
+    Op,
+    OpSpec,
+    TensorBase,
+    here,
+    next_number,
+    normal,
+    wrap,
+)
 from rushlight.core.node import anchor, backward_of_packed, fit, materialise
 from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.saved_values import check_saved, unpack
@@ -759,6 +770,19 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
         if n == 2:
             return rule.vjp_binary(node, g, saved[0], saved[1])
         return rule.vjp_binary(node, g, None, None)
+    if not tensors:
+        known: Op = op
+        kernel = known.vjp_kernel
+        if kernel is not None and kernel is not UNSOUGHT:
+            # of ops with one input: several gradients come as a tuple
+            if n == 1:
+                made = kernel(g, saved[0])
+            elif n == 0:
+                made = kernel(g)
+            else:
+                made = kernel(g, *saved)
+            if made is not None:
+                return (made,)
     if n == 0:
         outs = op.vjp(node, g)
     elif n == 1:

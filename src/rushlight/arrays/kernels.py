@@ -1,0 +1,106 @@
+"""Kernels at run time: the compiled function of an op's rule, where the package has one.
+
+`rushlight.codegen` writes kernels from the op table while the package is built. An op looks for its
+own once, when it is first run; a kernel gives None for arrays that it is not made for (it takes
+float32 and float64 of NumPy's that lie in one piece), and then the rule itself is run. With
+RUSHLIGHT_KERNELS=0 in the environment there are none.
+
+Note [Kernels of optimisers]
+    An optimiser's rule is a function inside another, and what it reads of that one's variables are
+    numbers and choices. The name of its kernel says which of them are what: a number that is 0 or
+    1 often stands for a choice too ("no momentum"), and has kernels of its own. All others are the
+    kernel's parameters, in the order of the rule's free variables; the step's key comes last.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Final
+
+_PLACES: Final = ("dim", "dims", "rank", "width")  # parameters that say where, not how much
+
+
+def _find_module() -> Any:
+    if os.environ.get("RUSHLIGHT_KERNELS") == "0":
+        return None
+    try:
+        return importlib.import_module("rushlight._kernels")
+    except ImportError:  # not compiled: every op takes the way over NumPy
+        return None
+
+
+def _is_absent(*args: Any) -> None:
+    """In the place of a function that is not there."""
+
+
+_module: Final = _find_module()
+table: Final[dict[str, Any]] = getattr(_module, "table", {})
+# Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
+correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
+correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
+
+
+def kernel_of(op: Any, rule: str) -> Any:
+    """The kernel of an op's `forward` or `vjp`, with the op's parameters; None if there is none."""
+    if not table:
+        return None
+    kernel = table.get(name_of(op, rule))
+    if kernel is None:
+        return None
+    numbers = numbers_of(op)
+    return kernel.bind(*[getattr(op, p) for p in numbers]) if numbers else kernel
+
+
+def name_of(op: Any, rule: str) -> str:
+    """What the kernel of an op's rule is called: parameters that choose between formulas are part
+    of its name, those that are numbers are given to it."""
+    numbers = numbers_of(op)
+    chosen = [f"{p}={getattr(op, p)}" for p in op.params if p not in numbers]
+    return ".".join([type(op).__qualname__, *chosen, rule])
+
+
+def numbers_of(op: Any) -> list[str]:
+    """The parameters of an op that a kernel is given as numbers."""
+    return [p for p in op.params if p not in _PLACES and type(getattr(op, p)) in (float, int)]
+
+
+# --- Note [Kernels of optimisers] -----------------------------------------------------------------
+def rule_name(rule: Any, chosen: tuple[Any, ...], key: Any, targets: int) -> str:
+    """What the kernel of an optimiser's rule is called; `chosen` has a value for each of its free
+    variables, None where that is a parameter."""
+    names = rule.__code__.co_freevars
+    said = [f"{n}={v}" for n, v in zip(names, chosen, strict=True) if v is not None]
+    title = rule.__qualname__.split(".")[0]
+    return ".".join([title, *said, f"key={key}" if type(key) is bool else "key", f"{targets}"])
+
+
+_by_choice: Final[dict[Any, Any]] = {}
+
+
+def rule_kernel(rule: Any, key: Any, targets: int) -> Any:
+    """The kernel of an optimiser's rule with these free variables; None if there is none."""
+    if not table:
+        return None
+    chosen: list[Any] = []
+    numbers: list[Any] = []
+    for cell in rule.__closure__ or ():
+        value = cell.cell_contents
+        if type(value) is bool or value is None:
+            chosen.append(value is True)
+        elif type(value) not in (float, int) or value < 0:
+            return None
+        elif value in (0, 1):
+            chosen.append(int(value))
+        else:
+            chosen.append(None)
+            numbers.append(value)
+    if type(key) is not bool:
+        if type(key) not in (float, int):
+            return None
+        numbers.append(key)
+    at = (rule.__code__, tuple(chosen), key if type(key) is bool else None, targets)
+    if at not in _by_choice:
+        _by_choice[at] = table.get(rule_name(rule, tuple(chosen), key, targets))
+    kernel = _by_choice[at]
+    return None if kernel is None else kernel.bind(*numbers)

@@ -1,0 +1,317 @@
+"""From the op table to C: what is recorded, what is written, and what the kernels compute.
+
+Kernels are compared with the rules they were made from, run on NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.arrays import kernels
+from rushlight.codegen import catalogue, recording
+from rushlight.codegen.build import show
+from rushlight.codegen.expressions import EACH, ROW, in_order
+from rushlight.codegen.language import c_of
+from rushlight.codegen.module import c_module
+from rushlight.ops.registry import table as ops
+
+needs_kernels = pytest.mark.skipif(not kernels.table, reason="not compiled")
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 1e-30, -1e-30, 1e30, -1e30, 88.0, -88.0,
+           709.0, -745.0, np.inf, -np.inf, np.nan]  # fmt: skip
+
+
+def by_class(name: str) -> Any:
+    return next(c for c in ops.values() if c.__qualname__ == name)
+
+
+# --- recording ------------------------------------------------------------------------------------
+def trace(fn: Any, rows: bool = False) -> Any:
+    def run(m: int, n: int) -> Any:
+        return fn(recording.array(0, (m, n) if rows else (m * n,), np.float32, m, n))
+
+    return recording.trace(run)[0]
+
+
+def test_equal_expressions_are_one() -> None:
+    (found,) = trace(lambda x: (x + 1) * (x + 1))
+    assert found.args[0] is found.args[1]
+    assert len(in_order((found,))) == 4  # x, 1, x + 1, the product
+
+
+def test_a_size_that_a_rule_divides_by_becomes_the_count() -> None:
+    (found,) = trace(lambda x: torch_sum(x) / x.shape[-1], rows=True)
+    assert found.role == ROW and found.args[1].word == "count"
+
+
+def torch_sum(x: Any) -> Any:
+    from rushlight.arrays import vocabulary as v
+
+    return v.reduce_sum(x, (-1,), True)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: x * x.size,  # neither a count of columns nor one over it
+        lambda x: x if x.size < 34 else -x,  # another formula for other sizes
+        lambda x: x if x > 0 else -x,  # a look at numbers
+        lambda x: np.sin(x) if bool(x.any()) else x,
+        lambda x: np.modf(x)[0],  # two results
+        lambda x: x.astype(int),
+    ],
+)
+def test_what_depends_on_numbers_or_sizes_gives_no_kernel(fn: Any) -> None:
+    with pytest.raises((recording.Unfit, AttributeError)):
+        trace(fn)
+
+
+def test_ops_that_c_has_no_words_for_give_no_kernel() -> None:
+    assert catalogue.kernel_of(by_class("Sin")(), "forward", by_rows=False) is None
+    assert catalogue.kernel_of(by_class("Exp")(), "forward", by_rows=False) is not None
+
+
+# --- the text -------------------------------------------------------------------------------------
+def test_the_module_is_the_same_each_time() -> None:
+    names = [k.name for k in catalogue.shipped()]
+    assert len(names) == len(set(names)) > 100
+    assert c_module(catalogue.shipped()) == c_module(catalogue.shipped())
+
+
+def test_softmax_takes_three_loops_and_one_exponential() -> None:
+    text = show("Softmax.dim=-1.forward").split("/* LogSoftmax")[0]
+    assert text.count("r_exp_f(") == 1  # put aside in the result, not computed again
+    assert len(re.findall(r"for \(npy_intp i", text)) == 3
+
+
+def test_parameters_are_read_once_in_double() -> None:
+    text = show("Elu.forward").split("/* Elu")[1]
+    assert "double o" in text and text.index("p[0] * p[1]") < text.index("for (npy_intp i")
+
+
+def test_double_has_its_own_text() -> None:
+    kernel = catalogue.kernel_of(by_class("Silu")(), "forward", by_rows=False)
+    assert kernel is not None and all(e.role in (EACH, "one") for e in in_order(kernel.outputs))
+    assert "r_expit_d" in c_of(kernel, "d", "k") and "r_expit_f" not in c_of(kernel, "d", "k")
+
+
+def test_nothing_has_that_name() -> None:
+    assert show("no such thing") == ""
+
+
+# --- what they compute ----------------------------------------------------------------------------
+def raw(op: Any, rule: str, xs: list[Any]) -> list[Any]:
+    with np.errstate(all="ignore"):
+        if rule == "forward":
+            found = op.forward(*xs)
+        else:
+            node = catalogue._node(op, tuple(x.shape for x in xs[:1]) * len(op.inputs))
+            found = op.vjp(node, *xs)
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def shipped_ops() -> list[Any]:
+    found = []
+    for name in sorted(ops):
+        cls = ops[name]
+        if hasattr(cls, "partials") or hasattr(cls, "through") or cls.__qualname__ in ("Relu",):
+            found += [(op, rule) for op in catalogue.instances(cls) for rule in ("forward", "vjp")
+                      if kernels.kernel_of(op, rule) is not None]  # fmt: skip
+    return found
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_kernels_equal_the_rules_they_were_made_from(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    tried = 0
+    for op, rule in shipped_ops():
+        kernel = kernels.kernel_of(op, rule)
+        count = len(op.inputs) if rule == "forward" else 1 + len(op.saves)
+        special = np.array(SPECIAL, dtype)
+        for values in (rng.standard_normal((6, 35)).astype(dtype), np.tile(special, 3)):
+            xs = [np.roll(values, 7 * i, -1).copy() for i in range(count)]
+            got = kernel(*xs)
+            want = raw(op, rule, xs)
+            for y, z in zip(got if isinstance(got, tuple) else [got], want, strict=True):
+                z = np.broadcast_to(z, y.shape)
+                eps = np.finfo(dtype).eps
+                with np.errstate(all="ignore"):
+                    size = np.nanmax(np.where(np.isfinite(z), abs(z * 1.0), 0), initial=0)
+                    scale = 1.0 if values.ndim == 2 else size  # rows of special values cancel
+                np.testing.assert_allclose(
+                    y, z, rtol=32 * eps, atol=32 * eps * min(scale, 1.0), err_msg=f"{op!r} {rule}"
+                )
+            tried += 1
+    assert tried > 150
+
+
+@needs_kernels
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_are_exact_to_the_last_digits(name: str, dtype: str) -> None:
+    from scipy import special
+
+    wide: Any = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": special.erf}.get(
+        name, getattr(np, name, None)
+    )
+    rng = np.random.default_rng(1)
+    parts = [rng.standard_normal(40_000) * s for s in (1e-3, 0.3, 1, 3, 20)]
+    parts.append(np.exp(rng.uniform(-80, 80, 40_000)))
+    x = np.concatenate(parts).astype(dtype)
+    if name == "log":
+        x = abs(x)
+    if name == "log1p":
+        x = x[x > -1]
+    exact = np.longdouble if name != "erf" else np.float64
+    with np.errstate(all="ignore"):
+        want = wide(x.astype(exact))
+        rounded = want.astype(dtype)
+    y = getattr(torch, name)(torch.from_numpy(x)).numpy()
+    normal = np.isfinite(rounded) & (abs(rounded) >= np.finfo(dtype).tiny)
+    assert np.array_equal(np.isinf(y), np.isinf(rounded))
+    units = abs(y[normal] - want[normal]) / np.spacing(abs(rounded[normal]))
+    assert units.max() <= (3.0 if dtype == "float64" else 2.5)
+
+
+@needs_kernels
+def test_arrays_that_a_kernel_is_not_made_for_are_refused() -> None:
+    exp = kernels.table["Exp.forward"]
+    x = np.ones((4, 6), np.float32)
+    assert exp(x).shape == (4, 6) and exp(x.T).flags.f_contiguous
+    for wrong in (x[:, ::2], x.astype(np.float16), x.astype(int), x.astype(">f4"), 1.0, None,
+                  np.ma.masked_array(x)):  # fmt: skip
+        assert exp(wrong) is None
+    assert exp() is None and exp(x, x) is None
+    softmax = kernels.table["Softmax.dim=-1.forward"]
+    assert softmax(x.T) is None and softmax(x[:0]) is None and softmax(np.float32(1)) is None
+    add = kernels.table["Maximum.forward"]
+    assert add(x, x[0]) is None and add(x, x.astype(float)) is None
+    with pytest.raises(TypeError, match="takes 0 numbers, not 1"):
+        exp.bind(1.0)
+    with pytest.raises(TypeError):
+        kernels.table["Elu.forward"].bind("a", 1, 1)
+
+
+@needs_kernels
+def test_writing_into_arrays() -> None:
+    cell = kernels.table["Exp.forward"]
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 24
+    y = np.zeros((2, 3, 8), np.float32)
+    assert cell.into((y[..., :4],), x)
+    np.testing.assert_allclose(y[..., :4], np.exp(x), rtol=1e-6)
+    assert not y[..., 4:].any()
+    before = x.copy()
+    assert cell.into((x,), x)
+    np.testing.assert_allclose(x, np.exp(before), rtol=1e-6)
+    x.flags.writeable = False
+    assert not cell.into((x,), x)
+    assert not cell.into((y,), x) and not cell.into((y[..., ::2],), before)
+    assert not cell.into((), x) and not cell.into([y], x)
+    assert cell.into((np.zeros((0, 3), np.float32),), np.zeros((0, 3), np.float32))
+
+
+# --- optimisers -----------------------------------------------------------------------------------
+STEPS: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True}),
+    ("SGD", {"momentum": 0.9, "weight_decay": 0.1}), ("Adam", {}), ("AdamW", {}),
+    ("Adam", {"amsgrad": True, "weight_decay": 0.1}), ("RMSprop", {"momentum": 0.5}),
+    ("RMSprop", {"centered": True}), ("Adagrad", {"lr_decay": 0.1}), ("Adadelta", {}),
+    ("Adamax", {}), ("Rprop", {}),
+]  # fmt: skip
+
+
+@needs_kernels
+@pytest.mark.parametrize(("name", "options"), STEPS)
+def test_an_optimiser_steps_as_it_does_without_kernels(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rushlight.optim import rules
+
+    asked: list[Any] = []
+
+    def train() -> Any:
+        torch.manual_seed(0)
+        w = torch.randn(5, 7, requires_grad=True)
+        optimizer = getattr(torch.optim, name)([w], **{"lr": 0.03, **options})
+        for _ in range(6):
+            optimizer.zero_grad()
+            (w**2).sin().sum().backward()
+            optimizer.step()
+        return w.detach()
+
+    def seen(*args: Any) -> Any:
+        asked.append(kernels.rule_kernel(*args))
+        return asked[-1]
+
+    monkeypatch.setattr(rules, "rule_kernel", seen)
+    quick = train()
+    assert len(asked) == 6 and None not in asked
+    monkeypatch.setattr(rules, "rule_kernel", lambda *args: None)
+    torch.testing.assert_close(quick, train(), rtol=1e-6, atol=1e-7)
+
+
+# --- convolution ----------------------------------------------------------------------------------
+@needs_kernels
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "weight", "padding", "dilation"),
+    [
+        ((2, 3, 17), (5, 3, 4), (3,), (2,)),
+        ((3, 1, 9, 11), (7, 1, 3, 2), (1, 0), (1, 2)),
+        ((2, 4, 26, 26), (9, 4, 3, 3), (2, 2), (1, 1)),
+        ((1, 2, 5, 6, 7), (4, 2, 2, 3, 2), (1, 1, 0), (1, 1, 2)),
+        ((2, 3, 64), (1, 3, 64), (0,), (1,)),
+    ],
+)
+def test_shifted_products_equal_those_of_windows(
+    shape: Any, weight: Any, padding: Any, dilation: Any, dtype: str
+) -> None:
+    from rushlight.arrays import windows
+
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal(shape).astype(dtype), rng.standard_normal(weight).astype(dtype)
+    b = rng.standard_normal(weight[0]).astype(dtype)
+    ones = (1,) * len(padding)
+    tolerance: Any = {"rtol": 0, "atol": 1e-11 if dtype == "float64" else 2e-3}
+    y = kernels.correlate(x, w, b, padding, padding, dilation)
+    wide = [a.astype(np.longdouble) for a in (x, w, b)]
+    want = windows.convolve(*wide, ones, padding, dilation, 1)
+    np.testing.assert_allclose(y, want, **tolerance)
+    g = rng.standard_normal(y.shape).astype(dtype)
+    kernel = weight[2:]
+    found = kernels.correlate_weight(g, x, kernel, padding, padding, dilation)
+    want = windows.convolve_weight(
+        g.astype(np.longdouble), wide[0], kernel, ones, padding, dilation, 1
+    )
+    np.testing.assert_allclose(found, want, **tolerance)
+    back = windows._input_shifted(g, w, shape[2:], padding, dilation)
+    want = windows.convolve_input(
+        g.astype(np.longdouble), wide[1], None, shape[2:], ones, padding, dilation, 1
+    )
+    np.testing.assert_allclose(back, want, **tolerance)
+
+
+@needs_kernels
+def test_correlations_that_do_not_fit_are_refused() -> None:
+    x, w = np.ones((2, 3, 8), np.float32), np.ones((4, 3, 3), np.float32)
+    assert kernels.correlate(x, w, None, (1,), (1,), (1,)).shape == (2, 4, 8)
+    for args in (
+        (x, w[:, :2], None, (0,), (0,), (1,)),
+        (x, w.astype(float), None, (0,), (0,), (1,)),
+        (x, w, np.ones(3, np.float32), (0,), (0,), (1,)),
+        (x, w, None, (-1,), (0,), (1,)),
+        (x, w, None, (0,), (0,), (9,)),
+        (x, w, None, (0, 0), (0,), (1,)),
+        (x, w, None, ("a",), (0,), (1,)),
+        (x[:, :, ::2], w, None, (0,), (0,), (1,)),
+        (x[:0], w, None, (0,), (0,), (1,)),
+        (x, w),
+    ):
+        assert kernels.correlate(*args) is None
+    assert kernels.correlate_weight(x, x, (3,), (0,), (0,), (1,)) is None
