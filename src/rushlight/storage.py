@@ -27,6 +27,7 @@ from rushlight.arrays.host import (
     make_array,
     map_file,
     move,
+    put_off_as,
     root_of,
     shares_root,
 )  # fmt: skip
@@ -663,7 +664,8 @@ def _follow(t: Any, grown: Any) -> None:
     if not array.size:
         return
     if offset + last + size <= grown.size:
-        t._array = making.over(grown, array.shape, steps, array.dtype, offset)
+        seen = making.over(grown, array.shape, steps, array.dtype, offset)
+        t._array = put_off_as(seen, array)
     else:
         extra_of(t).waits = ref(grown), ref(array)
 

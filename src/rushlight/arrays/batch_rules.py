@@ -40,8 +40,9 @@ def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
 
 
 for _name in (
-    "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "frexp", "polygamma",
-    "bits", "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
+    "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "conjugated",
+    "negated", "frexp", "polygamma", "bits",
+    "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
     "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv", "fourier", "fourier_real",
     "fourier_half", "matrix_exp", "ldl",
 ):  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.arrays import cuda
-from rushlight.arrays.host import cupy, device_of
+from rushlight.arrays.host import cupy, device_of, in_memory
 
 _NUMBERS: Final = (bool, int, float, complex)
 _SEQUENCES: Final = frozenset((list, tuple))
@@ -416,6 +416,7 @@ def row_strides(shape: tuple[int, ...], unit: int = 1) -> tuple[int, ...]:
 
 def bytes_of(array: Any) -> Any:
     """All the memory behind an array, as a flat array of bytes that shares it."""
+    array = in_memory(array)
     if cuda.is_cuda(array):
         return cuda.bytes_of(array)
     if not isinstance(array, np.ndarray) and device_of(array).type == "meta":

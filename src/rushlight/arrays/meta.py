@@ -20,7 +20,7 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import device
-from rushlight.arrays.host import NO_DATA
+from rushlight.arrays.host import NO_DATA, put_off
 from rushlight.arrays.making import row_strides
 from rushlight.arrays.vocabulary import Kind, register
 
@@ -277,6 +277,8 @@ class Meta(np.lib.mixins.NDArrayOperatorsMixin):
 
     # --- element by element -------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(put_off(x) for x in inputs):
+            return NotImplemented  # it answers itself
         target = options.pop("out", None)
         if method != "__call__":
             raise NotImplementedError(f"no meta arrays for {ufunc.__name__}.{method}")
@@ -358,7 +360,7 @@ _KEEPS_SHAPE: Final = frozenset("flip roll triangle".split())
 _KEEPS_SIZES: Final = frozenset("cumsum cumprod running special polygamma".split())
 _BY_NUMBERS: Final = frozenset("nonzero unique bincount".split())  # shapes follow from the numbers
 _AS_ON_CUDA: Final = frozenset(  # written in methods of arrays, which these have too
-    "contiguous laid_out reshape permute swap turned window bits".split()
+    "contiguous laid_out reshape permute swap turned window bits conjugated negated".split()
 )
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import device_of, move
+from rushlight.arrays.host import device_of, move, put_off
 
 INT64: Final = np.dtype(np.int64)
 
@@ -156,6 +156,8 @@ class Sparse(np.lib.mixins.NDArrayOperatorsMixin):
         return self.coo().dense()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(put_off(x) for x in inputs):
+            return NotImplemented  # it answers itself
         target = options.pop("out", None)
         if method != "__call__" or options:
             raise refused(ufunc.__name__, self)

@@ -241,6 +241,11 @@ def imag(x: Any) -> Any:
 
 
 @_rule
+def conjugated(x: Any) -> Any:
+    return v.conjugate(x)  # their elements stand elsewhere: no view
+
+
+@_rule
 def special(x: Any, name: str, *others: Any) -> Any:
     if name not in ("erf", "erfinv") or others:
         raise refused(name, x)

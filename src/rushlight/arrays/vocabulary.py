@@ -388,6 +388,25 @@ def as_complex(x: Array) -> Array:
 
 
 @primitive
+def conjugated(x: Array) -> Array:
+    """A view of complex numbers as their conjugates, which are computed when they are read."""
+    return _deferring().deferred(x, 1)
+
+
+@primitive
+def negated(x: Array) -> Array:
+    """A view of numbers with the other sign, which is changed when they are read."""
+    return _deferring().deferred(x, 2)
+
+
+def _deferring() -> Any:
+    """The module of arrays that something is put off of, imported when one is first made."""
+    from rushlight.arrays import deferred
+
+    return deferred
+
+
+@primitive
 def frexp(x: Array) -> tuple[Array, Array]:
     """Mantissa (0.5 to 1) and exponent: x = mantissa · 2**exponent."""
     mantissa, exponent = np.frexp(x)

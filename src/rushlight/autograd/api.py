@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import settled
 from rushlight.core.call_site import Where
 from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
@@ -156,7 +157,7 @@ def run_engine(
 ) -> None:  # fmt: skip
     """Start the engine: raw arrays, or tensors when the gradients are to be recorded."""
     tensors = create or engine.with_tangents()
-    start = [g if tensors or g is None else g._array for g in grads]
+    start = [g if tensors or g is None else settled(g._array) for g in grads]
     ends, nrs = [end for end, _ in roots], [nr for _, nr in roots]
     engine.backward(ends, nrs, start, keep, create, targets, store)
 
@@ -355,7 +356,7 @@ def _backward(
             g = grads[0]
             keep = bool(retain_graph)
             if g is not None and not engine.with_tangents():
-                g = g._array
+                g = settled(g._array)
             engine.backward([edge], [nr], [g], keep, False, None, True)
             return
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)

@@ -17,6 +17,7 @@ import warnings
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import settled
 from rushlight.core.call_site import Where, WhereMade
 from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import grad_enabled, within
@@ -404,7 +405,7 @@ def check_returned_gradient(ctx: BackwardCFunction, x: Any, k: int, tensors: boo
             f"gradient of {x.dtype} at index {k}, for an input of another kind"
         )
     t = fit(x, shape, dtype)
-    return t if tensors else t._array
+    return t if tensors else settled(t._array)
 
 
 def sums_to(have: tuple[int, ...], want: tuple[int, ...]) -> bool:

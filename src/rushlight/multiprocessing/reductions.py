@@ -22,13 +22,13 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import shared
-from rushlight.arrays.host import ByteBounds, is_array
+from rushlight.arrays.host import ByteBounds, in_memory, is_array, put_off
 from rushlight.core.graph import requires_grad
 from rushlight.locks import lock
 from rushlight.nn.parameter import Parameter
 from rushlight.storage import TypedStorage, UntypedStorage, _restored
 from rushlight.tensor import Tensor
-from rushlight.tensor_memory import NON_LEAF, _own_attributes, _unpickled
+from rushlight.tensor_memory import NON_LEAF, _own_attributes, _unpickled, place_of
 
 __all__ = [
     "init_reductions", "rebuild_storage_fd", "rebuild_tensor", "reduce_storage", "reduce_tensor",
@@ -40,11 +40,11 @@ def reduce_tensor(tensor: Any) -> Any:
     """How a tensor is pickled for another process: its memory's file, and what it shows of it."""
     if requires_grad(tensor) and tensor._node is not None:
         raise RuntimeError(NON_LEAF)
-    if not is_array(tensor._array) or tensor._array.size == 0:
+    if not is_array(in_memory(tensor._array)) or tensor._array.size == 0:
         return tensor.__reduce_ex__(2)
     tensor.share_memory_()
-    array = tensor._array
-    where = (array.shape, array.strides, ByteBounds(array).offset, dtypes.of(array.dtype))
+    array = in_memory(tensor._array)
+    where = place_of(array, ByteBounds(array).offset, put_off(tensor._array))
     file = _reduce_file(array)
     arguments = (type(tensor), *file, where, requires_grad(tensor))
     return rebuild_tensor, arguments, _own_attributes(tensor) or None

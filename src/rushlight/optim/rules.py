@@ -21,9 +21,9 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from rushlight import dtypes
-from rushlight.arrays.host import is_array
+from rushlight.arrays.host import is_array, put_off
 from rushlight.arrays.kernels import rule_kernel
-from rushlight.arrays.vocabulary import add, as_pairs, concat, multiply, overwrite
+from rushlight.arrays.vocabulary import add, as_complex, as_pairs, concat, multiply, overwrite
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
@@ -49,6 +49,7 @@ def update(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], *targets:
     if grad_enabled():
         for key, grad, *into in zip(keys, grads, *targets):
             into = [as_real_pairs(t) for t in into]
+            grad = functions["resolve_conj"](grad)
             for t, y in zip(into, rule(key, as_real_pairs(grad), *into)):
                 t.copy_(y)
         return
@@ -68,7 +69,9 @@ def update_whole(rule: Rule, keys: Sequence[Any], grads: Sequence[Any], *targets
     for key, grad, *into in zip(keys, grads, *targets):
         for t in into:
             before_write(t)
-        quietly(_one, rule, key, into[0], [_raw(t) for t in (grad, *into)], False)
+        raws = [_raw(t) for t in (grad, *into)]
+        quietly(_one, rule, key, into[0], raws, False)
+        _put_back(_conjugates(into, raws))
         for t in into:
             t._storage.written()
 
@@ -111,11 +114,14 @@ def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targe
     bundles: dict[tuple[Hashable, Any], list[list[Any]]] = {}
     kernels: dict[Hashable, Any] = {}
     several = len(grads) > 1 and turn(targets[0][0]) is None  # no other thread is to wait for
+    apart: list[tuple[Any, Any]] = []
     for key, grad, *into in zip(keys, grads, *targets):
         raws = [_raw(grad)]
         for t in into:
             raws.append(_raw(t))
         g = raws[0]
+        if grad._array.dtype.kind == "c":
+            apart += _conjugates(into, raws)
         if key not in kernels:
             kernels[key] = rule_kernel(rule, key, len(into))
         kernel = kernels[key]
@@ -132,6 +138,18 @@ def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targe
             if total >= BLOCK or i == len(rows) - 1:
                 _side_by_side(rule, key, rows[start : i + 1])
                 start, total = i + 1, 0
+    _put_back(apart)
+
+
+def _conjugates(into: Sequence[Any], raws: list[Any]) -> list[tuple[Any, Any]]:
+    """Those that are conjugate views, with the pairs that the rule writes: copies, for no view of
+    their memory shows those."""
+    return [(t, raw) for t, raw in zip(into, raws[1:]) if put_off(t._array) & 1]
+
+
+def _put_back(apart: list[tuple[Any, Any]]) -> None:
+    for t, raw in apart:
+        overwrite(t._array, as_complex(raw))
 
 
 def _is_plain(raws: list[Any]) -> bool:

@@ -14,9 +14,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import making
-from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import meta_array
-from rushlight.ops.registry import functions
+from rushlight.arrays.host import meta_array, with_put_off
 from rushlight.serialization.archive import corrupt
 from rushlight.storage import TypedStorage, among
 from rushlight.tensor import Tensor
@@ -62,7 +60,7 @@ def _rebuild_tensor_v2(
     backward_hooks: Any, metadata: Any = None,
 ) -> Any:  # fmt: skip
     t = _rebuild_tensor(storage, storage_offset, size, stride)
-    return _asking(_resolved(t, metadata, storage), requires_grad)
+    return _asking(_deferring(t, metadata), requires_grad)
 
 
 def _rebuild_tensor_v3(
@@ -73,26 +71,17 @@ def _rebuild_tensor_v3(
     if not isinstance(storage, TypedStorage) or not isinstance(dtype, dtypes.dtype):
         raise UnpicklingError("a tensor in this file has no storage, or no dtype")
     t = _made(storage, storage_offset, size, stride, dtype)
-    return _asking(_resolved(t, metadata, storage), requires_grad)
+    return _asking(_deferring(t, metadata), requires_grad)
 
 
-def _resolved(t: Any, metadata: Any, storage: Any) -> Any:
-    """PyTorch saves a conjugate as what it is the conjugate of; here, numbers are what they are."""
+def _deferring(t: Any, metadata: Any) -> Any:
+    """A conjugate is saved as what it is the conjugate of: note that on what was loaded."""
     if metadata is None:
         return t
     if type(metadata) is not dict:
         raise UnpicklingError("the metadata of a tensor is no dictionary")
-    if storage._unread is None:
-        return _changed(t, metadata)
-    made = functions["clone"](t)  # its numbers are not there yet
-    storage._unread.append(lambda: v.overwrite(made._array, _changed(t, metadata)._array))
-    return made
-
-
-def _changed(t: Any, metadata: dict[Any, Any]) -> Any:
-    for name, function in (("conj", "conj_physical"), ("neg", "neg")):
-        if metadata.get(name) is True:
-            t = functions[function](t)
+    conj = metadata.get("conj") is True and t._array.dtype.kind in "cW"
+    t._array = with_put_off(t._array, conj + 2 * (metadata.get("neg") is True))
     return t
 
 

@@ -43,7 +43,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from rushlight.arrays.host import is_sparse
+from rushlight.arrays.host import is_sparse, settled
 from rushlight.arrays.vocabulary import add
 from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import (
@@ -683,7 +683,7 @@ class GraphTask:
         """What the user's code gave, as gradients travel in this pass."""
         if t is None or self.tensors or not isinstance(t, TensorBase):
             return t
-        return t._array
+        return settled(t._array)
 
 
 def new_task(

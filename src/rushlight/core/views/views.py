@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays.batched import join_batches
-from rushlight.arrays.host import is_sparse
+from rushlight.arrays.host import is_sparse, settled
 from rushlight.arrays.vocabulary import full, laid_out, overwrite
 from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
@@ -184,7 +184,8 @@ class Put(Op):
 
     def vjp(self, node: Node, g: Any) -> tuple[Any, Any]:
         hole = put(g, self.ops, self.order, None) if node._needs_grad(0) else None
-        return hole, (replay_views(g, self.ops) if node._needs_grad(1) else None)
+        seen = replay_views(g, self.ops) if node._needs_grad(1) else None
+        return hole, (seen if isinstance(seen, TensorBase) else settled(seen))
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = zeros_like(xs[0]) if ts[0] is None else ts[0]

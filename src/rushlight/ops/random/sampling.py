@@ -12,7 +12,7 @@ from typing import Any, Final
 from rushlight import dtypes, random
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
-from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
+from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
 from rushlight.core.graph import Op, TensorBase, wrap
 from rushlight.core.record import finish, keep_record
 from rushlight.core.transforms.stack import stack
@@ -98,8 +98,12 @@ def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> An
     raw = target._array
     place = device_of(raw)
     hosts = [to_host(x._array) for x in others] if others and place.type != "meta" else others
-    if place is CPU:
+    if place is CPU and is_array(raw):
         draw(raw, *hosts)
+    elif place is CPU:  # what is drawn is what is read, whatever is put off
+        drawn = v.copy(raw)
+        draw(drawn, *hosts)
+        v.overwrite(raw, drawn)
     elif place.type != "meta":  # there, nothing is drawn
         host = make_array(raw.shape, raw.dtype, CPU)
         draw(host, *hosts)

@@ -14,6 +14,7 @@ from rushlight import dtypes
 from rushlight.arrays import sparse as raw
 from rushlight.arrays import sparse_math
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import settled
 from rushlight.arrays.sparse_rules import sampled, sparse_masked, sparse_of, stored, to_dense
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
@@ -41,7 +42,7 @@ class SparseCoo(Op):
     coalesced: bool = False
 
     def forward(self, i: Any, x: Any) -> Any:
-        return raw.Coo(i, x, self.size, self.coalesced)
+        return raw.Coo(i, settled(x), self.size, self.coalesced)
 
     def vjp(self, node: Node, g: Any, i: Any) -> Any:
         return None, _at_on_any(g, i)
@@ -98,7 +99,7 @@ class SparseCompressed(Op):
     layout: Any
 
     def forward(self, starts: Any, inner: Any, x: Any) -> Any:
-        return raw.Compressed(self.layout, starts, inner, x, self.size)
+        return raw.Compressed(self.layout, starts, inner, settled(x), self.size)
 
     def vjp(self, node: Node, g: Any, starts: Any, inner: Any) -> Any:
         like = v.full(starts if isinstance(g, TensorBase) else _parts(g), (), 0, dtypes.bool_.numpy)
@@ -164,6 +165,7 @@ class ToSparse(Op):
     dense_dim: int = 0
 
     def forward(self, x: Any) -> Any:
+        x = settled(x)
         if self.layout is dtypes.sparse_coo:
             if isinstance(x, raw.Sparse):
                 return x.coo()

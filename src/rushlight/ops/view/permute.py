@@ -236,7 +236,7 @@ def _transpose_last(input: Any, name: str, most: int) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    return methods["conj"](x) if x._array.dtype.kind == "c" else x
+    return methods["conj"](x)
 
 
 @function()
