@@ -252,11 +252,9 @@ def reductions() -> Iterator[Kernel]:
 
 def shipped() -> Iterator[Kernel]:
     """The kernels that are compiled with the package."""
-    import rushlight  # the table fills when the package is imported
     from rushlight.core.families import Elementwise
     from rushlight.ops.registry import table
 
-    del rushlight
     yield from reductions()
     for name in sorted(table):
         cls = table[name]
